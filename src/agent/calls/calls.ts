@@ -6,12 +6,11 @@ import { ColloquyError } from "../../shared/errors.ts";
 import type { Crashable } from "../../shared/fault.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { answeredMemoryMs, lateAnswerMs, maxOpenCalls, watchdogMs } from "../bounds.ts";
-import type { BlockServices } from "../memory/blocks/shared-blocks.ts";
 import type { CallOutcome } from "../records.ts";
 import { loggedRun, type Runs } from "../runs.ts";
 import { type CallRow, calls } from "../schema.ts";
-import type { Spaces } from "../spaces.ts";
 import { failed, outcomeOf, unknownInWords } from "../tools/outcome.ts";
+import type { ToolServices } from "../tools/tool.ts";
 import { lookAt, serverDueAt } from "./due.ts";
 
 /**
@@ -253,8 +252,7 @@ const isAwaited = (row: CallRow, now: number): boolean =>
   row.attached && (row.phase === "asked" || (row.phase === "out" && (row.dueAt ?? 0) > now));
 
 /** The services of the modules that make calls and have them answered. */
-export type CallServices = BlockServices & {
-  spaces: Spaces;
+export type CallServices = ToolServices & {
   calls: Calls;
   runs: Runs;
   /** Runs `work` in one SQLite transaction: all of it or nothing is stored. */

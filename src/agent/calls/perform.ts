@@ -2,14 +2,12 @@ import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { callBlocks } from "../memory/blocks/call-blocks.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
 import { runConfigured } from "../tools/configured/configured-tool.ts";
 import { completed, failed, interruptedCall } from "../tools/outcome.ts";
 import { builtinTool } from "../tools/registry.ts";
-import type { Outside } from "../tools/tool.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
 
 /**
@@ -28,25 +26,13 @@ export const builtinAsConfigured = (name: string, approval: Approval): ToolConfi
   approval,
 });
 
-/** How a call reaches the world. */
-export const outsideOf = (
-  { identity, env }: Pick<CallServices, "identity" | "env">,
-  callId: string,
-  signal: AbortSignal,
-): Outside => ({
-  callId,
-  signal,
-  openSecret: (name) => identity.openSecret(name),
-  fetch: (request, init) => globalThis.fetch(request, init),
-  allowLoopback: env.ENVIRONMENT === "development",
-});
-
 /** Throws what refuses it, and the signal's reason where that was aborted. */
 const carryOut = (services: CallServices, { callId, tool, input }: CallRow, signal: AbortSignal): Promise<unknown> => {
+  const call = { services, callId, signal, replayed: true, consented: true };
   const builtin = builtinTool(tool.name);
-  if (!builtin) return runConfigured(tool, input, outsideOf(services, callId, signal));
+  if (!builtin) return runConfigured(tool, input, call);
   if (!builtin.consent) throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
-  return builtin.consent.carryOut(input, callBlocks(services, { callId, replayed: true, consented: true, signal }));
+  return builtin.consent.carryOut(input, call);
 };
 
 const performed = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<CallOutcome> => {

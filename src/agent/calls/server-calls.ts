@@ -15,13 +15,13 @@ import { pushTimeoutMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
+import { outsideOf } from "../tools/configured/configured-tool.ts";
 import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
 import { openSecrets, renderRequest, secretNames, templateIssues } from "../tools/configured/request-template.ts";
 import { fitJson, readAnswer } from "../tools/configured/server-answer.ts";
 import { completed, failed, unknownOutcome } from "../tools/outcome.ts";
 import type { CallServices } from "./calls.ts";
 import { statusOf } from "./due.ts";
-import { outsideOf } from "./perform.ts";
 
 /** Calls of `external` tools: sent to their server, or listed, claimed and answered. */
 
@@ -50,7 +50,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
   const execution = executionOf(tool);
   if (!execution) return null;
   const misconfigured = (message: string): ColloquyError => new ColloquyError("tool_misconfigured", message);
-  const outside = outsideOf(services, callId, signal);
+  const outside = { ...outsideOf(services), signal };
   if (templateIssues(execution, outside).length > 0) throw misconfigured("the tool's request cannot be made");
   const names = secretsOf(execution);
   const secrets = await openSecrets(names, outside.openSecret);

@@ -7,7 +7,6 @@ import type { NewCall } from "../calls/calls.ts";
 import { serverDueAt } from "../calls/due.ts";
 import { builtinAsConfigured, perform } from "../calls/perform.ts";
 import { ruleLine } from "../context/instructions.ts";
-import { callBlocks } from "../memory/blocks/call-blocks.ts";
 import { loggedRun } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
 import { callModeOf, mayRepeat, needsRow } from "../tools/call-mode.ts";
@@ -142,8 +141,8 @@ const configuredFor = async (
   if (config) return needsRow(config, callModeOf(config, continuityOf(run))) ? config : undefined;
   const known = consent && services.calls.get(call.callId)?.tool;
   if (!consent || known || begunAt !== undefined) return known;
-  const blocks = callBlocks(services, { callId: call.callId, replayed: false, consented: false, signal });
-  const approval = await consent.approval(call.input, blocks);
+  const asking = { services, callId: call.callId, replayed: false, consented: false, signal };
+  const approval = await consent.approval(call.input, asking);
   return approval && builtinAsConfigured(name, approval);
 };
 

@@ -1,12 +1,9 @@
 import { RunStatus } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError, ok, unwrap } from "../../shared/errors.ts";
-import { absentIn, mentionsIn } from "../../shared/mentions.ts";
 import { maxWaitingRuns, spaceAnswerMs } from "../bounds.ts";
-import { callWithRetry, spaceWindow } from "../call-with-retry.ts";
-import { outsideOf } from "../calls/perform.ts";
+import { callWithRetry } from "../call-with-retry.ts";
 import { placeWait, takeBackWait } from "../inbox/deliver.ts";
-import { callBlocks } from "../memory/blocks/call-blocks.ts";
 import { isActive, type RunRow } from "../runs.ts";
 import { asUnknownOutcome } from "../tools/outcome.ts";
 import type { ToolContext } from "../tools/tool.ts";
@@ -135,36 +132,15 @@ const ownRuns = (services: RunServices, self: RunRow): ToolContext["runs"] => ({
 /** What a tool reaches while this call runs. `begunAt`: when the call was first begun. */
 export const contextOf = (execution: Execution, begunAt: number): ToolContext => {
   const { services, run, call, activeSpaceId, signal } = execution;
-  const { callId } = call;
-  const { id: agentId } = services.identity.get();
-  const replayed = execution.begunAt !== undefined;
   return {
-    replayed,
-    activeSpaceId,
-    isMember: (spaceId) => services.spaces.isMember(spaceId),
-    window: (spaceId, page) => callWithRetry(() => spaceWindow(services, spaceId, page), signal),
+    ...{ services, callId: call.callId, signal, activeSpaceId },
+    replayed: execution.begunAt !== undefined,
+    consented: false,
     roomTokens: () => inputTokensLeft(services, run),
     seenIn: continuityOf(run).marksSeen ? (spaceId) => seenIn(services, spaceId) : null,
-    mentioned: (spaceId, text) => {
-      const others = (services.spaces.get(spaceId)?.snapshot.members ?? []).filter(({ id }) => id !== agentId);
-      const ids = new Set(mentionsIn(text, others));
-      return others.filter(({ id }) => ids.has(id)).map(({ id, name }) => ({ id, name }));
-    },
-    absent: (spaceId, text) => (text.includes("@") ? absentIn(services.spaces.mine(), spaceId, text) : []),
     say: sayIn(execution),
-    memories: services.memories,
-    goals: services.goals,
+    source: () => sourceOf(services, run, activeSpaceId),
     plans: plansOf(execution, begunAt),
-    archival: {
-      insert: (content, metadata) => {
-        const id = services.ids.deriveOwned("arch", agentId, callId);
-        return services.archival.insert({ id, content, metadata, source: sourceOf(services, run, activeSpaceId) });
-      },
-      delete: (id) => services.archival.delete(id),
-    },
-    search: (query) => services.search.search(query),
-    blocks: callBlocks(services, { callId, replayed, consented: false, signal }),
     runs: ownRuns(services, run),
-    outside: outsideOf(services, callId, signal),
   };
 };

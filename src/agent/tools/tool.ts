@@ -1,46 +1,48 @@
 import { type Schema, zodSchema } from "ai";
 import type { z } from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
-import type { ArchivalEntry } from "../../protocol/archival.ts";
+import type { ArchivalSource } from "../../protocol/archival.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
-import type { SpaceWindow } from "../../protocol/rpc.ts";
-import type { SearchAnswer, SearchQuery } from "../../protocol/search.ts";
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError, type Issue, type Outcome } from "../../shared/errors.ts";
-import type { CallBlocks } from "../memory/blocks/call-blocks.ts";
+import type { Archival } from "../memory/archival.ts";
+import type { BlockServices } from "../memory/blocks/shared-blocks.ts";
 import type { Goals, Memories } from "../memory/memory-state.ts";
+import type { Search } from "../memory/search/search.ts";
+import type { Spaces } from "../spaces.ts";
 
-/** How a configured tool reaches the world while one call runs. */
-export type Outside = {
-  callId: string;
-  /** Undefined where the workspace has no such secret. */
-  openSecret(name: string): Promise<string | undefined>;
-  fetch: typeof globalThis.fetch;
-  signal: AbortSignal;
-  /** In development only. */
-  allowLoopback: boolean;
+/** The services that tools work with. */
+export type ToolServices = BlockServices & {
+  spaces: Spaces;
+  memories: Memories;
+  goals: Goals;
+  archival: Archival;
+  search: Search;
 };
 
-/** What a tool may reach while one call runs. It knows nothing of runs, journals or streams. */
-export type ToolContext = {
+/** One call, in or outside a run. */
+export type CallContext = {
+  services: ToolServices;
+  callId: string;
   /** An earlier life of the run began this call: what it was to say may have been said. The space knows. */
   replayed: boolean;
+  /** People have agreed to it. */
+  consented: boolean;
+  signal: AbortSignal;
+};
+
+/** What a tool may reach while one call of a run goes on. It knows nothing of runs, journals or streams. */
+export type ToolContext = CallContext & {
   activeSpaceId: string | null;
-  /** Whether the agent is a member, as far as it has heard. The space itself has the last word. */
-  isMember(spaceId: string): boolean;
-  /** The newest `limit` messages after leaving out the `offset` newest, oldest first. */
-  window(spaceId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
   /** Estimated tokens that a result may hold, so that the model's next input is not too long. */
   roomTokens(): number;
   /** Which messages of a space the agent was done with before; null where it keeps no such marks. */
   seenIn: ((spaceId: string) => (message: Message) => boolean) | null;
   /** Says `text` in the active space, once per call however often it is replayed. */
   say(spaceId: string, text: string, how?: { replyTo?: string; awaits?: EntityName[] }): Promise<Outcome<Message>>;
-  /** The other members of a space whom `text` mentions as `@Name`. */
-  mentioned(spaceId: string, text: string): EntityName[];
-  /** Names that `text` mentions of those who are in another space of the agent, and not in this one. */
-  absent(spaceId: string, text: string): string[];
+  /** Who said what the call keeps, where and with which message. */
+  source(): ArchivalSource;
   /** The agent's own runs, as one of them sees them. Refusals are thrown. */
   runs: {
     list(status: string | undefined, limit: number): unknown[];
@@ -49,8 +51,6 @@ export type ToolContext = {
     /** Ends another run at once and takes over what it took. Answers its trigger, what it did, and what of it was cut. */
     absorb(runId: string): Promise<{ trigger: unknown; actions: unknown[]; notes?: string[] }>;
   };
-  memories: Memories;
-  goals: Goals;
   /** Setting them again in a replay of the call changes nothing. */
   plans: {
     /** All or none. One without id is given one. */
@@ -58,16 +58,6 @@ export type ToolContext = {
     list(): Plan[];
     delete(ids: string[]): void;
   };
-  /** Inserting again in a replay of the call changes nothing. */
-  archival: {
-    /** The runtime adds who said it, where and with which message. */
-    insert(content: string, metadata: ArchivalEntry["metadata"]): ArchivalEntry;
-    /** False where there is no such entry. */
-    delete(id: string): boolean;
-  };
-  search(query: SearchQuery): Promise<SearchAnswer>;
-  blocks: CallBlocks;
-  outside: Outside;
 };
 
 export type EntityName = { id: string; name: string };
@@ -85,9 +75,9 @@ export type ToolOutput = {
 /** How a tool asks people first, outside of the run that called it. */
 export type Consent<Input> = {
   /** Who must agree; undefined where nobody need. Throws what no consent allows. */
-  approval(input: Input, blocks: CallBlocks): Promise<Approval | undefined>;
+  approval(input: Input, call: CallContext): Promise<Approval | undefined>;
   /** Does it, once they have. */
-  carryOut(input: Input, blocks: CallBlocks): Promise<unknown>;
+  carryOut(input: Input, call: CallContext): Promise<unknown>;
 };
 
 type Switch = AgentConfig["continuity"] | AgentConfig["messaging"];
@@ -182,8 +172,8 @@ export const defineTool = <Input>(definition: Definition<Input>): Tool => {
     ...plain,
     effect: typeof effect === "boolean" ? () => effect : effect,
     consent: consent && {
-      approval: async (input, blocks) => consent.approval(parseInput(parser, input), blocks),
-      carryOut: async (input, blocks) => consent.carryOut(parseInput(parser, input), blocks),
+      approval: async (input, call) => consent.approval(parseInput(parser, input), call),
+      carryOut: async (input, call) => consent.carryOut(parseInput(parser, input), call),
     },
     schema: () => schema,
     // Its own parser has read it already when it executes.

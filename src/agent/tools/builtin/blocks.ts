@@ -2,13 +2,25 @@ import { z } from "zod";
 import { CreateBlock, PutBlockShare, PutBlockSpace } from "../../../protocol/block.ts";
 import { BlockOperations, maxOperations, operationNames } from "../../../protocol/block-operation.ts";
 import { Viewport } from "../../../protocol/block-schema.ts";
+import type { Approval } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";
 import { estimateText } from "../../context/tokens.ts";
-import type { BlockGrantee, CallBlocks } from "../../memory/blocks/call-blocks.ts";
+import { ownPrincipal } from "../../memory/blocks/shared-blocks.ts";
+import { permissionRefusal, ranks, verdictOn } from "../../memory/documents/permission.ts";
 import { asUnknownOutcome } from "../outcome.ts";
-import { acts, defineTool, fitting, invalidInput, looks, parseInput, type ToolContext } from "../tool.ts";
+import {
+  acts,
+  type CallContext,
+  defineTool,
+  fitting,
+  invalidInput,
+  looks,
+  parseInput,
+  type ToolContext,
+  type ToolServices,
+} from "../tool.ts";
 
 /**
  * Blocks of memory. Their declarations are short, since every step of every agent pays for them: what they stand for
@@ -21,6 +33,8 @@ const from = z.string().max(64).optional().describe("Its owner, if another agent
 const maxEcho = 1000;
 /** What a result holds beside the content. */
 const frameTokens = 200;
+/** How long people may take to agree to an edit. */
+const consentMinutes = 24 * 60;
 
 const parsed = <Schema extends z.ZodType>(schema: Schema, input: unknown): z.infer<Schema> => {
   const issue = unsoundness(input);
@@ -41,7 +55,7 @@ const fittingLines = (text: string, context: ToolContext): { content: string; no
 };
 
 /** Does it, and has no more to say. */
-const done = async (work: Promise<void>) => {
+const done = async (work: Promise<unknown>) => {
   await work;
   return { value: { success: true } };
 };
@@ -59,23 +73,65 @@ const BlockEdit = z.object({
   onVersion: z.int().min(0).optional().describe("The version that you read: what others changed since is merged."),
 });
 
+type Edit = z.infer<typeof BlockEdit>;
+
 const edited = async (
-  { label: name, from: owner, operations, onVersion }: z.infer<typeof BlockEdit>,
-  blocks: CallBlocks,
+  { label: name, from: owner, operations, onVersion }: Edit,
+  { services, consented, callId, signal }: CallContext,
 ) => {
-  const edit = { operations: parsed(BlockOperations, operations), onVersion };
-  const { version, results, rendered } = await asUnknownOutcome(blocks.edit(name, edit, owner));
+  const by = ownPrincipal(services, consented);
+  const edit = { operations: parsed(BlockOperations, operations), onVersion, by, callId };
+  const editing = asUnknownOutcome(services.sharedBlocks.edit(name, edit, signal, owner));
+  const { version, results, rendered } = await editing;
   const shown = rendered.length <= maxEcho ? { content: rendered } : {};
   return { success: true, version, results: results.map(({ message }) => message), ...shown };
 };
 
+/** The approval that these operations need; undefined where none. Throws where no consent can allow them. */
+const approvalOf = async (
+  { label: name, from: owner, operations }: Edit,
+  { services, signal }: CallContext,
+): Promise<Approval | undefined> => {
+  const ops = parsed(BlockOperations, operations).map(({ op }) => op);
+  const { permission } = services.sharedBlocks.find(name, owner) ?? services.blocks.get(name);
+  const refused = ops.find((op) => verdictOn(op, permission) === "refused");
+  if (refused) throw permissionRefusal(refused, permission);
+  if (ops.every((op) => verdictOn(op, permission) === "allowed")) return undefined;
+  const asked = { required: true, quorum: 1, expiresInMinutes: consentMinutes };
+  if (permission === "Human") return asked;
+  const { partnerEntityId: partner } = await services.sharedBlocks.load(name, signal, { from: owner });
+  if (!partner) throw new ColloquyError("forbidden", `"${name}" needs its partner's consent, and names no partner`);
+  return { ...asked, approvers: [partner] };
+};
+
+/** Who changes the agent's own blocks. */
+const author = ({ identity }: ToolServices): string => `agent:${identity.get().id}`;
+
 const agent = z.string().min(1).max(64).optional().describe("Name or id of an agent of your spaces.");
 const space = z.string().min(1).max(64).optional().describe("Or name or id of a space of yours: its people.");
 
-const granteeOf = ({ agent, space }: { agent?: string | undefined; space?: string | undefined }): BlockGrantee => {
-  if (agent !== undefined && space === undefined) return { kind: "agent", wanted: agent };
-  if (space !== undefined && agent === undefined) return { kind: "space", wanted: space };
-  throw new ColloquyError("tool_input_invalid", "give either agent or space");
+/** The id of another agent of its spaces, or of a space of its own, that is named by name or id. */
+const granteeOf = (
+  { identity, spaces }: ToolServices,
+  { agent, space }: { agent?: string | undefined; space?: string | undefined },
+): string => {
+  const wanted = agent ?? space;
+  if (wanted === undefined || (agent !== undefined && space !== undefined)) {
+    throw new ColloquyError("tool_input_invalid", "give either agent or space");
+  }
+  const self = identity.get().id;
+  const members = spaces.mine().flatMap((each) => each.members);
+  const others = members.filter(({ id, type }) => type === "agent" && id !== self);
+  const named = (space === undefined ? others : spaces.mine()).filter(
+    ({ id, name }) => id === wanted || name === wanted,
+  );
+  const [only, ...more] = new Set(named.map(({ id }) => id));
+  if (only !== undefined && more.length === 0) return only;
+  const quoted = JSON.stringify(wanted);
+  if (agent !== undefined) throw new ColloquyError("not_found", `there is no other agent ${quoted} in your spaces`);
+  if (only === undefined) throw new ColloquyError("not_found", `you are in no space ${quoted}`);
+  const ids = [only, ...more].join(", ");
+  throw new ColloquyError("conflict", `several of your spaces are named ${quoted}: say which, ${ids}`);
 };
 
 export const blockTools = [
@@ -85,7 +141,10 @@ export const blockTools = [
     input: z.object({ label, from, version: z.int().min(1).optional().describe("An earlier version.") }),
     ...reads,
     async execute({ label: name, ...view }, context) {
-      const { type, permission, description, version, rendered, sharedFrom } = await context.blocks.load(name, view);
+      const { blocks, sharedBlocks } = context.services;
+      const block = await sharedBlocks.load(name, context.signal, view);
+      const { type, permission, description, version, rendered, sharedFrom } = block;
+      if (sharedFrom === undefined && view.version === undefined) blocks.touch(name);
       const owner = sharedFrom === undefined ? {} : { sharedFrom: sharedFrom.agentName };
       return {
         value: { label: name, type, permission, description, version, ...owner, ...fittingLines(rendered, context) },
@@ -102,12 +161,8 @@ log: append_log_entry {entry}
 any: undo {}, redo {} of your own edits. In a composite add section. Items count from 0, lines from 1.`,
     input: BlockEdit,
     ...changes,
-    consent: {
-      approval: ({ label: name, from: owner, operations }, blocks) =>
-        blocks.approvalOf(name, parsed(BlockOperations, operations), owner),
-      carryOut: edited,
-    },
-    execute: async (input, { blocks }) => ({ value: await edited(input, blocks) }),
+    consent: { approval: approvalOf, carryOut: edited },
+    execute: async (input, context) => ({ value: await edited(input, context) }),
   }),
   defineTool({
     name: "block_create",
@@ -126,8 +181,8 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
         .describe("What you may do with it later; ReadWrite, or Admin to delete from it."),
     }),
     ...changes,
-    async execute(input, context) {
-      const { version } = await context.blocks.create(parsed(CreateBlock, input));
+    async execute(input, { services, callId }) {
+      const { version } = await services.blocks.create(parsed(CreateBlock, input), author(services), callId);
       return { value: { success: true, label: input.label, version } };
     },
   }),
@@ -142,7 +197,12 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
       description,
       input: z.object({ label, from }),
       ...changes,
-      execute: ({ label: wanted, from: owner }, { blocks }) => done(blocks.pin(wanted, isPinned, owner)),
+      async execute({ label: wanted, from: owner }, { services }) {
+        const shared = services.sharedBlocks.find(wanted, owner);
+        if (shared) services.sharedBlocks.pin(shared, isPinned);
+        else await services.blocks.pin(wanted, isPinned, author(services));
+        return { value: { success: true } };
+      },
     }),
   ),
   defineTool({
@@ -150,7 +210,12 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
     description: "Put a block away: it is found by search only.",
     input: z.object({ label }),
     ...changes,
-    execute: ({ label: name }, { blocks }) => done(blocks.archive(name)),
+    execute({ label: name }, { services }) {
+      if (services.blocks.get(name).type === "core") {
+        throw new ColloquyError("forbidden", `"${name}" is a core block: those are never put away`);
+      }
+      return done(services.blocks.update(name, { type: "archival", pinned: false }, author(services)));
+    },
   }),
   defineTool({
     name: "block_viewport",
@@ -167,7 +232,8 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
         throw new ColloquyError("tool_input_invalid", "give both startLine and displayLines, or neither");
       }
       const viewport = startLine === undefined || displayLines === undefined ? null : { startLine, displayLines };
-      const { rendered } = await context.blocks.show(name, viewport, section);
+      const { services } = context;
+      const { rendered } = await services.blocks.update(name, { viewport, section }, author(services));
       return { value: { success: true, ...fittingLines(rendered, context) } };
     },
   }),
@@ -182,10 +248,15 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
       permission: z.string().optional().describe("Append for agents and ReadWrite for people, if left out."),
     }),
     ...changes,
-    execute({ label: name, permission, ...given }, { blocks }) {
-      const grantee = granteeOf(given);
-      const { shape } = grantee.kind === "agent" ? PutBlockShare : PutBlockSpace;
-      return done(blocks.share(name, grantee, parsed(shape.permission, permission)));
+    execute({ label: name, permission: wanted, ...given }, { services, signal }) {
+      const granteeId = granteeOf(services, given);
+      const { shape } = given.space === undefined ? PutBlockShare : PutBlockSpace;
+      const permission = parsed(shape.permission, wanted);
+      const own = services.blocks.get(name).permission;
+      if (ranks[permission] > ranks[own]) {
+        throw new ColloquyError("forbidden", `you may not give ${permission} of "${name}": the block has ${own}`);
+      }
+      return done(services.sharedBlocks.share(name, { granteeId, permission }, signal));
     },
   }),
   defineTool({
@@ -193,13 +264,23 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
     description: "End that at once.",
     input: z.object({ label, agent, space }),
     ...changes,
-    execute: ({ label: name, ...given }, { blocks }) => done(blocks.unshare(name, granteeOf(given))),
+    async execute({ label: name, ...given }, { services, replayed, signal }) {
+      try {
+        await services.sharedBlocks.unshare(name, granteeOf(services, given), signal);
+      } catch (error) {
+        // In a replay, a share that is not there any more was taken back before the cut.
+        if (!(replayed && error instanceof ColloquyError && error.code === "not_found")) throw error;
+      }
+      return { value: { success: true } };
+    },
   }),
   defineTool({
     name: "block_history",
     description: "Who changed a block of yours, and how, newest first.",
     input: z.object({ label, limit: z.int().min(1).max(50).default(10) }),
     ...reads,
-    execute: ({ label: name, limit }, context) => ({ value: { versions: context.blocks.history(name, limit) } }),
+    execute: ({ label: name, limit }, { services }) => ({
+      value: { versions: services.blocks.history(name, undefined, limit) },
+    }),
   }),
 ];

@@ -19,8 +19,8 @@ export const memoryStateTools = [
     description: "Keep facts beyond this conversation. An empty value clears the key.",
     input: z.object({ memories: some(z.object({ key: Label, value: z.string() })) }),
     ...acts,
-    execute({ memories }, context) {
-      context.memories.setAll(memories);
+    execute({ memories }, { services }) {
+      services.memories.setAll(memories);
       return { value: { success: true, keys: memories.map(({ key }) => key) } };
     },
   }),
@@ -29,8 +29,8 @@ export const memoryStateTools = [
     description: "Read your memories: all of them, or those with these keys.",
     input: z.object({ keys: z.array(Label).max(many).optional() }),
     ...looks,
-    execute: ({ keys }, context) => ({
-      value: { memories: context.memories.list(keys).map(({ key, value }) => ({ key, value })) },
+    execute: ({ keys }, { services }) => ({
+      value: { memories: services.memories.list(keys).map(({ key, value }) => ({ key, value })) },
     }),
   }),
   defineTool({
@@ -38,8 +38,8 @@ export const memoryStateTools = [
     description: "Forget the memories with these keys.",
     input: z.object({ keys: some(Label) }),
     ...acts,
-    execute({ keys }, context) {
-      for (const key of keys) context.memories.delete(key);
+    execute({ keys }, { services }) {
+      for (const key of keys) services.memories.delete(key);
       return { value: { success: true } };
     },
   }),
@@ -48,8 +48,8 @@ export const memoryStateTools = [
     description: "Set or change goals. What you leave out stays as it was; a new goal needs a description.",
     input: z.object({ goals: some(z.object({ id: Label, ...PutGoal.shape })) }),
     ...acts,
-    execute({ goals }, context) {
-      context.goals.setAll(goals);
+    execute({ goals }, { services }) {
+      services.goals.setAll(goals);
       return { value: { success: true, goalIds: goals.map(({ id }) => id) } };
     },
   }),
@@ -58,8 +58,8 @@ export const memoryStateTools = [
     description: "Delete the goals with these ids.",
     input: z.object({ goalIds: some(Label) }),
     ...acts,
-    execute({ goalIds }, context) {
-      for (const id of goalIds) context.goals.delete(id);
+    execute({ goalIds }, { services }) {
+      for (const id of goalIds) services.goals.delete(id);
       return { value: { success: true } };
     },
   }),

@@ -4,8 +4,8 @@ import {
   defaultSearchLimit,
   maxSearchLimit,
   QueryText,
-  type SearchAnswer,
   SearchMode,
+  type SearchQuery,
   SearchRole,
   SearchType,
 } from "../../../protocol/search.ts";
@@ -21,7 +21,8 @@ const frameTokens = 150;
 const SearchLimit = z.int().min(1).max(maxSearchLimit).default(defaultSearchLimit);
 
 /** The best hits that fit the room there is; what was left out is counted. */
-const shownHits = ({ items, mode, notes }: SearchAnswer, context: Pick<ToolContext, "roomTokens">) => {
+const found = async (query: SearchQuery, context: ToolContext) => {
+  const { items, mode, notes } = await context.services.search.search(query);
   const room = Math.min(maxWindowTokens, context.roomTokens()) - frameTokens;
   const hits = items.map(({ score, ...hit }) => ({ ...hit, score: Number(score.toPrecision(4)) }));
   const shown = fitting(hits, room, (hit) => estimateText(JSON.stringify(hit)));
@@ -63,15 +64,15 @@ export const searchTools = [
     async execute({ op, content = "", metadata = {}, query = "", limit, id = "" }, context) {
       switch (op) {
         case "insert": {
-          const entry = context.archival.insert(content, metadata);
+          const { archival, identity, ids } = context.services;
+          const entryId = ids.deriveOwned("arch", identity.get().id, context.callId);
+          const entry = archival.insert({ id: entryId, content, metadata, source: context.source() });
           return { value: { success: true, id: entry.id, source: entry.source } };
         }
         case "search":
-          return {
-            value: shownHits(await context.search({ query, types: ["archival"], mode: "auto", limit }), context),
-          };
+          return { value: await found({ query, types: ["archival"], mode: "auto", limit }, context) };
         case "delete":
-          if (!context.archival.delete(id) && !context.replayed) {
+          if (!context.services.archival.delete(id) && !context.replayed) {
             throw new ColloquyError("not_found", `there is no archival entry ${JSON.stringify(id)}`);
           }
           return { value: { success: true } };
@@ -94,8 +95,6 @@ export const searchTools = [
     }),
     ...looks,
     showsInHistory: true,
-    async execute({ types = [], ...query }, context) {
-      return { value: shownHits(await context.search({ ...query, types }), context) };
-    },
+    execute: async ({ types = [], ...query }, context) => ({ value: await found({ ...query, types }, context) }),
   }),
 ];

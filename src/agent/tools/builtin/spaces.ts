@@ -4,9 +4,20 @@ import type { Message } from "../../../protocol/message.ts";
 import { MessageText } from "../../../protocol/text.ts";
 import { shownCall } from "../../../shared/call-line.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
+import { absentIn, mentionsIn } from "../../../shared/mentions.ts";
 import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
+import { callWithRetry, spaceWindow } from "../../call-with-retry.ts";
 import { estimateText } from "../../context/tokens.ts";
-import { acts, defineTool, fitting, looks, type ToolContext, type ToolOutput } from "../tool.ts";
+import {
+  acts,
+  defineTool,
+  type EntityName,
+  fitting,
+  looks,
+  type ToolContext,
+  type ToolOutput,
+  type ToolServices,
+} from "../tool.ts";
 
 const Limit = z.int().min(1).max(maxWindowMessages).default(50);
 
@@ -39,8 +50,9 @@ const entries = (messages: Message[], isSeen: SeenBefore, context: ToolContext) 
   };
 };
 
-const requireMembership = (context: ToolContext, spaceId: string): void => {
-  if (!context.isMember(spaceId)) {
+/** As far as the agent has heard. The space itself has the last word. */
+const requireMembership = ({ services }: ToolContext, spaceId: string): void => {
+  if (!services.spaces.isMember(spaceId)) {
     throw new ColloquyError("not_a_member", "you are not a member of that space; YOUR SPACES lists yours");
   }
 };
@@ -50,7 +62,8 @@ const requireMembership = (context: ToolContext, spaceId: string): void => {
  */
 const pageOf = async (context: ToolContext, spaceId: string, page: { limit: number; offset: number }) => {
   requireMembership(context, spaceId);
-  const { messages, ...window } = unwrap(await context.window(spaceId, page));
+  const { services, signal } = context;
+  const { messages, ...window } = unwrap(await callWithRetry(() => spaceWindow(services, spaceId, page), signal));
   const newest = messages.at(-1);
   const shown: Pick<ToolOutput, "shown"> = context.seenIn && newest ? { shown: [{ spaceId, upTo: newest.seq }] } : {};
   return { ...entries(messages, context.seenIn?.(spaceId), context), shown, window };
@@ -60,6 +73,14 @@ const pageOf = async (context: ToolContext, spaceId: string, page: { limit: numb
 const text = MessageText.describe("Message text. Markdown is shown as such.");
 const wait = z.boolean().default(false).describe("Pause until everyone whom the text mentions as @Name has replied.");
 
+/** The other members of a space whom `text` mentions as `@Name`. */
+const mentioned = ({ spaces, identity }: ToolServices, spaceId: string, text: string): EntityName[] => {
+  const { id: agentId } = identity.get();
+  const others = (spaces.get(spaceId)?.snapshot.members ?? []).filter(({ id }) => id !== agentId);
+  const ids = new Set(mentionsIn(text, others));
+  return others.filter(({ id }) => ids.has(id)).map(({ id, name }) => ({ id, name }));
+};
+
 const say = async (
   context: ToolContext,
   words: string,
@@ -68,14 +89,15 @@ const say = async (
   const spaceId = context.activeSpaceId;
   if (spaceId === null) throw new ColloquyError("no_active_space", "no space is active: call enter_space first");
   if (!context.replayed) requireMembership(context, spaceId);
-  const absent = context.replayed ? [] : context.absent(spaceId, words);
+  const isChecked = !context.replayed && words.includes("@");
+  const absent = isChecked ? absentIn(context.services.spaces.mine(), spaceId, words) : [];
   if (absent.length > 0) {
     throw new ColloquyError(
       "not_a_member",
       `${absent.map((name) => JSON.stringify(name)).join(", ")} would not read it: no member of the active space; enter one of theirs, or name them without the @`,
     );
   }
-  const awaits = how.wait ? context.mentioned(spaceId, words) : [];
+  const awaits = how.wait ? mentioned(context.services, spaceId, words) : [];
   if (how.wait && awaits.length === 0 && !context.replayed) {
     throw new ColloquyError(
       "tool_input_invalid",

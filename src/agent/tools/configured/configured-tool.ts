@@ -5,13 +5,20 @@ import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
 import { mayRepeat } from "../call-mode.ts";
 import { unknownOutcome } from "../outcome.ts";
-import { broughtTool, invalidInput, type Outside, type Tool } from "../tool.ts";
+import { broughtTool, type CallContext, invalidInput, type Tool, type ToolServices } from "../tool.ts";
 import { createRedactor } from "./redact.ts";
 import { openSecrets, renderRequest, secretNames, templateIssues } from "./request-template.ts";
 import { readAnswer, resultOf } from "./server-answer.ts";
 
 type Gateway = Extract<ToolConfig, { executionType: "gateway" }>;
 const quotedCharacters = 500;
+
+/** How a request of a tool gets to the world. */
+export const outsideOf = ({ identity, env }: Pick<ToolServices, "identity" | "env">) => ({
+  openSecret: (name: string) => identity.openSecret(name),
+  fetch: (...request: Parameters<typeof fetch>) => globalThis.fetch(...request),
+  allowLoopback: env.ENVIRONMENT === "development",
+});
 
 /** By which one on the way says that the server gave it no answer (RFC 9110 15.6; Cloudflare's 520, 522 and 524). */
 const unansweredStatuses = new Set([502, 504, 520, 522, 524]);
@@ -20,7 +27,8 @@ const unansweredStatuses = new Set([502, 504, 520, 522, 524]);
 const unanswered = (tool: Gateway, code: "tool_failed" | "tool_timeout", what: string): ColloquyError =>
   tool.execution.method === "GET" || mayRepeat(tool) ? new ColloquyError(code, what) : unknownOutcome(what);
 
-const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Promise<unknown> => {
+const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Promise<unknown> => {
+  const outside = outsideOf(call.services);
   const issues = templateIssues(tool.execution, outside);
   if (issues.length > 0) {
     throw new ColloquyError("tool_misconfigured", "the tool's request cannot be made", { issues });
@@ -33,10 +41,10 @@ const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Prom
   const headers = new Map(request.headers.map(([name, value]) => [name.toLowerCase(), value]));
   if (!headers.has("user-agent")) headers.set("user-agent", "Colloquy");
   if (request.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
-  if (method !== "GET" && !headers.has("idempotency-key")) headers.set("idempotency-key", outside.callId);
+  if (method !== "GET" && !headers.has("idempotency-key")) headers.set("idempotency-key", call.callId);
 
   const timeout = AbortSignal.timeout(tool.timeoutMs);
-  const signal = AbortSignal.any([outside.signal, timeout]);
+  const signal = AbortSignal.any([call.signal, timeout]);
   try {
     const answered = await fetchOutgoing(
       { ...request, method, headers: [...headers] },
@@ -58,7 +66,7 @@ const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Prom
       `the tool's server answered ${status}${end}${said.slice(0, quotedCharacters)}`,
     );
   } catch (error) {
-    outside.signal.throwIfAborted();
+    call.signal.throwIfAborted();
     if (error instanceof ColloquyError || !timeout.aborted) throw error;
     throw unanswered(tool, "tool_timeout", `the tool's server took longer than timeoutMs (${tool.timeoutMs})`);
   }
@@ -68,8 +76,8 @@ const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Prom
  * Runs a tool that runs here, in or outside a run; its input was checked before. Refusals and failures are thrown as
  * `ColloquyError`s without any secret; the signal's reason where it was aborted.
  */
-export const runConfigured = async (tool: ToolConfig, input: unknown, outside: Outside): Promise<unknown> => {
-  if (tool.executionType === "gateway") return runGateway(tool, input, outside);
+export const runConfigured = async (tool: ToolConfig, input: unknown, call: CallContext): Promise<unknown> => {
+  if (tool.executionType === "gateway") return runGateway(tool, input, call);
   if (tool.executionType === "internal") return tool.output === undefined ? input : tool.output;
   throw new ColloquyError("tool_misconfigured", "this tool does not run here");
 };
@@ -91,6 +99,6 @@ export const configuredTool = (config: ToolConfig): Tool => {
       const issues = schemaIssues(inputSchema, input);
       if (issues.length > 0) throw invalidInput(issues);
     },
-    execute: async (input, { outside }) => ({ value: await runConfigured(config, input, outside) }),
+    execute: async (input, context) => ({ value: await runConfigured(config, input, context) }),
   };
 };

@@ -138,6 +138,6 @@ export const mcpTool = (tool: McpTool, call: Call): Tool => {
     isTimed: true,
     schema: () => schema,
     check: (input) => void parseInput(Input, input),
-    execute: async (input, { outside }) => ({ value: await call(tool, parseInput(Input, input), outside.signal) }),
+    execute: async (input, { signal }) => ({ value: await call(tool, parseInput(Input, input), signal) }),
   };
 };
