@@ -5,7 +5,7 @@ import { isoTime } from "../../../shared/clock.ts";
 import type { Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxBlockSnapshotBytes, maxBlockVersions, maxOpenDocuments, maxUndoSteps } from "../../bounds.ts";
-import { openDocument, openForeignDocument, shallowSnapshotOf, snapshotOf, stateOf } from "../documents/document.ts";
+import { openDocument, openForeignDocument, snapshotOf, stateOf } from "../documents/document.ts";
 import type { Commit, Step } from "../documents/edit-document.ts";
 import type { Loro } from "../documents/loro.ts";
 import { blockSnapshots, blockVersions } from "./schema.ts";
@@ -85,7 +85,7 @@ export const createBlockHistory = (db: Database) => {
     /** The same of bytes that came from elsewhere. Throws what is wrong with them. */
     openForeign(loro: Loro, blockId: number): LoroDoc {
       const { snapshot, updates } = bytesOf(blockId);
-      return openForeignDocument(loro, snapshot ? [snapshot, ...updates] : updates);
+      return openForeignDocument(loro, updates, snapshot);
     },
 
     append(blockId: number, { update, ...version }: Commit, by: { author: string; manner: string }, now: number): void {
@@ -102,7 +102,7 @@ export const createBlockHistory = (db: Database) => {
       for (const fewer of shorterHistories) {
         if (bytes.length <= maxBlockSnapshotBytes) break;
         keep = fewer;
-        bytes = shallowSnapshotOf(doc, stateAt(blockId, Math.max(1, version - fewer)) ?? stateOf(doc));
+        bytes = snapshotOf(doc, stateAt(blockId, Math.max(1, version - fewer)) ?? stateOf(doc));
       }
       removeSnapshot(blockId);
       for (let part = 0; part * partBytes < bytes.length; part += 1) {

@@ -18,7 +18,7 @@ import { maxBlockCalls, maxBlocks, maxBlockTail, maxBlockUpdateBytes } from "../
 import { contentOf } from "../documents/cells.ts";
 import { checkBlockSchema } from "../documents/check-content.ts";
 import { contentAt, openDocument, stateOf } from "../documents/document.ts";
-import { editDocument, fillDocument } from "../documents/edit-document.ts";
+import { editDocument } from "../documents/edit-document.ts";
 import type { Loro } from "../documents/loro.ts";
 import { checkPermission, rightOf, type Writer } from "../documents/permission.ts";
 import { render } from "../documents/render.ts";
@@ -170,7 +170,10 @@ export const createBlocks = ({
       }
       const now = clock.now();
       const doc = openDocument(loro, []);
-      const { value, commit } = fillDocument(doc, { ...input, content, now: isoTime(now) });
+      const { value, commits } = editDocument(doc, {
+        ...{ ...input, content, version: 0, operations: [], writer: { kind: "system", now: isoTime(now) } },
+        ...{ steps: () => [], stateAt: () => undefined },
+      });
       doc.free();
       const values = {
         ...{ ...input, partnerEntityId: input.partnerEntityId ?? null, version: 1, snapshotVersion: 0 },
@@ -178,7 +181,7 @@ export const createBlocks = ({
       };
       const row = transaction(() => {
         const created = db.insert(blocks).values(values).returning().get();
-        history.append(created.id, commit, { author: by, manner: "create" }, now);
+        for (const commit of commits) history.append(created.id, commit, { author: by, manner: "create" }, now);
         answer(callId, { version: 1, results: [] });
         return created;
       });

@@ -81,10 +81,9 @@ const stamps: Field[] = [
 const stamped = (fields: Field[], entry: Json, writer: Writer): Json => {
   const given: Json = typeof entry === "string" ? { [fields[0]?.name ?? "message"]: entry } : entry;
   if (!isObject(given)) throw refusedEdit("An entry must be an object");
-  const { timestamp, agent, ...rest } = given;
-  const own = checkFields(fields, rest, "An entry");
-  const by = writer.kind === "system" ? (agent ?? null) : writer.name;
-  return { ...checkFields(stamps, { timestamp: timestamp ?? writer.now, agent: by }, "An entry"), ...own };
+  const timestamp = given.timestamp ?? writer.now;
+  const agent = writer.kind === "system" ? (given.agent ?? null) : writer.name;
+  return checkFields([...stamps, ...fields], { ...given, timestamp, agent }, "An entry");
 };
 
 /** An item as a list or log keeps it. Throws where it breaks the schema. */

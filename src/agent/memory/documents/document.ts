@@ -14,34 +14,28 @@ import type { Loro } from "./loro.ts";
  */
 const writer = "1";
 
-/** The document that a snapshot and later updates make, in the order in which they were stored. */
+/**
+ * The document that a snapshot and later updates make, in the order in which they were stored. Throws where something is
+ * missing that they build on.
+ */
 export const openDocument = ({ LoroDoc }: Loro, updates: Uint8Array[], snapshot?: Uint8Array): LoroDoc => {
   const doc = new LoroDoc();
   // By itself: in a batch, a snapshot without the oldest of its history is lost.
-  if (snapshot) doc.import(snapshot);
+  const imported = snapshot ? [doc.import(snapshot)] : [];
   // Together: so a counter's fractions add up as they were counted. A version that changed nothing has no bytes.
   const changes = updates.filter(({ length }) => length > 0);
-  if (changes.length > 0) doc.importBatch(changes);
+  if (changes.length > 0) imported.push(doc.importBatch(changes));
+  if (imported.some(({ pending }) => pending && pending.size > 0)) {
+    throw new Error("changes that it builds on are missing");
+  }
   doc.setPeerId(writer);
   return doc;
 };
 
-/**
- * The same of bytes that were written elsewhere. Throws where one of them is damaged, or where something is missing that
- * they build on.
- */
-export const openForeignDocument = (loro: Loro, updates: Uint8Array[]): LoroDoc => {
-  for (const update of updates) loro.decodeImportBlobMeta(update, true);
-  const doc = new loro.LoroDoc();
-  try {
-    const isWhole = updates.map((update) => doc.import(update)).every(({ pending }) => !pending || pending.size === 0);
-    if (!isWhole) throw new Error("changes that it builds on are missing");
-    doc.setPeerId(writer);
-    return doc;
-  } catch (error) {
-    doc.free();
-    throw error;
-  }
+/** The same of bytes that were written elsewhere. Throws where one of them is damaged. */
+export const openForeignDocument = (loro: Loro, updates: Uint8Array[], snapshot?: Uint8Array): LoroDoc => {
+  for (const bytes of snapshot ? [snapshot, ...updates] : updates) loro.decodeImportBlobMeta(bytes, true);
+  return openDocument(loro, updates, snapshot);
 };
 
 /** Whether a document has been in this state, and can go back to it. */
@@ -93,12 +87,9 @@ export const mergeInto = (doc: LoroDoc, fork: LoroDoc): void => {
   fork.free();
 };
 
-/** All of it, with its whole history. */
-export const snapshotOf = (doc: LoroDoc): Uint8Array => doc.export({ mode: "snapshot" });
-
-/** The same with the history from this state on only. */
-export const shallowSnapshotOf = (doc: LoroDoc, state: string): Uint8Array =>
-  doc.export({ mode: "shallow-snapshot", frontiers: frontiersOf(state) });
+/** All of it, with its whole history, or with that from a state on only. */
+export const snapshotOf = (doc: LoroDoc, from?: string): Uint8Array =>
+  doc.export(from === undefined ? { mode: "snapshot" } : { mode: "shallow-snapshot", frontiers: frontiersOf(from) });
 
 /**
  * Records the document's changes from now on. The function that it returns answers those since it was last called, as they

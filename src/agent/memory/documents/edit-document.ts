@@ -4,7 +4,7 @@ import type { BlockOperation, ContentOperation, OperationResult } from "../../..
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { cellFor, changeOf, type Editing, newItem, setField } from "./apply-operation.ts";
-import { type Cell, contentIn, contentOf, type Held, type Part, partsOf, valueOfPart } from "./cells.ts";
+import { type Cell, contentIn, type Held, type Part, partsOf, valueOfPart } from "./cells.ts";
 import { bounded, checkSize } from "./check-content.ts";
 import { atState, forkOf, mergeInto, record, stateOf } from "./document.ts";
 import { checkPermission, requireSystem, type Writer } from "./permission.ts";
@@ -28,8 +28,9 @@ export type EditRequest = {
   label: string;
   operations: BlockOperation[];
   writer: Writer;
-  /** The newest version. */
+  /** The newest version; 0 where the block is being created, with `content`. */
   version: number;
+  content?: Json | undefined;
   /** The state of the version that the edit was made on, where that is not the newest. */
   on?: string | undefined;
   /** The author's own versions, oldest first: only these the author undoes. Called where there is something to undo. */
@@ -64,12 +65,35 @@ const undoStacks = <Each extends Step>(steps: Each[]): Record<"undo" | "redo", E
 const mapCells = (contents: Contents, next: (held: Held, cell: Cell) => Held): Contents =>
   new Map(Array.from(contents, ([cell, held]) => [cell, next(held, cell)]));
 
-const keysAfter = (first: () => number): (() => number) => {
-  let keys = 0;
-  return () => {
-    keys += 1;
-    return first() + keys;
-  };
+const wrongContent = ({ type }: BlockSchema, what: string) => refusedEdit(`The content of a ${type} block is ${what}`);
+
+/** What a part holds at first: what is given, or the defaults of its fields. */
+const firstIn = ({ schema, cells }: Part, content: Json | undefined, editing: Editing): [Cell, Held][] => {
+  if (schema.type === "map") {
+    const given = content === undefined ? undefined : checkFields(schema.fields, content, "The content of a map block");
+    return cells.map((cell) => {
+      const value = given ? ownField(given, cell.field.name) : cell.field.default;
+      return [cell, value === undefined ? cell.empty : setField(cell, cell.empty, value, editing.newKey)];
+    });
+  }
+  if (content === undefined) return [];
+  if (schema.type === "text") {
+    if (typeof content !== "string") throw wrongContent(schema, "a text");
+    return cells.map((cell) => [cell, changeOf(cell, cell.empty, { op: "append_text", text: content }, editing).next]);
+  }
+  if (!Array.isArray(content)) throw wrongContent(schema, `a list of ${schema.type === "log" ? "entries" : "items"}`);
+  checkLength(schema.type, content.length);
+  return cells.map((cell) => [cell, content.map((item) => newItem(schema, item, editing))]);
+};
+
+/** What a block is created with. Throws where it does not fit the schema. */
+const firstContents = ({ schema, content }: EditRequest, parts: Part[], editing: Editing): [Cell, Held][] => {
+  if (schema.type === "composite" && content !== undefined) {
+    if (!isObject(content)) throw wrongContent(schema, "an object of sections");
+    const unknown = Object.keys(content).find((name) => !parts.some((part) => part.name === name));
+    if (unknown !== undefined) throw noSuchField(unknown);
+  }
+  return parts.flatMap((part) => firstIn(part, valueOfPart(part, content), editing));
 };
 
 /** Throws what refuses the edit; see invariant 1. */
@@ -86,7 +110,12 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   let target = fork ?? doc;
   let held = fork ? contentsOf(fork) : first;
   let { version } = request;
-  const editing: Editing = { writer, label, newKey: keysAfter(() => (version + 1) * keysOfVersion) };
+  let keys = 0;
+  const newKey = (): number => {
+    keys += 1;
+    return (version + 1) * keysOfVersion + keys;
+  };
+  const editing: Editing = { writer, label, newKey };
   const commits: Commit[] = [];
   const results: OperationResult[] = [];
   let open: Done[] = [];
@@ -110,8 +139,8 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   const commit = (kind: Step["kind"], names: Commit["operations"]): void => {
     become(mapCells(held, (content, cell) => bounded(cell, content)));
     const { update, state, changed } = takeChanges();
-    // An undo is a version even if it changes nothing, because others changed all of it since.
-    if (!changed && kind === "edit") return;
+    // A block's creation is a version, and so is an undo that changes nothing because others changed all of it since.
+    if (!changed && kind === "edit" && version > 0) return;
     version += 1;
     commits.push({ version, kind, operations: names, update, state });
   };
@@ -141,6 +170,7 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
     results.push({ op, message: `${done} ${name ?? "the last change"} in block '${label}'` });
   };
 
+  if (version === 0) become(new Map([...held, ...firstContents(request, parts, editing)]));
   if (fork && request.operations.some(({ op }) => op === "undo" || op === "redo")) {
     throw refusedEdit("undo and redo are of the newest version: leave out onVersion");
   }
@@ -158,54 +188,6 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
     undoStacks(open).undo.map(({ name }) => name),
   );
   const value = asData(held);
-  checkSize(schema, value, charLimit, () => asData(first));
+  checkSize(schema, value, charLimit, request.version === 0 ? undefined : () => asData(first));
   return { commits, results, value };
-};
-
-type FirstContent = { schema: BlockSchema; content?: Json | undefined; charLimit: number; label: string; now: string };
-
-const wrongContent = ({ type }: BlockSchema, what: string) => refusedEdit(`The content of a ${type} block is ${what}`);
-
-/** What a part holds at first: what is given, or the defaults of its fields. */
-const firstIn = ({ schema, cells }: Part, content: Json | undefined, editing: Editing): Held[] => {
-  if (schema.type === "map") {
-    const given = content === undefined ? undefined : checkFields(schema.fields, content, "The content of a map block");
-    return cells.map((cell) => {
-      const value = given ? ownField(given, cell.field.name) : cell.field.default;
-      return value === undefined ? cell.empty : setField(cell, cell.empty, value, editing.newKey);
-    });
-  }
-  if (content === undefined) return cells.map(({ empty }) => empty);
-  if (schema.type === "text") {
-    if (typeof content !== "string") throw wrongContent(schema, "a text");
-    return cells.map((cell) => changeOf(cell, cell.empty, { op: "append_text", text: content }, editing).next);
-  }
-  if (!Array.isArray(content)) throw wrongContent(schema, `a list of ${schema.type === "log" ? "entries" : "items"}`);
-  checkLength(schema.type, content.length);
-  return [content.map((item) => newItem(schema, item, editing))];
-};
-
-/** Puts into an empty document what its block is created with, as its first version. Answers the content too. */
-export const fillDocument = (
-  doc: LoroDoc,
-  { schema, content, charLimit, label, now }: FirstContent,
-): { value: Json; commit: Commit } => {
-  const takeChanges = record(doc);
-  const editing: Editing = { writer: { kind: "system", now }, label, newKey: keysAfter(() => 0) };
-  const parts = partsOf(schema);
-  if (schema.type === "composite" && content !== undefined) {
-    if (!isObject(content)) throw wrongContent(schema, "an object of sections");
-    const unknown = Object.keys(content).find((name) => !parts.some((part) => part.name === name));
-    if (unknown !== undefined) throw noSuchField(unknown);
-  }
-  for (const part of parts) {
-    for (const [index, held] of firstIn(part, valueOfPart(part, content), editing).entries()) {
-      const cell = part.cells[index];
-      if (cell && held !== cell.empty) cell.write(doc, cell.empty, bounded(cell, held));
-    }
-  }
-  const value = contentOf(doc, schema);
-  checkSize(schema, value, charLimit);
-  const { update, state } = takeChanges();
-  return { value, commit: { version: 1, kind: "edit", operations: [], state, update } };
 };

@@ -13,33 +13,23 @@ const maxLineEdits = 400;
 /** Changes of one text that are worth keeping apart: a document takes each for itself, in time that grows with them. */
 const maxSplices = 500;
 
-const isLowSurrogate = (text: string, index: number): boolean => {
-  const unit = text.charCodeAt(index);
-  return unit >= 0xdc00 && unit <= 0xdfff;
-};
-
-const commonStart = (one: string, other: string): number => {
+/** Characters that two texts have in common at their start and at their end. Neither ends within a surrogate pair. */
+const inCommon = (one: string, other: string): { start: number; end: number } => {
   const most = Math.min(one.length, other.length);
-  let length = 0;
-  while (length < most && one.charCodeAt(length) === other.charCodeAt(length)) length += 1;
-  // Never between the halves of a surrogate pair.
-  return length > 0 && (isLowSurrogate(one, length) || isLowSurrogate(other, length)) ? length - 1 : length;
-};
-
-const commonEnd = (one: string, other: string, start: number): number => {
-  const most = Math.min(one.length, other.length) - start;
-  let length = 0;
-  while (length < most && one.charCodeAt(one.length - 1 - length) === other.charCodeAt(other.length - 1 - length)) {
-    length += 1;
+  let start = 0;
+  while (start < most && one.charCodeAt(start) === other.charCodeAt(start)) start += 1;
+  if (!one.slice(0, start).isWellFormed()) start -= 1;
+  let end = 0;
+  while (end < most - start && one.charCodeAt(one.length - 1 - end) === other.charCodeAt(other.length - 1 - end)) {
+    end += 1;
   }
-  return length > 0 && isLowSurrogate(one, one.length - length) ? length - 1 : length;
+  return { start, end: one.slice(one.length - end).isWellFormed() ? end : end - 1 };
 };
 
 /** The changes that make `next` of `old`, by place. The same texts give the same changes, and in bounded time. */
 export const changesBetween = (old: string, next: string): Splice[] => {
   if (old === next) return [];
-  const start = commonStart(old, next);
-  const end = commonEnd(old, next, start);
+  const { start, end } = inCommon(old, next);
   const from = old.slice(start, old.length - end);
   const to = next.slice(start, next.length - end);
   const compared =

@@ -45,12 +45,10 @@ export const linesOf = (text: string): string[] => {
   return lines;
 };
 
-const longestQuote = 200;
-
 /** A text as messages quote it: what is long is cut. */
-export const quoted = (text: string): string => {
-  if (text.length <= longestQuote) return text;
-  const cut = text.slice(0, longestQuote);
+export const quoted = (text: string, longest = 200): string => {
+  if (text.length <= longest) return text;
+  const cut = text.slice(0, longest);
   return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`;
 };
 
@@ -97,10 +95,7 @@ const kinds: Record<FieldType, { what: string; fits: (value: Json) => boolean }>
   timestamp: { what: "an ISO 8601 time", fits: (value) => Time.safeParse(value).success },
 };
 
-const brief = (value: Json): string => {
-  const words = typeof value === "string" ? JSON.stringify(value) : inWords(value);
-  return words.length > 60 ? `${words.slice(0, 60)}…` : words;
-};
+const brief = (value: Json): string => quoted(typeof value === "string" ? JSON.stringify(value) : inWords(value), 60);
 
 /** Throws where the value is not of the field's type. */
 export const checkField = ({ name, type }: Field, value: Json): void => {

@@ -1,7 +1,7 @@
 import { contentOf } from "../../../../src/agent/memory/documents/cells.ts";
 import { checkBlockSchema } from "../../../../src/agent/memory/documents/check-content.ts";
 import { openDocument } from "../../../../src/agent/memory/documents/document.ts";
-import { editDocument, fillDocument, type Step } from "../../../../src/agent/memory/documents/edit-document.ts";
+import { editDocument, type Step } from "../../../../src/agent/memory/documents/edit-document.ts";
 import type { Writer } from "../../../../src/agent/memory/documents/permission.ts";
 import { render } from "../../../../src/agent/memory/documents/render.ts";
 import type { Json, Permission } from "../../../../src/protocol/block.ts";
@@ -29,8 +29,11 @@ export const block = (schema: unknown, { content, charLimit = 5000 }: { content?
   let parsed = BlockSchema.parse(schema);
   checkBlockSchema(parsed);
   let doc = openDocument(loro, []);
-  const { commit } = fillDocument(doc, { schema: parsed, charLimit, label: "notes", now, content });
-  const versions: Kept[] = [{ ...commit, author: "nobody" }];
+  const created = editDocument(doc, {
+    ...{ schema: parsed, charLimit, label: "notes", writer: system, version: 0, content, operations: [] },
+    ...{ steps: () => [], stateAt: () => undefined },
+  });
+  const versions: Kept[] = created.commits.map((commit) => ({ ...commit, author: "nobody" }));
   const stateAt = (version: number) => versions.find((kept) => kept.version === version)?.state;
   const self = {
     versions,
@@ -57,15 +60,10 @@ export const block = (schema: unknown, { content, charLimit = 5000 }: { content?
     ): OperationResult[] {
       try {
         const { commits, results } = editDocument(doc, {
-          schema: parsed,
-          charLimit,
-          label: "notes",
+          ...{ schema: parsed, charLimit, label: "notes", writer: by, version: self.version(), stateAt },
           operations: BlockOperations.parse(Array.isArray(operations) ? operations : [operations]),
-          writer: by,
-          version: self.version(),
           on: on === undefined ? undefined : stateAt(on),
           steps: () => versions.filter((kept) => kept.author === author),
-          stateAt,
         });
         versions.push(...commits.map((commit) => ({ ...commit, author })));
         return results;

@@ -1,11 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  atState,
-  forkOf,
-  openDocument,
-  shallowSnapshotOf,
-  stateOf,
-} from "../../../../src/agent/memory/documents/document.ts";
+import { atState, forkOf, openDocument, snapshotOf, stateOf } from "../../../../src/agent/memory/documents/document.ts";
 import { nodeLoro } from "../../../support/node/loro.ts";
 import { agent, block } from "./block.ts";
 
@@ -164,7 +158,7 @@ describe("a snapshot without the oldest of its history", () => {
       return stateOf(whole);
     });
     const [, second = "", third = ""] = states;
-    const shallow = openDocument(loro, [], shallowSnapshotOf(whole, second));
+    const shallow = openDocument(loro, [], snapshotOf(whole, second));
     const read = (state: string) => atState(shallow, state, () => shallow.getText("text").toString().length);
     expect([read(second), read(third)]).toEqual([2000, 3000]);
     expect(shallow.getText("text").toString()).toBe(whole.getText("text").toString());
@@ -176,11 +170,7 @@ describe("a snapshot without the oldest of its history", () => {
     fork.commit();
     shallow.import(fork.export({ mode: "update", from: shallow.version() }));
     expect(shallow.getText("text").toString()).toHaveLength(4006);
-    const again = openDocument(
-      loro,
-      [shallow.export({ mode: "update", from: before })],
-      shallowSnapshotOf(whole, second),
-    );
+    const again = openDocument(loro, [shallow.export({ mode: "update", from: before })], snapshotOf(whole, second));
     expect(again.getText("text").toString()).toBe(shallow.getText("text").toString());
   });
 });
