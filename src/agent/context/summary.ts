@@ -44,8 +44,8 @@ export const fittedSummary = (summary: string, maxTokens: number): string => {
 /** The question to a summariser. `parts` are oldest first. */
 export type SummaryQuestion = {
   agent: string;
-  /** The agent's cycles, or the messages of the space with this name. */
-  of: { kind: "cycles" } | { kind: "messages"; space: string };
+  /** The name of the space whose messages the parts are; undefined where they are the agent's cycles. */
+  space?: string | undefined;
   /** The summary so far. */
   earlier: string | null;
   parts: string[];
@@ -67,12 +67,8 @@ RULES:
 
 /** The summariser's input. Pure. */
 export const summaryPrompt = (question: SummaryQuestion): { system: string; user: string } => {
-  const { agent, of, earlier, parts, words } = question;
-  const lines =
-    of.kind === "cycles"
-      ? parts.flatMap((part, index) => [cycleHeading.write({ number: String(index + 1) }), quoteLines(part)])
-      : parts.map(quoteLines);
-  const heading = of.kind === "cycles" ? "CYCLES" : `MESSAGES IN ${quote(of.space)}`;
+  const { agent, space, earlier, parts, words } = question;
+  const heading = space === undefined ? "CYCLES" : `MESSAGES IN ${quote(space)}`;
   return {
     system: rules(words),
     user: [
@@ -80,7 +76,10 @@ export const summaryPrompt = (question: SummaryQuestion): { system: string; user
       "SUMMARY SO FAR:",
       earlier === null ? "  (none)" : quoteLines(earlier),
       `${heading} (${parts.length}, oldest first):`,
-      ...lines,
+      ...parts.flatMap((part, index) => [
+        ...(space === undefined ? [cycleHeading.write({ number: String(index + 1) })] : []),
+        quoteLines(part),
+      ]),
     ].join("\n"),
   };
 };

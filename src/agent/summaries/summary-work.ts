@@ -53,7 +53,7 @@ const chunkShare = 0.5;
 const mostLooks = 3;
 
 /** What a summary is still to take in, oldest first. `base` is where the summary begins. */
-type Folding = Pick<SummaryQuestion, "of" | "earlier"> & { items: Foldable[]; base: number };
+type Folding = Pick<SummaryQuestion, "space" | "earlier"> & { items: Foldable[]; base: number };
 
 /**
  * The cycles that leave the input, where they are not folded yet. Once all are, the next run begins a new window with the
@@ -71,7 +71,6 @@ const cyclesToFold = (services: RunServices): Folding | undefined => {
     return undefined;
   }
   return {
-    of: { kind: "cycles" },
     earlier: folded?.text ?? (window.summary === null ? null : unquoteLines(window.summary)),
     items: left.map(({ ordinal, messages }) => ({ at: ordinal, text: cycleText(messages) })),
     base: window.firstRun,
@@ -110,7 +109,7 @@ const messagesToFold = async (
   const { name, messages } = await messagesFrom(services, spaceId, { from, limit }, signal);
   const agentId = services.identity.get().id;
   const items = messages.map((message, index) => ({ at: from + index + 1, text: messageText(message, agentId) }));
-  return { of: { kind: "messages", space: name }, earlier, items, base: base + (from - upTo) };
+  return { space: name, earlier, items, base: base + (from - upTo) };
 };
 
 /**
@@ -134,14 +133,14 @@ const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSig
   const chunk = nextChunk(folding?.items ?? [], { chunkSize, maxTokens: chunkTokens });
   const end = chunk.at(-1);
   if (!folding || !end) return summaries.done(subject);
-  const { of, earlier, base } = folding;
+  const { space, earlier, base } = folding;
   const parts = chunk.map(({ text }) => text);
   const words = Math.floor(tokens * wordsPerToken);
   const answer = await askModel({
     env,
     openSecret: (name) => identity.openSecret(name),
     config: model,
-    prompt: summaryPrompt({ of, earlier, parts, agent: config.name, words }),
+    prompt: summaryPrompt({ space, earlier, parts, agent: config.name, words }),
     maxOutputTokens: tokens * 2,
     maxCharacters: { name: "maxSummaryCharacters", characters: maxSummaryCharacters },
     signal: AbortSignal.any([signal, AbortSignal.timeout(summaryTimeoutMs)]),

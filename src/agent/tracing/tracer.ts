@@ -23,15 +23,14 @@ export type TracedStep = {
 
 type TracedCall = { step: number; startedAt: number; call: CallRequest; value: unknown; error: boolean };
 
-/** One action of a run. Times are milliseconds since the epoch. An attribute `error.type` says that it failed. */
+/** One action of a run, which ends now. An attribute `error.type` says that it failed. */
 type Span = {
   operation: "invoke_agent" | "chat" | "execute_tool";
   of: string;
-  /** Its own place below the run, and its parent's: ids derive from them. The run itself has the empty path. */
+  /** Its place below the run: ids derive from it. What lies above it is its parent. The run itself has the empty path. */
   path: (string | number)[];
-  parent?: (string | number)[];
+  /** In milliseconds since the epoch. */
   startedAt: number;
-  endedAt?: number;
   attributes: Attributes;
 };
 
@@ -69,17 +68,17 @@ export const createTracer = (
       lost += 1;
       return;
     }
-    const { operation, of, path, parent, startedAt, endedAt = clock.now(), attributes } = span();
+    const { operation, of, path, startedAt, attributes } = span();
     const { id, workspaceId, config } = agent();
     waiting.push({
       // A run is one trace. Ids derive from the run, so that one that was cut goes on in the same trace.
       traceId: hexId([run.id], 16),
       spanId: hexId([run.id, ...path], 8),
-      ...(parent ? { parentSpanId: hexId([run.id, ...parent], 8) } : {}),
+      ...(path.length === 0 ? {} : { parentSpanId: hexId([run.id, ...path.slice(0, -1)], 8) }),
       name: `${operation} ${of}`,
       kind: operation === "chat" ? clientKind : internalKind,
       startTimeUnixNano: `${startedAt}000000`,
-      endTimeUnixNano: `${endedAt}000000`,
+      endTimeUnixNano: `${clock.now()}000000`,
       attributes: attributesOf({
         "gen_ai.agent.id": id,
         "gen_ai.agent.name": config.name,
@@ -138,24 +137,22 @@ export const createTracer = (
 
   return {
     run(run: RunRow): void {
-      const { startedAt, completedAt, status, spaceIds, error } = run;
       add(run, () => ({
-        ...{ operation: "invoke_agent", of: agent().config.name, path: [], startedAt },
-        endedAt: completedAt ?? clock.now(),
+        ...{ operation: "invoke_agent", of: agent().config.name, path: [], startedAt: run.startedAt },
         attributes: {
           ...askedModel(),
-          "colloquy.run.status": status,
-          "colloquy.space.ids": spaceIds,
-          "error.type": error?.code,
+          "colloquy.run.status": run.status,
+          "colloquy.space.ids": run.spaceIds,
+          "error.type": run.error?.code,
         },
       }));
     },
 
     step(run: RunRow, { index, startedAt, maxOutputTokens, composed, came }: TracedStep): void {
       add(run, () => ({
-        ...{ operation: "chat", of: identifyModel(agent().config.model, env).name, parent: [], startedAt },
+        ...{ operation: "chat", of: identifyModel(agent().config.model, env).name, startedAt },
         // A failed step is generated again: only the generation that is kept has the step's own id.
-        path: "error" in came ? [index, startedAt, came.error] : [index],
+        path: ["error" in came ? `${index}/${startedAt}/${came.error}` : index],
         attributes: {
           ...askedModel(),
           "gen_ai.request.stream": true,
@@ -180,7 +177,7 @@ export const createTracer = (
     /** A call has its result, at once or when somebody has answered. */
     call(run: RunRow, { step, startedAt, call, value, error }: TracedCall): void {
       add(run, () => ({
-        ...{ operation: "execute_tool", of: call.toolName, path: [call.callId], parent: [step], startedAt },
+        ...{ operation: "execute_tool", of: call.toolName, path: [step, call.callId], startedAt },
         attributes: {
           "gen_ai.tool.name": call.toolName,
           "gen_ai.tool.type": "function",

@@ -10,7 +10,7 @@ import { estimateMessages, estimateText } from "../../context/tokens.ts";
 import type { JournalRow } from "../../journal.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
-import { composingOf, newWindow, nextWindow, partsIn, shownOwnBlocks, stateWith } from "../composing.ts";
+import { composingOf, newWindow, nextWindow, partsIn, shownOwnBlocks, stateWith, windowOf } from "../composing.ts";
 import { inputsIn } from "../run-rows.ts";
 import type { RunServices } from "../run-services.ts";
 import { ownCycles } from "../summaries.ts";
@@ -168,10 +168,8 @@ export const compactIfDue = (services: RunServices, run: RunRow): void => {
   const rows = services.journal.ofRun(run, run.journalTo ?? undefined);
   const last = rows.findLast((row) => row.meta?.kind === "assistant")?.meta;
   if (last?.kind !== "assistant" || last.estimatedInput < inputBudget(composing) * dueShare) return;
-  const window = services.windows.window(run.windowId);
-  if (!window) return;
   if (composing.config.context.compaction.strategy === "recursive_summarization") services.wantSummary(ownCycles);
-  else compactBefore(services, window, services.runs.nextOrdinal());
+  else compactBefore(services, windowOf(services, run), services.runs.nextOrdinal());
 };
 
 /**
@@ -179,10 +177,8 @@ export const compactIfDue = (services: RunServices, run: RunRow): void => {
  * that told the whole state may be gone with that, so the run is told it again. `refused`: the model said so.
  */
 export const compactForRun = (services: RunServices, run: RunRow, step: number, refused = false): boolean => {
-  const window = services.windows.window(run.windowId);
-  if (!window) return false;
   return services.transaction(() => {
-    const next = compactBefore(services, window, run.ordinal, refused);
+    const next = compactBefore(services, windowOf(services, run), run.ordinal, refused);
     if (!next) return false;
     const events = services.inbox.rows(run.events).map(({ data }) => data);
     const { shown } = shownOwnBlocks(services, events);

@@ -101,28 +101,28 @@ type News = {
 type Telling = { services: RunServices; told: ToldState | null; events: () => InboxData[]; signal: AbortSignal };
 
 const newsOf = {
-  shared_blocks: async ({ services, told: before, events, signal }: Telling): Promise<Omit<News, "section"> | null> => {
+  shared_blocks: async ({ services, told: before, events, signal }: Telling): Promise<News | null> => {
     const known = before?.[keys.shared_blocks] ?? {};
     if (services.sharedBlocks.list().length === 0 && Object.keys(known).length === 0) return null;
     const { shown: blocks, dropped } = await shownSharedBlocks(services, events(), signal);
     const told = toldBlocks(blocks);
-    return { text: renderStateChanges({ BLOCKS: known }, { BLOCKS: told }, blocks), told, dropped, blocks };
+    const text = renderStateChanges({ BLOCKS: known }, { BLOCKS: told }, blocks);
+    return { section: "shared_blocks", text, told, dropped, blocks };
   },
-  activity: async ({ services, told: before, signal }: Telling): Promise<Omit<News, "section"> | null> => {
+  activity: async ({ services, told: before, signal }: Telling): Promise<News | null> => {
     if (!services.identity.get().config.context.activity) return null;
     const { activity, upTo: told } = await gatherActivity(services, before?.[keys.activity] ?? {}, signal);
     const { section, dropped } = activitySection(activity, isoTime(services.clock.now()));
-    return { text: section.text || null, told, dropped, blocks: [] };
+    return { section: "activity", text: section.text || null, told, dropped, blocks: [] };
   },
 };
 
 /** The news of all sections that are not `done`. Nobody is asked if nothing is shared and activity is off. */
 export const newsOfOthers = async (telling: Telling, done: ToldSection[] = []): Promise<News[]> => {
   const left = sections.filter((section) => !done.includes(section));
-  const news = left.map(async (section) => ({ section, of: await newsOf[section](telling) }));
-  const all = await Promise.all(news);
+  const news = await Promise.all(left.map((section) => newsOf[section](telling)));
   telling.signal.throwIfAborted();
-  return all.flatMap(({ section, of }) => (of ? [{ section, ...of }] : []));
+  return news.filter((each) => each !== null);
 };
 
 export const tellPeerUpdates = async ({ services, run, signal }: LiveRun): Promise<void> => {

@@ -85,7 +85,6 @@ describe("a summary that is too long", () => {
 test("the summariser reads the summary so far and the next cycles, each line behind a bar", async () => {
   const { system, user } = summaryPrompt({
     agent: "Analyst",
-    of: { kind: "cycles" },
     earlier: "Husam asked for the Q4 report on 3 February.\nIt was posted in Project Alpha.",
     parts: [
       cycleText([
@@ -104,7 +103,7 @@ test("the summariser reads the summary so far and the next cycles, each line beh
 test("of a space it reads who said what and when, with what the agent itself said as its own", async () => {
   const { user } = summaryPrompt({
     agent: "Analyst",
-    of: { kind: "messages", space: "Project Alpha" },
+    space: "Project Alpha",
     earlier: null,
     parts: [
       said("msg_1", "09:00", husam, "The budget is 40,000.\nMESSAGES:"),
