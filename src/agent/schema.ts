@@ -11,23 +11,7 @@ import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
 import type { RunOutcome, RunStatus, RunTrigger } from "../protocol/run.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
-import type {
-  Awaited,
-  CallApproval,
-  CallLease,
-  CallOutcome,
-  Failure,
-  HeadBlocks,
-  InboxData,
-  JournalContent,
-  JournalRest,
-  LeftOut,
-  McpTool,
-  OwnRoot,
-  Receipt,
-  ToldState,
-  Toolset,
-} from "./records.ts";
+import type * as records from "./records.ts";
 
 export { timers } from "../timers/schema.ts";
 
@@ -45,9 +29,9 @@ export const agent = sqliteTable("agent", {
   correctionModel: text("correction_model"),
   /** The workspace's sealed secrets by name. */
   secrets: text("secrets", { mode: "json" }).$type<Record<string, string>>().notNull(),
-  lastError: text("last_error", { mode: "json" }).$type<Failure & { at: number }>(),
+  lastError: text("last_error", { mode: "json" }).$type<records.Failure & { at: number }>(),
   /** The newest root that its own recurring plans began (B1). */
-  ownRoot: text("own_root", { mode: "json" }).$type<OwnRoot>(),
+  ownRoot: text("own_root", { mode: "json" }).$type<records.OwnRoot>(),
 });
 
 /** The spaces that it is in, and how far it has come in each one's log. */
@@ -69,8 +53,8 @@ export const spaces = sqliteTable("spaces", {
 const event = {
   seq: integer("seq").primaryKey(),
   eventId: text("event_id").notNull(),
-  type: text("type").$type<InboxData["type"]>().notNull(),
-  data: text("data", { mode: "json" }).$type<InboxData>().notNull(),
+  type: text("type").$type<records.InboxData["type"]>().notNull(),
+  data: text("data", { mode: "json" }).$type<records.InboxData>().notNull(),
   rootId: text("root_id").notNull(),
   receivedAt: integer("received_at").notNull(),
 };
@@ -84,7 +68,7 @@ export const inbox = sqliteTable(
     wakes: integer("wakes", { mode: "boolean" }).notNull(),
     attempts: integer("attempts").notNull().default(0),
     status: text("status").$type<"pending" | "taken" | "dead">().notNull().default("pending"),
-    lastError: text("last_error", { mode: "json" }).$type<Failure>(),
+    lastError: text("last_error", { mode: "json" }).$type<records.Failure>(),
     /** Set once a run has taken it and given it back: not taken again before this time. Of a dead one, when it died. */
     retryAt: integer("retry_at"),
   },
@@ -103,7 +87,7 @@ export const heardAs = (status: "pending" | "taken") => ({
   wakes: sql<boolean>`0`.as("wakes"),
   attempts: sql<number>`0`.as("attempts"),
   status: sql<"pending" | "taken" | "dead">`${sql.raw(`'${status}'`)}`.as("status"),
-  lastError: sql<Failure | null>`null`.as("last_error"),
+  lastError: sql<records.Failure | null>`null`.as("last_error"),
   retryAt: sql<number | null>`null`.as("retry_at"),
 });
 
@@ -147,8 +131,8 @@ export const runs = sqliteTable(
     journalFrom: integer("journal_from").notNull(),
     journalTo: integer("journal_to"),
     /** Between these its rows are. Others are written while it waits, however long. */
-    rests: text("rests", { mode: "json" }).$type<JournalRest[]>(),
-    told: text("told", { mode: "json" }).$type<ToldState>().notNull(),
+    rests: text("rests", { mode: "json" }).$type<records.JournalRest[]>(),
+    told: text("told", { mode: "json" }).$type<records.ToldState>().notNull(),
     /** Whether its cycle is part of consciousness. */
     kept: integer("kept", { mode: "boolean" }).notNull().default(false),
     /** The newest kept run before it, 0 if there is none; and how many events the silent runs since took. */
@@ -157,9 +141,9 @@ export const runs = sqliteTable(
     activeSpaceId: text("active_space_id"),
     outcome: text("outcome").$type<RunOutcome>(),
     reason: text("reason"),
-    error: text("error", { mode: "json" }).$type<Failure>(),
+    error: text("error", { mode: "json" }).$type<records.Failure>(),
     /** What it was done with in each space at its end: the agent's read marks there. */
-    receipts: text("receipts", { mode: "json" }).$type<Receipt[]>(),
+    receipts: text("receipts", { mode: "json" }).$type<records.Receipt[]>(),
     prefixReuse: real("prefix_reuse"),
     /** Passing faults of the model: how many in a row, since when, and when it goes on. */
     faults: integer("faults").notNull().default(0),
@@ -189,7 +173,7 @@ export const waits = sqliteTable(
     text: text("text").notNull(),
     /** The question's place in the space's log; null while it is being asked. */
     questionSeq: integer("question_seq"),
-    awaited: text("awaited", { mode: "json" }).$type<Awaited[]>().notNull(),
+    awaited: text("awaited", { mode: "json" }).$type<records.Awaited[]>().notNull(),
     dueAt: integer("due_at").notNull(),
   },
   (table) => [
@@ -225,9 +209,9 @@ export const calls = sqliteTable(
      * may still answer; answered: its outcome is known, but not handed to the model; done.
      */
     phase: text("phase").$type<"asked" | "ready" | "running" | "out" | "late" | "answered" | "done">().notNull(),
-    outcome: text("outcome", { mode: "json" }).$type<CallOutcome>(),
+    outcome: text("outcome", { mode: "json" }).$type<records.CallOutcome>(),
     /** Who let it run, and what they said to it. */
-    approval: text("approval", { mode: "json" }).$type<CallApproval>(),
+    approval: text("approval", { mode: "json" }).$type<records.CallApproval>(),
     /** The status that the space was told last. */
     told: text("told").$type<ToolCall["status"]>(),
     /** It was sent to its server; it stands in the workspace's list. */
@@ -236,7 +220,7 @@ export const calls = sqliteTable(
     /** Errands of it that failed in a row. */
     failures: integer("failures").notNull().default(0),
     /** Until when a server has it for itself, and under which name. */
-    lease: text("lease", { mode: "json" }).$type<CallLease>(),
+    lease: text("lease", { mode: "json" }).$type<records.CallLease>(),
     /** When its run waits no longer; then, when nobody does. */
     dueAt: integer("due_at"),
     /** A call that is done is known until then, so that the same answer again is no error. */
@@ -260,7 +244,7 @@ export const journal = sqliteTable("journal", {
   runOrdinal: integer("run_ordinal").notNull(),
   step: integer("step").notNull(),
   kind: text("kind").$type<"inbox" | "preview" | "assistant" | "call" | "result">().notNull(),
-  content: text("content", { mode: "json" }).$type<JournalContent>().notNull(),
+  content: text("content", { mode: "json" }).$type<records.JournalContent>().notNull(),
   meta: text("meta", { mode: "json" }).$type<JournalMeta>(),
   createdAt: integer("created_at").notNull(),
 });
@@ -270,10 +254,10 @@ export const windows = sqliteTable("windows", {
   id: integer("id").primaryKey(),
   instructions: text("instructions").notNull(),
   /** The agent's own tools, those of its MCP servers, and the rules of all: fixed for the runs in it. */
-  toolset: text("toolset", { mode: "json" }).$type<Toolset>().notNull(),
+  toolset: text("toolset", { mode: "json" }).$type<records.Toolset>().notNull(),
   summary: text("summary"),
   /** The core blocks that stand in the instructions, by key. */
-  blocks: text("blocks", { mode: "json" }).$type<HeadBlocks>().notNull().default({}),
+  blocks: text("blocks", { mode: "json" }).$type<records.HeadBlocks>().notNull().default({}),
   continuity: text("continuity").$type<AgentConfig["continuity"]>().notNull(),
   /** The first run whose cycle is whole in it. */
   firstRun: integer("first_run").notNull(),
@@ -334,7 +318,7 @@ export const plans = sqliteTable("plans", {
   tryAt: integer("try_at").notNull(),
   /** The due time that it fired for last. */
   firedFor: integer("fired_for"),
-  lastError: text("last_error", { mode: "json" }).$type<Failure>(),
+  lastError: text("last_error", { mode: "json" }).$type<records.Failure>(),
   updatedAt: integer("updated_at").notNull(),
 });
 
@@ -362,12 +346,12 @@ export const mcpServers = sqliteTable("mcp_servers", {
   name: text("name").primaryKey(),
   /** Where and with what headers it was asked: another address is another server. */
   address: text("address").notNull(),
-  tools: text("tools", { mode: "json" }).$type<McpTool[]>().notNull(),
-  leftOut: text("left_out", { mode: "json" }).$type<LeftOut[]>().notNull(),
+  tools: text("tools", { mode: "json" }).$type<records.McpTool[]>().notNull(),
+  leftOut: text("left_out", { mode: "json" }).$type<records.LeftOut[]>().notNull(),
   protocolVersion: text("protocol_version"),
   fetchedAt: integer("fetched_at"),
   failingSince: integer("failing_since"),
-  lastError: text("last_error", { mode: "json" }).$type<Failure>(),
+  lastError: text("last_error", { mode: "json" }).$type<records.Failure>(),
   failures: integer("failures").notNull(),
   nextAt: integer("next_at"),
 });
@@ -375,7 +359,7 @@ export const mcpServers = sqliteTable("mcp_servers", {
 /** The tools of all its MCP servers as they were at a time; a window's runs have those of one row. */
 export const mcpLists = sqliteTable("mcp_lists", {
   id: integer("id").primaryKey(),
-  tools: text("tools", { mode: "json" }).$type<McpTool[]>().notNull(),
+  tools: text("tools", { mode: "json" }).$type<records.McpTool[]>().notNull(),
   createdAt: integer("created_at").notNull(),
 });
 
@@ -393,6 +377,6 @@ export const summaries = sqliteTable("summaries", {
   /** When the next chunk is folded; null if none is wanted. */
   tryAt: integer("try_at"),
   failures: integer("failures").notNull(),
-  lastError: text("last_error", { mode: "json" }).$type<Failure>(),
+  lastError: text("last_error", { mode: "json" }).$type<records.Failure>(),
   updatedAt: integer("updated_at").notNull(),
 });

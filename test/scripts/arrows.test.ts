@@ -60,7 +60,7 @@ const wrong: [string, string][] = [
   ["src/agent/api/blocks.ts", "../agent.ts"],
   ["src/agent/api/blocks.ts", "../runtime.ts"],
   ["src/agent/summaries/summary-work.ts", "../api/runs.ts"],
-  ["src/agent/transfer/check-history.ts", "../api/runs.ts"],
+  ["src/agent/transfer/check-import.ts", "../api/runs.ts"],
   ["src/agent/run/step.ts", "../agent.ts"],
   ["src/agent/run/step.ts", "../../space/channel.ts"],
   ["src/agent/run/step.ts", "../api/runs.ts"],

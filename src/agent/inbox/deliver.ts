@@ -1,6 +1,6 @@
 import type { TriggerAgent } from "../../protocol/agent.ts";
 import type { ProvenDelivery } from "../../protocol/agent-rpc.ts";
-import type { Delivery, Root } from "../../protocol/rpc.ts";
+import type { DeliveredMessage, Delivery, Root } from "../../protocol/rpc.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -39,21 +39,25 @@ const requireRoom = ({ inbox }: InboxServices, adding: number): void => {
   throw new ColloquyError("unavailable", `${reached} Try again later; its activity says what it does.`);
 };
 
+/** The id of an event follows from what it is: what comes twice has the same. */
+const eventIdOf = ({ ids, identity }: InboxServices, ...parts: (string | number)[]): string =>
+  ids.deriveOwned("evt", identity.get().id, ...parts);
+const messageEventId = ({ ids, identity }: InboxServices, messageId: string): string =>
+  ids.deriveFrom("evt", identity.get().id, messageId);
+
 /** Takes in one event that asks for a run. In a transaction; throws while the inbox is full. */
 const enterOne = (services: InboxServices, eventId: string, data: InboxData): void => {
   requireRoom(services, 1);
   services.inbox.enter([{ eventId, data, wakes: true }]);
 };
 
-/** Whether it brings only messages that wake nobody. Unless a run awaits one, the loop sleeps on. */
-const isHeardOnly = ({ messages }: Delivery): boolean =>
-  messages.length > 0 && messages.every(({ triggerSource }) => triggerSource === "none");
+const isWaking = ({ triggerSource }: DeliveredMessage): boolean => triggerSource !== "none";
 
 /** Takes in a space's delivery. Answers the new cursor, and whether the loop is to wake. */
 export const accept = (services: InboxServices, delivery: Delivery): { cursor: number; asksForRun: boolean } => {
-  const agent = services.identity.get();
-  if (delivery.space.workspaceId !== agent.workspaceId) throw new ColloquyError("not_found", "there is no such agent");
-  let asksForRun = !isHeardOnly(delivery);
+  const { continuity } = services.identity.get().config;
+  // Messages that wake nobody let the loop sleep on, unless a run awaits one.
+  let asksForRun = delivery.messages.length === 0 || delivery.messages.some(isWaking);
   const arm = (): void => {
     asksForRun = true;
     services.armLoop();
@@ -64,34 +68,31 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     if (known && delivery.cursor <= from && delivery.space.version <= known.version) return from;
     const fresh = delivery.messages.filter(({ message }) => message.seq > from);
     if (fresh.length > 0) requireRoom(services, fresh.length);
-    const awaited = services.waits.awaits(delivery.space.id);
+    const isAwaited = services.waits.awaits(delivery.space.id);
     let unheard = 0;
     const events: NewEvent[] = [];
     const given: { ordinal: number; index: number }[] = [];
     for (const delivered of fresh) {
-      const waiting = awaited ? services.waits.answer(delivered.message) : [];
+      const waiting = isAwaited ? services.waits.answer(delivered.message) : [];
       // A timeline reads messages that wake nobody in the history.
-      if (waiting.length === 0 && delivered.triggerSource === "none" && agent.config.continuity === "timeline") {
+      if (waiting.length === 0 && !isWaking(delivered) && continuity === "timeline") {
         unheard += 1;
         continue;
       }
-      const { message, triggerSource } = delivered;
-      const eventId = services.ids.deriveFrom("evt", agent.id, message.id);
+      const eventId = messageEventId(services, delivered.message.id);
       const data: InboxData = { type: "space_message", spaceName: delivery.space.name, delivered };
       // It belongs to the run that waits for it: it begins no other, and is acknowledged with that one.
       const ordinal = waiting.find((each) => services.runs.at(each)?.completedAt === null);
       if (waiting.length > 0) arm();
       if (ordinal !== undefined) given.push({ ordinal, index: events.length });
-      events.push({ eventId, data, wakes: triggerSource !== "none", isTaken: ordinal !== undefined });
+      events.push({ eventId, data, wakes: isWaking(delivered), isTaken: ordinal !== undefined });
     }
     const seqs = services.inbox.enter(events);
     for (const { ordinal, index } of given) {
       const taken = services.runs.at(ordinal)?.events ?? [];
       services.runs.update(ordinal, { events: [...taken, ...seqs.slice(index, index + 1)] });
     }
-    const decided = (delivery.answers ?? [])
-      .filter(({ seq }) => seq > from)
-      .filter((each) => services.calls.decided(each));
+    const decided = (delivery.answers ?? []).filter((each) => each.seq > from && services.calls.decided(each));
     const to = Math.max(from, delivery.cursor);
     services.spaces.follow(delivery.space, to, delivery.left, unheard);
     if (known?.version !== delivery.space.version || known.left !== delivery.left) {
@@ -112,28 +113,26 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
 /** Takes in the result of a call that no run waited for. In a transaction; throws while the inbox is full. */
 export const acceptToolResult = (services: InboxServices, call: CallRow): void => {
   const { callId: toolCallId, tool, outcome, activeSpaceId, root } = call;
-  const eventId = services.ids.deriveOwned("evt", services.identity.get().id, "tool_result", toolCallId);
-  const result = outcome?.value ?? null;
-  const failed = outcome?.status !== "complete";
-  const bounded = {
-    ...(outcome?.status === "expired" ? { expired: true as const } : {}),
-    ...(isLateAnswer(tool) ? { late: true as const } : {}),
-  };
-  const data = { type: "tool_result" as const, toolCallId, tool: tool.name, result, failed, ...bounded };
-  enterOne(services, eventId, { ...data, activeSpaceId, root });
+  enterOne(services, eventIdOf(services, "tool_result", toolCallId), {
+    type: "tool_result",
+    toolCallId,
+    tool: tool.name,
+    result: outcome?.value ?? null,
+    failed: outcome?.status !== "complete",
+    ...(outcome?.status === "expired" ? { expired: true } : {}),
+    ...(isLateAnswer(tool) ? { late: true } : {}),
+    activeSpaceId,
+    root,
+  });
 };
 
 /** Releases events that were taken for answers and are none. */
 const takeBack = (services: InboxServices, ordinal: number, messageIds: string[]): void => {
   if (messageIds.length === 0) return;
-  const { id: agentId } = services.identity.get();
-  const seqs = messageIds.flatMap(
-    (messageId) => services.inbox.byEventId(services.ids.deriveFrom("evt", agentId, messageId))?.seq ?? [],
-  );
+  const seqs = messageIds.map((id) => services.inbox.byEventId(messageEventId(services, id))?.seq);
   const events = services.runs.at(ordinal)?.events ?? [];
-  const back = seqs.filter((seq) => events.includes(seq));
-  services.inbox.release(back);
-  services.runs.update(ordinal, { events: events.filter((seq) => !back.includes(seq)) });
+  services.inbox.release(events.filter((seq) => seqs.includes(seq)));
+  services.runs.update(ordinal, { events: events.filter((seq) => !seqs.includes(seq)) });
 };
 
 /** Drops the wait of a message that was not said. */
@@ -154,27 +153,20 @@ const requireFitting = (what: string, payload: unknown, hint: string): void => {
   );
 };
 
-/** Takes in a service's event; `once`: an id that is known brings no second one. */
-const acceptService = (services: InboxServices, eventId: string, event: TriggerAgent, once: boolean) =>
+/** Takes in a service's event. Without an id it is a new one; with one it comes once. */
+const acceptService = (services: InboxServices, event: TriggerAgent, id: string | undefined): { eventId: string } => {
+  const eventId = id ?? services.ids.mintOwned("evt", services.identity.get().id);
   services.transaction(() => {
-    if (once && !services.dedupeKeys.firstSight(eventId)) return { eventId };
+    if (id !== undefined && !services.dedupeKeys.firstSight(id)) return;
     enterOne(services, eventId, { type: "service", ...event, root: { id: eventId, kind: "service" } });
-    return { eventId };
   });
+  return { eventId };
+};
 
 /** The same idempotency key again is the same event. Throws `payload_too_large`, and `unavailable` while the inbox is full. */
-export const acceptTrigger = (
-  services: InboxServices,
-  event: TriggerAgent,
-  idempotencyKey: string | undefined,
-): { eventId: string } => {
-  const { id: agentId } = services.identity.get();
+export const acceptTrigger = (services: InboxServices, event: TriggerAgent, key?: string): { eventId: string } => {
   requireFitting("payload", event.payload, "");
-  const eventId =
-    idempotencyKey === undefined
-      ? services.ids.mintOwned("evt", agentId)
-      : services.ids.deriveOwned("evt", agentId, "trigger", idempotencyKey);
-  return acceptService(services, eventId, event, idempotencyKey !== undefined);
+  return acceptService(services, event, key === undefined ? undefined : eventIdOf(services, "trigger", key));
 };
 
 /**
@@ -188,7 +180,7 @@ export const acceptDelivery = (
 ): { eventId: string } => {
   const { name: serviceName } = services.hooks.get(hookId);
   requireFitting("The delivery", payload, ". A template of the hook picks what the agent reads of it.");
-  return acceptService(services, idOfDelivery(services, hookId, name), { serviceName, payload }, true);
+  return acceptService(services, { serviceName, payload }, idOfDelivery(services, hookId, name));
 };
 
 /**
@@ -197,14 +189,13 @@ export const acceptDelivery = (
  * this one or the last.
  */
 const idOfDelivery = (services: InboxServices, hookId: string, name: ProvenDelivery["name"]): string => {
-  const { id: agentId } = services.identity.get();
-  const idOf = (...names: (string | number)[]) => services.ids.deriveOwned("evt", agentId, "hook", hookId, ...names);
-  if ("id" in name) return idOf("id", name.id);
+  if ("id" in name) return eventIdOf(services, "hook", hookId, "id", name.id);
+  const idIn = (stretch: number) => eventIdOf(services, "hook", hookId, "body", name.bodyHash, stretch);
   const now = services.clock.now();
   const stretch = Math.floor(now / sameBodyMs);
-  const last = idOf("body", name.bodyHash, stretch - 1);
+  const last = idIn(stretch - 1);
   const isRecent = (services.dedupeKeys.seenAt(last) ?? Number.NEGATIVE_INFINITY) > now - sameBodyMs;
-  return isRecent ? last : idOf("body", name.bodyHash, stretch);
+  return isRecent ? last : idIn(stretch);
 };
 
 /** The root of a plan's event (B1): the event itself for a person's plan, else the setting run's root, else the agent's own. */
@@ -219,7 +210,7 @@ const rootOfPlan = (services: InboxServices, plan: PlanRow, eventId: string): Ro
 
 /** Takes in a plan that is due. Its id follows from the plan and the due time. In a transaction. */
 export const acceptPlan = (services: InboxServices, plan: PlanRow, dueAt: number): void => {
-  const eventId = services.ids.deriveOwned("evt", services.identity.get().id, "plan", plan.id, dueAt);
+  const eventId = eventIdOf(services, "plan", plan.id, dueAt);
   const { id: planId, name: planName, instruction } = plan;
   const root = rootOfPlan(services, plan, eventId);
   enterOne(services, eventId, { type: "plan", planId, planName, instruction, scheduledAt: isoTime(dueAt), root });
@@ -234,7 +225,7 @@ const heartbeat = {
 /** Takes in a heartbeat, unless the one before still waits or the inbox is full. In a transaction. */
 export const acceptHeartbeat = (services: InboxServices, dueAt: number): void => {
   if (services.inbox.holdsPlan(heartbeat.planId) || services.inbox.isFull(1)) return;
-  const eventId = services.ids.deriveOwned("evt", services.identity.get().id, "heartbeat", dueAt);
+  const eventId = eventIdOf(services, "heartbeat", dueAt);
   const root: Root = { id: eventId, kind: "plan" };
   enterOne(services, eventId, { type: "plan", ...heartbeat, scheduledAt: isoTime(dueAt), root });
 };

@@ -24,57 +24,49 @@ export type Waits = ReturnType<typeof createWaits>;
 
 export const createWaits = (db: Database, clock: Clock) => {
   const inSpace = prepared(() => rowsBy(db, waits, waits.spaceId));
+  const isOfCall = (callId: string) => eq(waits.callId, callId);
   /** Whether no run waits for any answer. Most agents never ask. */
   const none = new Remembered(db, () => countOf(db, waits) === 0);
 
+  const change = (callId: string, changes: Partial<Pick<WaitRow, "questionSeq" | "awaited">>): void => {
+    db.update(waits).set(changes).where(isOfCall(callId)).run();
+  };
+
   return {
     /** Opening the same call's wait again changes nothing. */
-    open(wait: Pick<WaitRow, "callId" | "runOrdinal" | "spaceId" | "text">, awaited: Omit<Awaited, "replyId">[]): void {
-      none
-        .writing()
-        .insert(waits)
-        .values({
-          ...wait,
-          awaited: awaited.map((who) => ({ ...who, replyId: null })),
-          dueAt: clock.now() + replyWaitMs,
-        })
-        .onConflictDoNothing()
-        .run();
+    open(wait: Pick<WaitRow, "callId" | "runOrdinal" | "spaceId" | "text">, of: Omit<Awaited, "replyId">[]): void {
+      const awaited = of.map((who) => ({ ...who, replyId: null }));
+      const row = { ...wait, awaited, dueAt: clock.now() + replyWaitMs };
+      none.writing().insert(waits).values(row).onConflictDoNothing().run();
     },
 
     /** Deletes the wait of a message that was not said. Answers the ids of the messages that were taken for answers. */
     drop(callId: string): string[] {
-      const dropped = db.delete(waits).where(eq(waits.callId, callId)).returning().all();
-      return dropped.flatMap(({ awaited }) =>
-        awaited.flatMap(({ replyId, held = [] }) => [
-          ...(replyId === null ? [] : [replyId]),
-          ...held.map(({ messageId }) => messageId),
-        ]),
-      );
+      const dropped = db.delete(waits).where(isOfCall(callId)).returning().all();
+      return dropped
+        .flatMap(({ awaited }) => awaited)
+        .flatMap(({ replyId, held = [] }) => [replyId, ...held.map(({ messageId }) => messageId)])
+        .filter((id) => id !== null);
     },
 
     /** The question stands at `seq`. Answers the ids of the held messages that are no answers to it. */
     asked(callId: string, seq: number): string[] {
-      const wait = db.select().from(waits).where(eq(waits.callId, callId)).get();
+      const wait = db.select().from(waits).where(isOfCall(callId)).get();
       if (!wait || wait.questionSeq !== null) return [];
       const awaited = wait.awaited.map(({ held = [], ...who }) => ({
         ...who,
         replyId: held.find((message) => message.seq > seq)?.messageId ?? null,
       }));
-      db.update(waits).set({ questionSeq: seq, awaited }).where(eq(waits.callId, callId)).run();
+      change(callId, { questionSeq: seq, awaited });
       const answers = new Set(awaited.map(({ replyId }) => replyId));
-      return wait.awaited
-        .flatMap(({ held = [] }) => held.map(({ messageId }) => messageId))
-        .filter((id) => !answers.has(id));
+      const held = wait.awaited.flatMap((who) => who.held ?? []);
+      return held.map(({ messageId }) => messageId).filter((id) => !answers.has(id));
     },
 
     /** How many other runs wait or are about to. */
     runsBeside(runOrdinal: number): number {
-      const others = db
-        .select({ runs: countDistinct(waits.runOrdinal) })
-        .from(waits)
-        .where(ne(waits.runOrdinal, runOrdinal));
-      return others.get()?.runs ?? 0;
+      const runs = db.select({ runs: countDistinct(waits.runOrdinal) }).from(waits);
+      return runs.where(ne(waits.runOrdinal, runOrdinal)).get()?.runs ?? 0;
     },
 
     /** Ends the wait for participants who left the space. Answers whether a run waited for one. */
@@ -83,8 +75,7 @@ export const createWaits = (db: Database, clock: Clock) => {
       const open = inSpace().all({ key: spaceId });
       const changed = open.filter(({ awaited }) => awaited.some(isGone));
       for (const { callId, awaited } of changed) {
-        const rest = awaited.map((who) => (isGone(who) ? { ...who, left: true as const } : who));
-        db.update(waits).set({ awaited: rest }).where(eq(waits.callId, callId)).run();
+        change(callId, { awaited: awaited.map((who) => (isGone(who) ? { ...who, left: true } : who)) });
       }
       return changed.length > 0;
     },
@@ -92,8 +83,7 @@ export const createWaits = (db: Database, clock: Clock) => {
     ofRun: (runOrdinal: number): WaitRow[] => db.select().from(waits).where(eq(waits.runOrdinal, runOrdinal)).all(),
 
     endOf(runOrdinal: number): void {
-      if (none.get()) return;
-      none.writing().delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
+      if (!none.get()) none.writing().delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
     },
 
     isWaiting(runOrdinal: number): boolean {
@@ -104,35 +94,27 @@ export const createWaits = (db: Database, clock: Clock) => {
     awaits: (spaceId: string): boolean => !none.get() && inSpace().all({ key: spaceId }).length > 0,
 
     /** Takes a message as an awaited answer. A tool call is none. Answers the ordinals of the runs that it belongs to. */
-    answer(message: Message): number[] {
-      if (message.kind === "tool_call") return [];
-      const open = inSpace()
-        .all({ key: message.spaceId })
-        .filter((wait) => isOpen(wait, clock.now()));
-      const answered = open.filter(
-        ({ awaited, questionSeq }) =>
-          message.seq > (questionSeq ?? 0) &&
-          awaited.some(({ id, replyId }) => id === message.sender.id && replyId === null),
-      );
-      for (const wait of answered) {
+    answer({ id: messageId, kind, seq, spaceId, sender }: Message): number[] {
+      if (kind === "tool_call") return [];
+      const isAwaited = ({ id, replyId }: Awaited): boolean => id === sender.id && replyId === null;
+      const answered = inSpace()
+        .all({ key: spaceId })
+        .filter((wait) => isOpen(wait, clock.now()))
+        .filter(({ awaited, questionSeq }) => seq > (questionSeq ?? 0) && awaited.some(isAwaited));
+      for (const { callId, questionSeq, awaited } of answered) {
         const taken = (who: Awaited): Awaited =>
-          wait.questionSeq === null
-            ? { ...who, held: [...(who.held ?? []), { messageId: message.id, seq: message.seq }] }
-            : { ...who, replyId: message.id };
-        const awaited = wait.awaited.map((who) => (who.id === message.sender.id ? taken(who) : who));
-        db.update(waits).set({ awaited }).where(eq(waits.callId, wait.callId)).run();
+          questionSeq === null
+            ? { ...who, held: [...(who.held ?? []), { messageId, seq }] }
+            : { ...who, replyId: messageId };
+        change(callId, { awaited: awaited.map((who) => (who.id === sender.id ? taken(who) : who)) });
       }
       return [...new Set(answered.map((wait) => wait.runOrdinal))];
     },
 
     /** When the next wait's time is up, in milliseconds since the epoch. */
     nextDueAt(): number | undefined {
-      const next = db
-        .select({ at: min(waits.dueAt) })
-        .from(waits)
-        .where(gt(waits.dueAt, clock.now()))
-        .get();
-      return next?.at ?? undefined;
+      const next = db.select({ at: min(waits.dueAt) }).from(waits);
+      return next.where(gt(waits.dueAt, clock.now())).get()?.at ?? undefined;
     },
   };
 };

@@ -201,7 +201,7 @@ const block = inTable("block", {
       .all()
       .map((version) => versions.encode(version) as RowOf<"block">["versions"][number]),
   }),
-  // `check-blocks.ts` renders it from the document, once all is there.
+  // `checkBlocks` renders it from the document, once all is there.
   columns: () => ({ rendered: "" }),
 });
 
