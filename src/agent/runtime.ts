@@ -71,11 +71,11 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   });
   const shares = createShares(db, clock, identity);
   const subscriptions = createBlockSubscriptions({ ctx, env, timers, clock, shares });
-  const blocks = createBlocks({ db, clock, shares, transaction, loadLoro, changed: subscriptions.changed });
+  const blocks = createBlocks({ db, clock, shares, loadLoro, changed: subscriptions.changed });
   const sharedBlocks = createSharedBlocks({ db, env, ids, clock, identity, blocks, shares, subscriptions });
   const archival = createArchival(db, clock, (id, newest) => search.forget(id, newest));
   const search: Search = new Search(db, {
-    ...{ env, clock, timers, transaction, identity, spaces, journal, runs, ledger, blocks, archival },
+    ...{ env, clock, timers, identity, spaces, journal, runs, ledger, blocks, archival },
     isBuiltin: (toolName) => builtinTool(toolName) !== undefined,
     isSpeech: (toolName) => factsOf(toolName).speaks,
     originName: (id) => originName(db, id),

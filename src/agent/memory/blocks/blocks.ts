@@ -47,14 +47,12 @@ export const createBlocks = ({
   db,
   clock,
   shares,
-  transaction,
   loadLoro,
   changed,
 }: {
   db: Database;
   clock: Clock;
   shares: Pick<Shares, "permissionOf" | "view">;
-  transaction<T>(work: () => T): T;
   loadLoro(): Promise<Loro>;
   /** Called once it is stored. */
   changed(change: StoredChange): void;
@@ -179,7 +177,7 @@ export const createBlocks = ({
         ...{ ...input, partnerEntityId: input.partnerEntityId ?? null, version: 1, snapshotVersion: 0 },
         ...{ rendered: render(input.schema, value), lastUsedAt: now, createdAt: now, updatedAt: now },
       };
-      const row = transaction(() => {
+      const row = db.transaction(() => {
         const created = db.insert(blocks).values(values).returning().get();
         for (const commit of commits) history.append(created.id, commit, { author: by, manner: "create" }, now);
         answer(callId, { version: 1, results: [] });
@@ -205,7 +203,7 @@ export const createBlocks = ({
       const author = authorOf(by);
       const on = onVersion === undefined ? undefined : history.requireState(id, onVersion, row.version);
       try {
-        const { next, ...edited } = transaction(() => {
+        const { next, ...edited } = db.transaction(() => {
           const doc = history.open(loro, id);
           const { commits, results, value } = editDocument(doc, {
             ...{ schema, charLimit, label, operations, writer, on },
@@ -245,7 +243,7 @@ export const createBlocks = ({
     delete(label: string, by: BlockPrincipal): BlockRow {
       const { row, writer } = access(label, by);
       checkPermission("delete_block", writer);
-      transaction(() => {
+      db.transaction(() => {
         history.forget(row.id);
         db.delete(blocks).where(eq(blocks.id, row.id)).run();
       });
@@ -276,7 +274,7 @@ export const createBlocks = ({
     async fold(label: string): Promise<void> {
       const loro = await loadLoro();
       const row = find(label);
-      if (row) transaction(() => foldInto(row, history.open(loro, row.id)));
+      if (row) db.transaction(() => foldInto(row, history.open(loro, row.id)));
     },
   };
 };

@@ -1,8 +1,10 @@
 import type { Env } from "../../../env/env.ts";
 import type { Embedder } from "../../../models/embedders/embedder.ts";
+import type { Clock } from "../../../shared/clock.ts";
 import { unwrap } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
 import { unlessAborted } from "../../../shared/timeouts.ts";
+import type { Timers } from "../../../timers/timers.ts";
 import {
   embedTimeoutMs,
   maxAskedAtOnce,
@@ -13,6 +15,7 @@ import {
 } from "../../bounds.ts";
 import type { Identity } from "../../identity.ts";
 import type { Journal } from "../../journal.ts";
+import type { Ledger } from "../../ledger.ts";
 import type { Runs } from "../../runs.ts";
 import type { Spaces } from "../../spaces.ts";
 import type { Archival } from "../archival.ts";
@@ -41,8 +44,11 @@ import { vectorOf } from "./vectors.ts";
  *    transaction, and only if nobody else has stored that batch or changed the embedder meanwhile.
  * 5. All vectors that are stored are of one embedder: another one begins from the first passage.
  */
-export type IndexedServices = ToolFacts & {
+export type SearchServices = ToolFacts & {
   env: Env;
+  clock: Clock;
+  timers: Timers;
+  ledger: Ledger;
   identity: Identity;
   spaces: Spaces;
   journal: Journal;
@@ -74,19 +80,19 @@ const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve
 const versionOf = ({ updatedAt, version }: { updatedAt: number; version: number }): number =>
   updatedAt * 1000 + (version % 1000);
 
-const agentOf = ({ identity }: IndexedServices): { id: string; name: string } => {
+const agentOf = ({ identity }: SearchServices): { id: string; name: string } => {
   const { id, config } = identity.get();
   return { id, name: config.name };
 };
 
-const archivalPage = ({ archival, spaces, originName }: IndexedServices, after: number): Page => {
+const archivalPage = ({ archival, spaces, originName }: SearchServices, after: number): Page => {
   const rows = archival.after(after, searchBatchRows);
   const known = new Map(spaces.followed().map(({ id, snapshot }) => [id, snapshot]));
   const found = rows.map((row) => archivalFindable(row, known, originName));
   return { rows: rows.length, upTo: rows.at(-1)?.ordinal ?? after, found, more: rows.length >= searchBatchRows };
 };
 
-const journalPage = (services: IndexedServices, after: number): Page => {
+const journalPage = (services: SearchServices, after: number): Page => {
   const { journal, runs } = services;
   const rows = journal.after(after, searchBatchRows);
   const ordinals = [...new Set(rows.map(({ runOrdinal }) => runOrdinal))];
@@ -100,7 +106,7 @@ const journalPage = (services: IndexedServices, after: number): Page => {
 };
 
 /** Messages of a space; null where the agent may not read it. */
-const spacePage = async (services: IndexedServices, spaceId: string, after: number): Promise<Page | null> => {
+const spacePage = async (services: SearchServices, spaceId: string, after: number): Promise<Page | null> => {
   const { id: agentId, workspaceId } = services.identity.get();
   const asked = { after, limit: searchBatchRows };
   const answer = await services.env.SPACE.getByName(spaceId).history(workspaceId, agentId, asked);
@@ -114,7 +120,7 @@ const spacePage = async (services: IndexedServices, spaceId: string, after: numb
 };
 
 /** Takes in what is new, at most `budget` rows; others are waited for `searchWaitMs` at most. */
-export const gather = async (index: SearchIndex, services: IndexedServices, budget: number): Promise<Gathered> => {
+export const gather = async (index: SearchIndex, services: SearchServices, budget: number): Promise<Gathered> => {
   const { spaces, blocks } = services;
   const late = AbortSignal.timeout(searchWaitMs);
   const gathered: Gathered = { isBehind: false, notes: [], closed: [] };
@@ -151,35 +157,30 @@ export const gather = async (index: SearchIndex, services: IndexedServices, budg
     }
   };
 
-  const takeBlock = async (label: string): Promise<void> => {
-    const row = blocks.find(label);
-    if (!row) return;
-    const version = versionOf(row);
-    const text = await blocks.wholeText(label);
-    const { id: authorId, name: authorName } = agentOf(services);
-    const found: Findable = {
-      ...{ type: "block", ref: label, version, authorId, authorName, at: row.updatedAt },
-      head: `${label} · ${row.description}`,
-      // A block without text is found by its label.
-      text: text.trim() === "" ? label : text,
-    };
-    index.transaction(() => {
-      if (index.blockVersions().get(label) === version) return;
-      index.removeRefs("block", [label]);
-      index.add([found]);
-    });
-  };
-
   /** There are few blocks, and each is taken in whole when it has changed. */
   const takeBlocks = async (): Promise<void> => {
-    const now = new Map(blocks.list().map((row) => [row.label, versionOf(row)]));
+    const { id: authorId, name: authorName } = agentOf(services);
     const indexed = index.blockVersions();
+    const now = new Map(blocks.list().map((row) => [row.label, versionOf(row)]));
     const gone = [...indexed.keys()].filter((label) => !now.has(label));
     if (gone.length > 0) index.transaction(() => index.removeRefs("block", gone));
-    for (const [label, version] of now) {
-      if (indexed.get(label) === version) continue;
+    for (const [label] of [...now].filter(([label, version]) => indexed.get(label) !== version)) {
       if (left <= 0 || late.aborted) return behind("not all blocks are indexed yet");
-      await takeBlock(label);
+      const row = blocks.find(label);
+      if (!row) continue;
+      const version = versionOf(row);
+      const text = await blocks.wholeText(label);
+      const found: Findable = {
+        ...{ type: "block", ref: label, version, authorId, authorName, at: row.updatedAt },
+        head: `${label} · ${row.description}`,
+        // A block without text is found by its label.
+        text: text.trim() === "" ? label : text,
+      };
+      index.transaction(() => {
+        if (index.blockVersions().get(label) === version) return;
+        index.removeRefs("block", [label]);
+        index.add([found]);
+      });
       left -= 1;
     }
   };

@@ -3,12 +3,10 @@ import { type Embedder, EmbedderError } from "../../../models/embedders/embedder
 import { embedderIdOf, resolveEmbedder } from "../../../models/embedders/embedders.ts";
 import { isRefusal } from "../../../models/failure.ts";
 import { type SearchAnswer, type SearchQuery, SearchType } from "../../../protocol/search.ts";
-import { backoff } from "../../../shared/backoff.ts";
-import type { Clock } from "../../../shared/clock.ts";
+import { backoff, type Pauses } from "../../../shared/backoff.ts";
 import type { Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
-import type { Timers } from "../../../timers/timers.ts";
 import {
   embedFirstRetryMs,
   embedLongestRetryMs,
@@ -21,11 +19,12 @@ import {
   searchWorkRows,
 } from "../../bounds.ts";
 import type { Ledger } from "../../ledger.ts";
-import { embedPending, gather, type IndexedServices } from "./indexer.ts";
+import type { EntryRow } from "./findables.ts";
+import { embedPending, gather, type SearchServices } from "./indexer.ts";
 import { matchOf } from "./match-expression.ts";
 import { asksForNewest, firstOfEach, fuse, hitOf, type Ranking, ranked } from "./ranking.ts";
-import { type Filter, SearchIndex } from "./search-index.ts";
-import { quantised } from "./vectors.ts";
+import { createSearchIndex, type SearchIndex } from "./search-index.ts";
+import { type Filter, quantised } from "./vectors.ts";
 
 /**
  * Search over all that an agent may read and has lived through.
@@ -39,14 +38,8 @@ import { quantised } from "./vectors.ts";
  */
 export const searchTimer = "search";
 
-export type SearchServices = IndexedServices & {
-  clock: Clock;
-  timers: Timers;
-  ledger: Ledger;
-  transaction<T>(work: () => T): T;
-};
-
 const noteUsedEveryMs = 60 * 60_000;
+const pauses: Pauses = { firstMs: embedFirstRetryMs, longestMs: embedLongestRetryMs };
 /** So many rows are looked at for each that is answered: passages of one text, and what is newer, change places. */
 const depth = 4;
 
@@ -60,9 +53,9 @@ export class Search {
 
   constructor(db: Database, services: SearchServices) {
     this.#services = services;
-    this.#index = new SearchIndex(db, (work) => {
+    this.#index = createSearchIndex(db, (work) => {
       if (this.#stopped) throw new ColloquyError("gone", "the agent is being deleted");
-      return services.transaction(work);
+      return db.transaction(work);
     });
   }
 
@@ -71,7 +64,7 @@ export class Search {
     const index = this.#index;
     if (clock.now() - index.state().usedAt > noteUsedEveryMs) index.setState({ usedAt: clock.now() });
     const { isBehind, notes, closed } = await gather(index, this.#services, searchCatchUpRows);
-    const embedder = await this.#usableEmbedder(query.mode === "fts" ? [] : notes);
+    const embedder = await this.#embedder(query.mode === "fts" ? [] : notes);
     const isLeft = embedder?.isEmbedded
       ? await embedPending(index, embedder, searchCatchUpRows)
       : embedder !== null && index.lacksVectors();
@@ -86,7 +79,7 @@ export class Search {
     const vector = wanted === "fts" || !embedder ? null : await vectorFor(query.query, embedder, notes);
     const mode = vector === null ? this.#withoutVector(query, notes) : wanted;
     const { expression, words } = matchOf(query.query);
-    const filter = filterOf(query, closed);
+    const filter = filterOf(query);
     const most = query.limit * 2;
     const rankings: Ranking[] = [];
     if (mode !== "vector" && expression !== null) {
@@ -99,7 +92,9 @@ export class Search {
       const alike = index.vectors.nearest(quantised(vector), filter, least, most * depth);
       rankings.push(index.withRows(alike, filter).map(({ row, likeness }) => ({ row, score: likeness })));
     }
-    const firsts = rankings.map((ranking) => firstOfEach(ranking).slice(0, most));
+    // These have just refused to be read; the agent has not heard yet that it is in them no more.
+    const isClosed = ({ type, spaceId }: EntryRow): boolean => type === "message" && closed.includes(spaceId ?? "");
+    const firsts = rankings.map((ranking) => firstOfEach(ranking.filter(({ row }) => !isClosed(row))).slice(0, most));
     const ranking = mode === "hybrid" ? fuse(firsts) : firsts.flat();
     const names = new Map(spaces.followed().map(({ id, snapshot }) => [id, snapshot.name]));
     const items = ranking.slice(0, query.limit).map(({ row, score }) => hitOf(row, score, words, names));
@@ -141,7 +136,6 @@ export class Search {
       // The failure was the old embedder's: another one was set meanwhile.
       if (this.#stopped || configured !== this.#configured) return;
       const asked = error instanceof EmbedderError ? error.retryAfterMs : undefined;
-      const pauses = { firstMs: embedFirstRetryMs, longestMs: embedLongestRetryMs };
       timers.set(searchTimer, clock.now() + backoff(this.#failures, pauses, asked));
       this.#failures += 1;
       const code = error instanceof ColloquyError ? error.code : "internal";
@@ -154,22 +148,16 @@ export class Search {
     this.#stopped = true;
   }
 
-  /** The embedder of the config, null for none. Throws what is wrong with it. */
-  async #embedder(): Promise<Embedder | null> {
+  /** The embedder of the config, null for none. Throws what is wrong with it, or notes it where it is given `notes`. */
+  async #embedder(notes?: string[]): Promise<Embedder | null> {
     const { env, identity, ledger } = this.#services;
     const { embedder: config, limits } = identity.get().config;
-    const embedder = await resolveEmbedder(config, { env, openSecret: (name) => identity.openSecret(name) });
-    this.#use(embedder?.id ?? null);
-    return embedder && booked(embedder, ledger, limits.maxTokensPerDay);
-  }
-
-  /** The same, or null where it cannot be used, which is noted. */
-  async #usableEmbedder(notes: string[]): Promise<Embedder | null> {
+    this.#use(embedderIdOf(config));
     try {
-      return await this.#embedder();
+      const embedder = await resolveEmbedder(config, { env, openSecret: (name) => identity.openSecret(name) });
+      return embedder && booked(embedder, ledger, limits.maxTokensPerDay);
     } catch (error) {
-      if (!(error instanceof ColloquyError)) throw error;
-      this.#use(this.#embedderId());
+      if (!notes || !(error instanceof ColloquyError)) throw error;
       notes.push(`the embedder cannot be used: ${error.message}`);
       return null;
     }
@@ -184,13 +172,9 @@ export class Search {
     });
   }
 
-  #embedderId(): string | null {
-    return embedderIdOf(this.#services.identity.get().config.embedder);
-  }
-
   #withoutVector({ mode }: SearchQuery, notes: string[]): "fts" {
     if (mode === "fts" || mode === "auto") return "fts";
-    if (this.#embedderId() === null) {
+    if (this.#index.state().embedderId === null) {
       throw new ColloquyError("invalid_request", "this agent has no embedder: set one in its config, or search by fts");
     }
     if (mode === "hybrid") return "fts";
@@ -210,12 +194,11 @@ const vectorFor = async (text: string, embedder: Embedder, notes: string[]): Pro
   }
 };
 
-const filterOf = ({ types, role, from, to }: SearchQuery, closed: string[]): Filter => ({
+const filterOf = ({ types, role, from, to }: SearchQuery): Filter => ({
   types: types.length > 0 ? [...new Set(types)] : SearchType.options,
   role: role ?? null,
   from: from === undefined ? 0 : Date.parse(from),
   to: to === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(to),
-  closed,
 });
 
 /**

@@ -20,8 +20,8 @@ type Vector = Int8Vector & {
   traits: number;
 };
 
-/** The filter of a query. Times in milliseconds since the epoch, both ends included. */
-export type VectorFilter = { types: readonly SearchType[]; role: SearchRole | null; from: number; to: number };
+/** What a query is narrowed to. Times in milliseconds since the epoch, both ends included. */
+export type Filter = { types: readonly SearchType[]; role: SearchRole | null; from: number; to: number };
 
 /**
  * Vectors as bytes: a quarter of their size, and likeness hardly changes. `norm` is that of the bytes, so that the
@@ -97,87 +97,76 @@ const vectorsIn = (row: VectorRow): Vector[] => {
 
 export type Alike = { id: number; likeness: number };
 
-export class Vectors {
-  readonly #db: Database;
-  readonly #next = prepared(() =>
-    this.#db
-      .select()
-      .from(searchVectors)
-      .where(gt(searchVectors.id, sql.placeholder("after")))
-      .orderBy(asc(searchVectors.id))
-      .limit(1),
-  );
+export type Vectors = ReturnType<typeof createVectors>;
 
-  constructor(db: Database) {
-    this.#db = db;
-  }
+export const createVectors = (db: Database) => {
+  const rows = () => db.select().from(searchVectors);
+  const isAfter = gt(searchVectors.id, sql.placeholder("after"));
+  const next = prepared(() => rows().where(isAfter).orderBy(asc(searchVectors.id)).limit(1));
 
-  /** Adds vectors of passages that are newer than all that have one, in order. In a transaction. */
-  append(vectors: Vector[]): void {
-    const capacity = Math.max(1, Math.floor(maxVectorRowBytes / (headBytes + (vectors[0]?.bytes.length ?? 0))));
-    const last = this.#lastUpTo(Number.MAX_SAFE_INTEGER);
-    const room = last ? Math.max(0, capacity - last.passages) : 0;
-    if (last && room > 0) this.#write(last.id, [...vectorsIn(last), ...vectors.slice(0, room)]);
-    for (let from = room; from < vectors.length; from += capacity) {
-      const some = vectors.slice(from, from + capacity);
-      this.#write(some[0]?.id ?? 0, some);
-    }
-  }
+  const lastUpTo = (id: number): VectorRow | undefined =>
+    rows().where(lte(searchVectors.id, id)).orderBy(desc(searchVectors.id)).limit(1).get();
 
-  /** Takes out the vectors of these passages, if they have any. In a transaction. */
-  remove(ids: number[]): void {
-    const gone = new Set(ids);
-    let done = 0;
-    for (const id of ids.toSorted((one, other) => one - other)) {
-      const row = id <= done ? undefined : this.#lastUpTo(id);
-      if (!row) continue;
-      const all = vectorsIn(row);
-      const kept = all.filter((vector) => !gone.has(vector.id));
-      done = all.at(-1)?.id ?? 0;
-      if (kept.length === 0) this.#db.delete(searchVectors).where(eq(searchVectors.id, row.id)).run();
-      else if (kept.length < all.length) this.#write(row.id, kept);
-    }
-  }
-
-  clear(): void {
-    this.#db.delete(searchVectors).run();
-  }
-
-  /** The passages most like `query`, best first: their cosines, none below `least`. */
-  nearest(query: Int8Vector, filter: VectorFilter, least: number, most: number): Alike[] {
-    const wanted = types.flatMap((type) =>
-      roles.map((role) => filter.types.includes(type) && (filter.role === null || filter.role === role)),
-    );
-    let best: Alike[] = [];
-    if (query.norm === 0) return best;
-    for (let row = this.#next().get({ after: 0 }); row; row = this.#next().get({ after: row.id })) {
-      const floor = best.length < most ? least : (best.at(-1)?.likeness ?? least);
-      const found = [...best, ...alikeIn(row, query, filter, wanted, floor)];
-      best = found.sort((one, other) => other.likeness - one.likeness).slice(0, most);
-    }
-    return best;
-  }
-
-  #lastUpTo(id: number): VectorRow | undefined {
-    const isUpTo = lte(searchVectors.id, id);
-    return this.#db.select().from(searchVectors).where(isUpTo).orderBy(desc(searchVectors.id)).limit(1).get();
-  }
-
-  #write(id: number, vectors: Vector[]): void {
+  const write = (id: number, vectors: Vector[]): void => {
     const values = { passages: vectors.length, packed: pack(vectors, vectors[0]?.bytes.length ?? 0) };
-    this.#db
-      .insert(searchVectors)
-      .values({ id, ...values })
-      .onConflictDoUpdate({ target: searchVectors.id, set: values })
-      .run();
-  }
-}
+    const insert = db.insert(searchVectors).values({ id, ...values });
+    insert.onConflictDoUpdate({ target: searchVectors.id, set: values }).run();
+  };
+
+  return {
+    /** Adds vectors of passages that are newer than all that have one, in order. In a transaction. */
+    append(vectors: Vector[]): void {
+      const capacity = Math.max(1, Math.floor(maxVectorRowBytes / (headBytes + (vectors[0]?.bytes.length ?? 0))));
+      const last = lastUpTo(Number.MAX_SAFE_INTEGER);
+      const room = last ? Math.max(0, capacity - last.passages) : 0;
+      if (last && room > 0) write(last.id, [...vectorsIn(last), ...vectors.slice(0, room)]);
+      for (let from = room; from < vectors.length; from += capacity) {
+        const some = vectors.slice(from, from + capacity);
+        write(some[0]?.id ?? 0, some);
+      }
+    },
+
+    /** Takes out the vectors of these passages, if they have any. In a transaction. */
+    remove(ids: number[]): void {
+      const gone = new Set(ids);
+      let done = 0;
+      for (const id of ids.toSorted((one, other) => one - other)) {
+        const row = id <= done ? undefined : lastUpTo(id);
+        if (!row) continue;
+        const all = vectorsIn(row);
+        const kept = all.filter((vector) => !gone.has(vector.id));
+        done = all.at(-1)?.id ?? 0;
+        if (kept.length === 0) db.delete(searchVectors).where(eq(searchVectors.id, row.id)).run();
+        else if (kept.length < all.length) write(row.id, kept);
+      }
+    },
+
+    clear(): void {
+      db.delete(searchVectors).run();
+    },
+
+    /** The passages most like `query`, best first: their cosines, none below `least`. */
+    nearest(query: Int8Vector, filter: Filter, least: number, most: number): Alike[] {
+      const wanted = types.flatMap((type) =>
+        roles.map((role) => filter.types.includes(type) && (filter.role === null || filter.role === role)),
+      );
+      let best: Alike[] = [];
+      if (query.norm === 0) return best;
+      for (let row = next().get({ after: 0 }); row; row = next().get({ after: row.id })) {
+        const floor = best.length < most ? least : (best.at(-1)?.likeness ?? least);
+        const found = [...best, ...alikeIn(row, query, filter, wanted, floor)];
+        best = found.sort((one, other) => other.likeness - one.likeness).slice(0, most);
+      }
+      return best;
+    },
+  };
+};
 
 /** The passages of a row that the filter lets through and that are more alike than `least`. */
 const alikeIn = (
   row: VectorRow,
   query: Int8Vector,
-  { from, to }: VectorFilter,
+  { from, to }: Filter,
   wanted: boolean[],
   least: number,
 ): Alike[] => {
