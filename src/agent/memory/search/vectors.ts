@@ -97,8 +97,6 @@ const vectorsIn = (row: VectorRow): Vector[] => {
 
 export type Alike = { id: number; likeness: number };
 
-export type Vectors = ReturnType<typeof createVectors>;
-
 export const createVectors = (db: Database) => {
   const rows = () => db.select().from(searchVectors);
   const isAfter = gt(searchVectors.id, sql.placeholder("after"));
