@@ -35,6 +35,7 @@ import { createWindows } from "./run/windows.ts";
 import { createRuns } from "./runs.ts";
 import { createSpaces } from "./spaces.ts";
 import { createSummaryWork, type SummaryWork, summariesTimer } from "./summaries/summary-work.ts";
+import { outsideOf } from "./tools/configured/configured-tool.ts";
 import { createMcp, mcpTimer } from "./tools/mcp/mcp.ts";
 import { builtinTool, factsOf } from "./tools/registry.ts";
 import { createTracer } from "./tracing/tracer.ts";
@@ -55,13 +56,10 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const windows = createWindows(db, runs, journal);
   const calls = createCalls(db, clock, timers);
   const mcp = createMcp(db, {
-    ...{ clock, timers, transaction },
+    ...{ clock, timers, ...outsideOf({ identity, env }) },
     servers: () => identity.get().config.mcp.servers,
     listsInUse: () =>
       runs.windowsOf(calls.waitingRuns(maxOpenCalls)).flatMap((id) => windows.window(id)?.toolset.mcpListId ?? []),
-    openSecret: (name) => identity.openSecret(name),
-    allowLoopback: env.ENVIRONMENT === "development",
-    fetch: (address, init) => fetch(address, init),
   });
   const roots = createRoots(db, clock);
   const ledger = createLedger(db, clock, (name) => {

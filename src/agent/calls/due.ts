@@ -24,29 +24,24 @@ export type Errand =
 /** Whether it takes as long as somebody's server takes. `Calls.due` says the same of rows. */
 export const isSlow = (errand: Errand): boolean => errand === "execute" || errand === "push";
 
-type Row = Pick<
-  CallRow,
-  "phase" | "attached" | "tool" | "spaceId" | "told" | "outcome" | "pushed" | "listed" | "dueAt" | "keptUntil"
->;
-
 /** The status that the space should show. */
-export const statusOf = ({ phase, outcome }: Pick<Row, "phase" | "outcome">): ToolCall["status"] => {
+export const statusOf = ({ phase, outcome }: CallRow): ToolCall["status"] => {
   if (outcome) return outcome.status;
   return phase === "asked" ? "requires_action" : "running";
 };
 
 /** Whether its server is sent it; if not, servers ask for it. */
-const isSent = ({ tool }: Row): boolean => tool.executionType === "external" && tool.execution !== undefined;
+const isSent = ({ tool }: CallRow): boolean => tool.executionType === "external" && tool.execution !== undefined;
 
-const isWithServer = ({ phase }: Row): boolean => phase === "out" || phase === "late";
+const isWithServer = ({ phase }: CallRow): boolean => phase === "out" || phase === "late";
 
-export const shouldBeListed = (row: Row): boolean => isWithServer(row) && !isSent(row);
+export const shouldBeListed = (row: CallRow): boolean => isWithServer(row) && !isSent(row);
 
 /** A run that waits looks at the time itself. */
-const expires = (row: Row): boolean => row.phase === "late" || (row.phase === "out" && !row.attached);
+const expires = (row: CallRow): boolean => row.phase === "late" || (row.phase === "out" && !row.attached);
 
 /** The next errand of a row, or null where there is none for now. */
-export const errandOf = (row: Row, now: number): Errand | null => {
+export const errandOf = (row: CallRow, now: number): Errand | null => {
   if (row.spaceId !== null && row.told !== statusOf(row)) return "tell";
   if (expires(row) && (row.dueAt ?? 0) <= now) return "expire";
   if (!row.attached && (row.phase === "ready" || row.phase === "running")) return "execute";
@@ -58,7 +53,7 @@ export const errandOf = (row: Row, now: number): Errand | null => {
 };
 
 /** When the row is to be looked at next; null while it waits for others alone. */
-export const lookAt = (row: Row, now: number): number | null => {
+export const lookAt = (row: CallRow, now: number): number | null => {
   if (errandOf(row, now) !== null) return now;
   if (expires(row)) return row.dueAt;
   return row.phase === "done" ? row.keptUntil : null;

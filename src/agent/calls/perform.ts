@@ -1,4 +1,4 @@
-import type { Approval, ToolConfig } from "../../protocol/tool.ts";
+import { type Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
@@ -14,17 +14,9 @@ import { type CallServices, loggedCall } from "./calls.ts";
  * Calls of built-in tools that people must agree to first. They are kept and shown like those of a tool that an owner
  * wrote, whose names are never those of built-in ones.
  */
-export const builtinAsConfigured = (name: string, approval: Approval): ToolConfig => ({
-  name,
-  description: name,
-  inputSchema: {},
-  async: false,
-  timeoutMs: 30_000,
+export const builtinAsConfigured = (name: string, approval: Approval): ToolConfig =>
   // The call's id makes it change nothing twice.
-  idempotent: true,
-  executionType: "internal",
-  approval,
-});
+  ToolConfig.parse({ name, description: name, executionType: "internal", idempotent: true, approval });
 
 /** Throws what refuses it, and the signal's reason where that was aborted. */
 const carryOut = (services: CallServices, { callId, tool, input }: CallRow, signal: AbortSignal): Promise<unknown> => {

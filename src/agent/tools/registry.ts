@@ -52,15 +52,9 @@ export const toolDeclarations = (kind: Kind): ToolSet =>
     toolsOf(kind).map(({ name, description, schema }) => [name, sdkTool({ description, inputSchema: schema() })]),
   );
 
-export const toolsetOf = (
-  { messaging, tools, toolRules, memoryTools }: AgentConfig,
-  mcpListId: number | null,
-): Toolset => ({
-  messaging,
-  tools,
-  toolRules,
-  mcpListId,
-  ...(memoryTools === false ? { memoryTools } : {}),
-});
+export const toolsetOf = (config: AgentConfig, mcpListId: number | null): Toolset => {
+  const { messaging, tools, toolRules, memoryTools } = config;
+  return { messaging, tools, toolRules, mcpListId, ...(memoryTools === false ? { memoryTools } : {}) };
+};
 
 export const sameToolset = (one: Toolset, other: Toolset): boolean => JSON.stringify(one) === JSON.stringify(other);

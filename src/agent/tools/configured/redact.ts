@@ -1,14 +1,3 @@
-/**
- * Secrets that a call used, taken out of what came back: as they are, percent-encoded, escaped as in JSON, in any
- * mixture of these, and inside base64. The remote end may have sent them back in any of these forms.
- */
-export type Redactor = {
-  /** `cut`: more would have followed, so the end may be half of a secret; it is left out. */
-  text(text: string, options?: { cut: boolean }): string;
-  /** Every text, name and number in it. */
-  json(value: unknown): unknown;
-};
-
 const marker = "[redacted]";
 /** Stand in for the marker where a secret would still be seen beside it; one that no secret holds a part of. */
 const plainMarkers = ["█", "▓", "▒", "░", "■", "□"];
@@ -85,9 +74,14 @@ const spansOf = (pattern: RegExp, text: string): [number, number][] => {
 /** The most that one character takes in any form: `\\\uXXXX` for each unit. */
 const longestForm = 9;
 
-export const createRedactor = (secrets: Iterable<string>): Redactor => {
+export type Redactor = ReturnType<typeof createRedactor>;
+
+/**
+ * Takes the secrets that a call used out of what came back: as they are, percent-encoded, escaped as in JSON, in any
+ * mixture of these, and inside base64. The remote end may have sent them back in any of these forms.
+ */
+export const createRedactor = (secrets: Iterable<string>) => {
   const used = [...new Set(secrets)].filter((secret) => secret !== "").sort((one, other) => other.length - one.length);
-  if (used.length === 0) return { text: (text) => text, json: (value) => value };
   const patterns = used.flatMap(patternsOf);
   const holds = (text: string): boolean => patterns.some((pattern) => text.search(pattern) >= 0);
   /** Matches may overlap, as the pieces of a secret that repeats itself do: what any of them covers goes. */
@@ -114,6 +108,7 @@ export const createRedactor = (secrets: Iterable<string>): Redactor => {
   };
   const longest = longestForm * (used[0]?.length ?? 0);
 
+  /** Every text, name and number in it. */
   const json = (value: unknown): unknown => {
     if (typeof value === "string") return clean(value);
     if (typeof value === "number") return holds(String(value)) ? clean(String(value)) : value;
@@ -121,11 +116,11 @@ export const createRedactor = (secrets: Iterable<string>): Redactor => {
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([name, held]) => [clean(name), json(held)]));
   };
-  return {
-    json,
-    text: (text, options) => {
-      const result = clean(text);
-      return options?.cut ? result.slice(0, Math.max(0, result.length - longest)) : result;
-    },
+
+  /** `cut`: more would have followed, so the end may be half of a secret; it is left out. */
+  const text = (whole: string, { cut = false } = {}): string => {
+    const result = clean(whole);
+    return cut ? result.slice(0, Math.max(0, result.length - longest)) : result;
   };
+  return { json, text };
 };

@@ -3,9 +3,10 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { settledWithin, unlessAborted } from "../../../shared/timeouts.ts";
 import { maxMcpPages, mcpCloseMs, mcpListTimeoutMs, mcpProbeTimeoutMs } from "../../bounds.ts";
 import type { McpTool } from "../../records.ts";
+import type { outsideOf } from "../configured/configured-tool.ts";
 import { createRedactor } from "../configured/redact.ts";
 import { failureOf, mayBeDone, statusOf } from "./failure-of.ts";
-import { type GuardInput, guardedFetch, serverHeaders } from "./guarded-fetch.ts";
+import { guardedFetch, serverHeaders } from "./guarded-fetch.ts";
 import { resultValue } from "./result-value.ts";
 
 /**
@@ -23,9 +24,8 @@ import { resultValue } from "./result-value.ts";
  */
 type McpConnection = Awaited<ReturnType<typeof openConnection>>;
 
-type ConnectInput = Pick<GuardInput, "allowLoopback" | "fetch"> & {
+type ConnectInput = ReturnType<typeof outsideOf> & {
   server: McpServer;
-  openSecret: (name: string) => Promise<string | undefined>;
   /** The server is known to be older than 2026-07-28: it is not asked for it first. */
   legacy: boolean;
   /** The server's list of tools has changed. */

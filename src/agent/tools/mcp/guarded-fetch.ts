@@ -8,9 +8,9 @@ import { openSecrets, type Part, partsOf, secretNames } from "../configured/requ
  * The only way out of an MCP connection (S3): to the configured address alone, with its headers, following nothing.
  * An answer is cut off past `maxMcpAnswerBytes`, whether it is one piece or a stream that never ends.
  */
-export type Fetch = (request: string | URL, init?: RequestInit) => Promise<Response>;
+type Fetch = (request: string | URL, init?: RequestInit) => Promise<Response>;
 
-export type GuardInput = {
+type GuardInput = {
   /** The server's configured address. */
   url: string;
   /** With their secrets in them. They win over what the protocol says, except for its own. */

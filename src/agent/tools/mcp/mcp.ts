@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNotNull, isNull, lt, lte, min, not, or, type SQL } from "drizzle-orm";
+import { and, desc, eq, gt, isNotNull, isNull, lt, lte, min, not, or, type SQL } from "drizzle-orm";
 import type { McpServer, McpStatus } from "../../../protocol/tool.ts";
 import { backoff } from "../../../shared/backoff.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
@@ -9,11 +9,11 @@ import type { Timers } from "../../../timers/timers.ts";
 import { mcpFirstRetryMs, mcpFreshMs, mcpIdleMs, mcpLeaseMs, mcpLongestRetryMs, mcpStaleMs } from "../../bounds.ts";
 import type { McpTool } from "../../records.ts";
 import { mcpLists, mcpServers } from "../../schema.ts";
+import type { outsideOf } from "../configured/configured-tool.ts";
 import { unknownOutcome } from "../outcome.ts";
 import type { Tool } from "../tool.ts";
 import { addressOf, createSessions } from "./connection.ts";
 import { failureOf } from "./failure-of.ts";
-import type { Fetch } from "./guarded-fetch.ts";
 import { acceptTools, mcpTool } from "./tool-list.ts";
 
 /**
@@ -40,17 +40,13 @@ const healthy = { failures: 0, failingSince: null, lastError: null };
 /** A server that nothing is known of yet. */
 const unknown = { ...healthy, tools: [], leftOut: [], protocolVersion: null, fetchedAt: null };
 
-type McpDeps = {
+type McpDeps = ReturnType<typeof outsideOf> & {
   clock: Clock;
   timers: Timers;
   /** The servers of the agent's config, in order. */
   servers: () => McpServer[];
   /** Lists that runs under way have. */
   listsInUse: () => number[];
-  openSecret: (name: string) => Promise<string | undefined>;
-  allowLoopback: boolean;
-  fetch: Fetch;
-  transaction<T>(work: () => T): T;
 };
 
 const isAllowed = ({ allowedTools }: McpServer, tool: string): boolean =>
@@ -61,30 +57,23 @@ const isOf = (server: McpServer) => and(eq(mcpServers.name, server.name), eq(mcp
 
 export type Mcp = ReturnType<typeof createMcp>;
 
-export const createMcp = (db: Database, { clock, timers, servers, listsInUse, transaction, ...network }: McpDeps) => {
+export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ...outside }: McpDeps) => {
   let stopped = false;
   /** What lists say never changes. */
   const lists = new Map<number, Tool[]>();
 
-  const rows = (): Map<string, McpRow> =>
-    new Map(
-      db
-        .select()
-        .from(mcpServers)
-        .orderBy(asc(mcpServers.name))
-        .all()
-        .map((row) => [row.name, row]),
-    );
+  const rows = (): Map<string, McpRow> => {
+    const all = db.select().from(mcpServers).all();
+    return new Map(all.map((row) => [row.name, row]));
+  };
 
   /** Undefined once the server has another address, or the agent is being deleted. */
   const rowOf = (server: McpServer): McpRow | undefined =>
     stopped ? undefined : db.select().from(mcpServers).where(isOf(server)).get();
 
   const arm = (): void => {
-    const at = db
-      .select({ at: min(mcpServers.nextAt) })
-      .from(mcpServers)
-      .get()?.at;
+    const earliest = db.select({ at: min(mcpServers.nextAt) }).from(mcpServers);
+    const at = earliest.get()?.at;
     if (at == null) timers.clear(mcpTimer);
     else if (timers.dueAt(mcpTimer) !== at) timers.set(mcpTimer, at);
   };
@@ -150,7 +139,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, tr
   const sessions = createSessions((server) => {
     const version = rowOf(server)?.protocolVersion;
     return {
-      ...network,
+      ...outside,
       server,
       legacy: version != null && version < firstStateless,
       listChanged: () => wantSoon(server),
@@ -163,7 +152,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, tr
         listed: await connection.listTools(),
         protocolVersion: connection.protocolVersion,
       }));
-      transaction(() => {
+      db.transaction(() => {
         if (!rowOf(server)) return;
         const list = acceptTools(server, listed);
         db.update(mcpServers)
@@ -177,7 +166,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, tr
       const failure = failureOf(error);
       sessions.drop(server.name);
       log.warn("mcp.failed", { server: server.name, code: failure.code });
-      transaction(() => noteFailure(server, failure));
+      db.transaction(() => noteFailure(server, failure));
     }
   };
 
