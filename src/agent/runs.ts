@@ -44,10 +44,6 @@ type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
 /** A run that began less than this ago is still in its first stretch of work. */
 const justBegunMs = 1000;
 
-/** The ordinal of the newest kept run before run `before`; 0 or nothing if there is none. */
-const newestKeptBefore = sql`select case when ${runs.kept} then ${runs.ordinal} else ${runs.keptBefore} end
-  from ${runs} where ${runs.ordinal} = ${sql.placeholder("before")} - 1`;
-
 export type Runs = ReturnType<typeof createRuns>;
 
 export const createRuns = (db: Database, clock: Clock) => {
@@ -57,19 +53,11 @@ export const createRuns = (db: Database, clock: Clock) => {
     sql`${runs.ordinal} in (select ${runs.ordinal} from ${runs} where ${isInFront} union all select max(${runs.ordinal}) from ${runs})`,
   );
   const atQuery = those(eq(runs.ordinal, sql.placeholder("ordinal")));
-  const keptQuery = those(sql`${runs.ordinal} in (with recursive chain(ordinal) as (${newestKeptBefore} union all
+  const keptQuery = those(sql`${runs.ordinal} in (with recursive chain(ordinal) as (
+    select ${sql.placeholder("last")} where ${sql.placeholder("last")} >= ${sql.placeholder("from")} union all
     select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal
       where ${runs.keptBefore} >= ${sql.placeholder("from")})
-    select ordinal from chain where ordinal >= ${sql.placeholder("from")})`);
-  const lastKeptQuery = those(sql`${runs.ordinal} = (${newestKeptBefore})`);
-  const sinceKeptQuery = prepared(() =>
-    db
-      .select()
-      .from(runs)
-      .where(and(sql`${runs.ordinal} > (${newestKeptBefore})`, lt(runs.ordinal, sql.placeholder("before"))))
-      .orderBy(desc(runs.ordinal))
-      .limit(sql.placeholder("limit")),
-  );
+    select ordinal from chain)`);
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
   const known = new Remembered(db, () => frontQuery().all());
   return {
@@ -161,22 +149,30 @@ export const createRuns = (db: Database, clock: Clock) => {
     },
 
     at(ordinal: number): RunRow | undefined {
-      return atQuery().get({ ordinal });
+      const row = known.get().find((each) => each.ordinal === ordinal);
+      return row ? { ...row } : atQuery().get({ ordinal });
+    },
+
+    /** The kept run and the silent events before run `before`. */
+    past(before: number): Pick<RunRow, "keptBefore" | "silentBefore"> {
+      return past(this.at(before - 1));
     },
 
     /** Runs from `from` (1 or more) on whose cycles are part of consciousness, oldest first. Reads no others. */
     kept(from: number, before: number): RunRow[] {
-      return keptQuery().all({ from, before });
+      return keptQuery().all({ from, last: this.past(before).keptBefore });
     },
 
     lastKept(before: number): RunRow | undefined {
-      return lastKeptQuery().get({ before });
+      return this.at(this.past(before).keptBefore);
     },
 
     /** The silent ones of the newest `limit` runs after the last kept, newest first; and the events of all silent ones. */
     silent(before: number, limit: number): { rows: RunRow[]; events: number } {
-      const rows = sinceKeptQuery().all({ before, limit });
-      return { rows: rows.filter(isSilent), events: past(rows[0]).silentBefore };
+      const { keptBefore, silentBefore } = this.past(before);
+      const since = before - 1 - keptBefore;
+      const rows = since === 0 ? [] : this.page(before, Math.min(limit, since), undefined);
+      return { rows: rows.filter(isSilent), events: silentBefore };
     },
 
     /** Newest first. */
