@@ -2,7 +2,7 @@ import type { ToolCallPart } from "ai";
 import { billedTokens } from "../../models/billed-tokens.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import { streamModel } from "../../models/stream-model.ts";
-import type { CallRequest } from "../../protocol/exported-history.ts";
+import type { AssistantMeta, CallRequest } from "../../protocol/exported-history.ts";
 import type { Usage } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
@@ -15,13 +15,7 @@ import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 
 /** One generation of a model: its text, its calls and its usage. Nothing of it is stored yet. */
-export type Generation = {
-  text: string;
-  calls: CallRequest[];
-  usage: Usage;
-  durationMs: number;
-  finishReason: string;
-};
+export type Generation = Pick<AssistantMeta, "text" | "calls" | "usage" | "durationMs" | "finishReason">;
 
 export type GenerateInput = Pick<LiveRun, "signal" | "progressed"> & {
   model: ResolvedModel;

@@ -6,7 +6,7 @@ import { settledWithin } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
 import { isActive, loggedRun, type RunRow } from "../runs.ts";
-import { runsToTell, tellReceipts } from "./channels.ts";
+import { runsToTell, tellReceipts } from "./channel.ts";
 import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";

@@ -10,7 +10,7 @@ import type { Failure } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";
 import { callModeOf } from "../tools/call-mode.ts";
 import { findTool } from "../tools/registry.ts";
-import { type Channels, openChannels, tellReceipts } from "./channels.ts";
+import { type Channels, openChannels, tellReceipts } from "./channel.ts";
 import { kindOf, windowOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { execute } from "./execute.ts";

@@ -38,12 +38,6 @@ export const createWindows = (db: Database, runs: Runs, journal: Journal) => {
   /** The cycles from run `from` on, as far as they were read. A cycle that is kept never changes. */
   const read = new Remembered<{ from: number; cycles: OrdinalCycle[] }>(db, () => ({ from: 0, cycles: [] }));
 
-  const cyclesIn = (from: number, before: number): OrdinalCycle[] => {
-    const kept = runs.kept(from, before);
-    const rows = Map.groupBy(journal.ofRuns(kept), ({ runOrdinal }) => runOrdinal);
-    return kept.map(({ id, ordinal }) => ({ runId: id, ordinal, messages: messagesOf(rows.get(ordinal) ?? []) }));
-  };
-
   return {
     save(window: WindowRow): WindowRow {
       if (window.id !== 0) return window;
@@ -72,7 +66,12 @@ export const createWindows = (db: Database, runs: Runs, journal: Journal) => {
       const known = held.from === from ? held.cycles : [];
       const last = known.at(-1)?.ordinal ?? from - 1;
       if (last >= before) return known.filter(({ ordinal }) => ordinal < before);
-      const cycles = [...known, ...cyclesIn(last + 1, before)];
+      const kept = runs.kept(last + 1, before);
+      const rows = Map.groupBy(journal.ofRuns(kept), ({ runOrdinal }) => runOrdinal);
+      const cycles = [
+        ...known,
+        ...kept.map(({ id, ordinal }) => ({ runId: id, ordinal, messages: messagesOf(rows.get(ordinal) ?? []) })),
+      ];
       read.set({ from, cycles });
       return cycles;
     },
