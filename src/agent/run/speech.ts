@@ -1,7 +1,7 @@
 import { JSONParser } from "@streamparser/json";
+import type { ChannelFrame } from "../../protocol/events.ts";
 import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { Channel } from "./channel.ts";
 
 /**
  * A text that comes in pieces, given on in pieces that are each well-formed Unicode: a half of a surrogate pair waits
@@ -53,16 +53,15 @@ export class TextField {
  * shows, as it is written, to the space that is active then. Words meant for one space must not show in another: what
  * follows a call that may move the active space is held until that has run (it then appears whole).
  */
-type Utterance = { streamId: string; channel: Channel; said: TextField | WholeCharacters; bytes: number };
-
-/** What of a tool decides how its calls are streamed. `shows`: its input does, as it is. */
-type Spoken = Pick<Tool, "movesSpace" | "speaks"> & { shows: boolean };
+type Utterance = { streamId: string; channel: Sends; said: TextField | WholeCharacters; bytes: number };
+type Sends = { send(frame: ChannelFrame): void };
 
 export type SpeechOptions = {
   /** The channel to the active space; null if none is active. */
-  channel: (() => Channel) | null;
+  channel: (() => Sends) | null;
   mintStreamId: () => string;
-  tool: (toolName: string) => Spoken | undefined;
+  /** What decides how a tool's calls are streamed. `shows`: their input does, as it is. */
+  tool: (toolName: string) => (Pick<Tool, "movesSpace" | "speaks"> & { shows: boolean }) | undefined;
 };
 
 export type Speech = ReturnType<typeof createSpeech>;
