@@ -22,7 +22,6 @@ import { createBlockSubscriptions, subscriptionsTimer } from "./memory/blocks/bl
 import { createBlocks } from "./memory/blocks/blocks.ts";
 import { createSharedBlocks } from "./memory/blocks/shared-blocks.ts";
 import { createShares } from "./memory/blocks/shares.ts";
-import { loadLoro } from "./memory/documents/loro.ts";
 import { createGoals, createMemories } from "./memory/memory-state.ts";
 import { Search, searchTimer } from "./memory/search/search.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
@@ -49,7 +48,6 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const identity = createIdentity(db, clock, env.SIGNING_SECRET);
   const timers = createTimers(db, ctx.storage, clock, () => ({ agentId: identity.find()?.id }));
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
-  const transaction: RunServices["transaction"] = (work) => db.transaction(work);
   const spaces = createSpaces(db);
   const journal = createJournal(db, clock);
   const runs = createRuns(db, clock);
@@ -69,7 +67,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   });
   const shares = createShares(db, clock, identity);
   const subscriptions = createBlockSubscriptions({ ctx, env, timers, clock, shares });
-  const blocks = createBlocks({ db, clock, shares, loadLoro, changed: subscriptions.changed });
+  const blocks = createBlocks(db, clock, shares, subscriptions.changed);
   const sharedBlocks = createSharedBlocks({ db, env, ids, clock, identity, blocks, shares, subscriptions });
   const archival = createArchival(db, clock, (id, newest) => search.forget(id, newest));
   const search: Search = new Search(db, {
@@ -80,30 +78,17 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     importedJournalEnd: () => importedJournalEnd(db),
   });
   const services: RunServices = {
-    ...{
-      env,
-      clock,
-      ids,
-      identity,
-      spaces,
-      journal,
-      runs,
-      windows,
-      calls,
-      mcp,
-      roots,
-      ledger,
-      transaction,
-      object: ctx,
-    },
+    ...{ env, clock, ids, identity, spaces, journal, runs, windows, calls, mcp, roots, ledger },
     ...{ blocks, sharedBlocks, shares, subscriptions, archival, search },
+    object: ctx,
+    transaction: (work) => db.transaction(work),
     inbox: createInbox(db, clock, { identity, spaces, roots, armLoop: () => loop.arm() }),
     dedupeKeys: createDedupeKeys(db, clock),
     waits: createWaits(db, clock),
     hooks: createHooks(db, clock),
     memories: createMemories(db, clock),
     goals: createGoals(db, clock),
-    plans: createPlans(db, clock, timers, transaction),
+    plans: createPlans(db, clock, timers),
     summaries: createSummaries(db, clock),
     tracer: createTracer(env, clock, () => identity.get(), background),
     armLoop: () => loop.arm(),
@@ -130,7 +115,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     if (name === plansTimer) services.plans.fire((plan, dueAt) => acceptPlan(services, plan, dueAt));
     if (name === heartbeatTimer) {
       const { heartbeat } = identity.get().config;
-      transaction(() => beat(timers, heartbeat, clock.now(), (dueAt) => acceptHeartbeat(services, dueAt)));
+      db.transaction(() => beat(timers, heartbeat, clock.now(), (dueAt) => acceptHeartbeat(services, dueAt)));
     }
     await faultOnceStored("plan.after-fire", ctx);
     loop.wake();

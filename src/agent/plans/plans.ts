@@ -32,7 +32,7 @@ export type Setter = { setBy: "workspace" } | { setBy: "agent"; root: Root; call
 
 export type Plans = ReturnType<typeof createPlans>;
 
-export const createPlans = (db: Database, clock: Clock, timers: Timers, transaction: <T>(work: () => T) => T) => {
+export const createPlans = (db: Database, clock: Clock, timers: Timers) => {
   const all = prepared(() => db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)));
   const rows = new Remembered(db, () => all().all());
   const active = (): PlanRow[] => rows.get().filter(({ status }) => status === "active");
@@ -72,7 +72,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, transact
   };
 
   const change = <T>(write: () => T): T =>
-    transaction(() => {
+    db.transaction(() => {
       const changed = write();
       arm();
       return changed;
@@ -98,7 +98,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, transact
       const due = active().filter(({ tryAt }) => tryAt <= now);
       for (const plan of due) {
         try {
-          transaction(() => {
+          db.transaction(() => {
             update(plan.id, { firedFor: plan.dueAt, lastError: null, updatedAt: now, ...nextOf(plan, now) });
             enter(plan, plan.dueAt);
           });

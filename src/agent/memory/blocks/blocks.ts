@@ -19,7 +19,7 @@ import { contentOf } from "../documents/cells.ts";
 import { checkBlockSchema } from "../documents/check-content.ts";
 import { contentAt, openDocument, stateOf } from "../documents/document.ts";
 import { editDocument } from "../documents/edit-document.ts";
-import type { Loro } from "../documents/loro.ts";
+import { loadLoro } from "../documents/loro.ts";
 import { checkPermission, rightOf, type Writer } from "../documents/permission.ts";
 import { render } from "../documents/render.ts";
 import { createBlockHistory } from "./block-history.ts";
@@ -43,20 +43,13 @@ export type StoredChange = { row: BlockRow; by: string; value?: Json };
 
 export type Blocks = ReturnType<typeof createBlocks>;
 
-export const createBlocks = ({
-  db,
-  clock,
-  shares,
-  loadLoro,
-  changed,
-}: {
-  db: Database;
-  clock: Clock;
-  shares: Pick<Shares, "permissionOf" | "view">;
-  loadLoro(): Promise<Loro>;
-  /** Called once it is stored. */
-  changed(change: StoredChange): void;
-}) => {
+/** `changed` is called once a change is stored. */
+export const createBlocks = (
+  db: Database,
+  clock: Clock,
+  shares: Pick<Shares, "permissionOf" | "view">,
+  changed: (change: StoredChange) => void,
+) => {
   const history = createBlockHistory(db);
   const all = prepared(() => db.select().from(blocks).orderBy(asc(blocks.label)));
   const one = prepared(() => rowsBy(db, blocks, blocks.label));
