@@ -204,16 +204,15 @@ const minute = 60_000;
 
 /** Whom a call asks, and until when; undefined for one that asks nobody. */
 const awaitsOf = ({ tool, createdAt }: CallRow): Omit<AwaitedAnswer, "answers"> | undefined => {
-  const expiresAt = (minutes: number): string => isoTime(createdAt + minutes * minute);
+  const expiring = (minutes: number) => ({ expiresAt: isoTime(createdAt + minutes * minute) });
   if (tool.executionType === "space") {
     const { by: approvers, schema, expiresInMinutes } = tool.answer;
-    const asked = { kind: "answer" as const, quorum: 1, expiresAt: expiresAt(expiresInMinutes) };
-    return { ...asked, ...(approvers && { approvers }), ...(schema && { schema }) };
+    const among = { ...(approvers && { approvers }), ...(schema && { schema }) };
+    return { kind: "answer", quorum: 1, ...expiring(expiresInMinutes), ...among };
   }
   if (!tool.approval?.required) return undefined;
   const { approvers, quorum, expiresInMinutes } = tool.approval;
-  const asked = { kind: "approval" as const, quorum, expiresAt: expiresAt(expiresInMinutes) };
-  return { ...asked, ...(approvers && { approvers }) };
+  return { kind: "approval", quorum, ...expiring(expiresInMinutes), ...(approvers && { approvers }) };
 };
 
 /** The call as its space is to show it now. */

@@ -35,17 +35,6 @@ type ConnectInput = ReturnType<typeof outsideOf> & {
 /** Values of the input may have to go into headers, as the schema says. */
 type McpCall = Pick<McpTool, "tool" | "inputSchema"> & { input: Record<string, unknown>; signal: AbortSignal };
 
-/** What came of a call: what the server answered, or why it did not, and what is known of that. */
-type Called =
-  | { answer: ReturnType<typeof resultValue> }
-  | {
-      failure: ColloquyError;
-      /** The server may have carried it out all the same. */
-      mayBeDone: boolean;
-      /** The server has forgotten the session. */
-      isLost: boolean;
-    };
-
 /** For the rest of an answer that has arrived to be read, after its connection broke. */
 const graceMs = 100;
 
@@ -98,12 +87,6 @@ const openConnection = async ({ server, openSecret, legacy, listChanged, ...netw
   });
   // What is wrong with one message is told to who waits for it; the rest is noise.
   client.onerror = () => undefined;
-  /** 404 says so, and many servers say it with 400. */
-  const hasLostSession = (error: unknown): boolean => {
-    if (transport.sessionId === undefined || !(error instanceof Error)) return false;
-    const status = statusOf(error);
-    return status === 404 || (status === 400 && /session/i.test(error.message));
-  };
   /** Ends it, and the server's session if it gave one, whether or not the server answers to that. Never throws. */
   const close = async (): Promise<void> => {
     if (transport.sessionId !== undefined) await settledWithin(mcpCloseMs, transport.terminateSession());
@@ -127,15 +110,19 @@ const openConnection = async ({ server, openSecret, legacy, listChanged, ...netw
       return tools.map(redactor.json);
     },
 
-    /** Aborting the signal tells the server. */
-    call: async ({ tool, input, inputSchema, signal }: McpCall): Promise<Called> => {
+    /** What the server answered, or why it did not. Aborting the signal tells the server. */
+    call: async ({ tool, input, inputSchema, signal }: McpCall) => {
       const toolDefinition = { name: tool, inputSchema: { ...inputSchema, type: "object" as const } };
       const limits = { timeout: server.timeoutMs, maxTotalTimeout: server.timeoutMs, signal };
       try {
         const answer = client.callTool({ name: tool, arguments: input }, { ...limits, toolDefinition });
         return { answer: resultValue(await Promise.race([answer, broken.promise]), redactor) };
       } catch (error) {
-        return { failure: told(error), mayBeDone: mayBeDone(error), isLost: hasLostSession(error) };
+        const failure = told(error);
+        const status = transport.sessionId === undefined ? undefined : statusOf(error);
+        // 404 says that the server has forgotten the session, and many servers say it with 400.
+        const isLost = status === 404 || (status === 400 && error instanceof Error && /session/i.test(error.message));
+        return { failure, mayBeDone: mayBeDone(error), isLost };
       }
     },
   };

@@ -170,47 +170,36 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
     }
   };
 
-  const attempt = async (
-    server: McpServer,
-    tool: McpTool,
-    input: Record<string, unknown>,
-    signal: AbortSignal,
-    isFirst = true,
-  ): Promise<unknown> => {
-    const called = await sessions
-      .use(server, mcpIdleMs, (connection) => connection.call({ ...tool, input, signal }))
-      .catch((error: unknown) => ({ failure: failureOf(error), mayBeDone: false, isLost: false, isUnasked: true }));
-    signal.throwIfAborted();
-    const unlessIdempotent = (failure: ColloquyError, isUnknown: boolean): ColloquyError =>
-      isUnknown && !tool.idempotent ? unknownOutcome(failure.message, failure) : failure;
-    if ("answer" in called) {
-      const { answer } = called;
-      answered(server);
-      if ("value" in answer) return answer.value;
-      if ("error" in answer) throw new ColloquyError("tool_failed", `the server says: ${answer.error}`);
-      throw unlessIdempotent(new ColloquyError("tool_failed", answer.nonsense), true);
-    }
-    const { failure, isLost } = called;
-    if (isLost || failure.code === "unavailable") sessions.drop(server.name);
-    // The server knows the session no more, so it did nothing with the call.
-    if (isLost && isFirst) return attempt(server, tool, input, signal, false);
-    if ("isUnasked" in called || failure.code === "unavailable") noteFailure(server, failure);
-    else if (failure.code === "tool_failed") wantSoon(server);
-    throw unlessIdempotent(failure, called.mayBeDone);
-  };
-
   /** Calls a tool. Throws `ColloquyError`s that the model can read. */
   const call = async (tool: McpTool, input: Record<string, unknown>, signal: AbortSignal): Promise<unknown> => {
     const server = servers().find(({ name }) => name === tool.server);
     if (!server || !isAllowed(server, tool.tool)) {
       throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
     }
-    try {
-      return await attempt(server, tool, input, signal);
-    } catch (error) {
+    const asError = (failure: ColloquyError, mayBeDone: boolean): ColloquyError => {
+      const { code, message } = mayBeDone && !tool.idempotent ? unknownOutcome(failure.message) : failure;
+      return new ColloquyError(code, `MCP server "${server.name}": ${message}`, { cause: failure });
+    };
+    for (let isFirst = true; ; isFirst = false) {
+      const called = await sessions
+        .use(server, mcpIdleMs, (connection) => connection.call({ ...tool, input, signal }))
+        .catch((error: unknown) => ({ failure: failureOf(error), mayBeDone: false, isLost: false, isUnasked: true }));
       signal.throwIfAborted();
-      const { code, message } = failureOf(error);
-      throw new ColloquyError(code, `MCP server "${server.name}": ${message}`, { cause: error });
+      if ("answer" in called) {
+        const { answer } = called;
+        answered(server);
+        if ("value" in answer) return answer.value;
+        const words = "error" in answer ? `the server says: ${answer.error}` : answer.nonsense;
+        throw asError(new ColloquyError("tool_failed", words), "nonsense" in answer);
+      }
+      const { failure, isLost } = called;
+      const isUnreachable = failure.code === "unavailable";
+      if (isLost || isUnreachable) sessions.drop(server.name);
+      // The server knows the session no more, so it did nothing with the call.
+      if (isLost && isFirst) continue;
+      if ("isUnasked" in called || isUnreachable) noteFailure(server, failure);
+      else if (failure.code === "tool_failed") wantSoon(server);
+      throw asError(failure, called.mayBeDone);
     }
   };
 
