@@ -1,10 +1,6 @@
-import type { Env } from "../../../env/env.ts";
 import type { Embedder } from "../../../models/embedders/embedder.ts";
-import type { Clock } from "../../../shared/clock.ts";
-import { unwrap } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
 import { unlessAborted } from "../../../shared/timeouts.ts";
-import type { Timers } from "../../../timers/timers.ts";
 import {
   embedTimeoutMs,
   maxAskedAtOnce,
@@ -13,23 +9,18 @@ import {
   searchBatchRows,
   searchWaitMs,
 } from "../../bounds.ts";
-import type { Identity } from "../../identity.ts";
-import type { Journal } from "../../journal.ts";
-import type { Ledger } from "../../ledger.ts";
-import type { Runs } from "../../runs.ts";
-import type { Spaces } from "../../spaces.ts";
-import type { Archival } from "../archival.ts";
-import type { Blocks } from "../blocks/blocks.ts";
+import { type SearchIndex, spaceSource } from "./search-index.ts";
 import {
-  archivalFindable,
+  archivalPage,
+  blockFindable,
   dateWords,
   type EntryRow,
-  type Findable,
-  journalFindable,
-  messageFindable,
-  type ToolFacts,
-} from "./findables.ts";
-import { type SearchIndex, spaceSource } from "./search-index.ts";
+  journalPage,
+  type Page,
+  type SearchServices,
+  spacePage,
+  versionOf,
+} from "./sources.ts";
 import { vectorOf } from "./vectors.ts";
 
 /**
@@ -44,23 +35,6 @@ import { vectorOf } from "./vectors.ts";
  *    transaction, and only if nobody else has stored that batch or changed the embedder meanwhile.
  * 5. All vectors that are stored are of one embedder: another one begins from the first passage.
  */
-export type SearchServices = ToolFacts & {
-  env: Env;
-  clock: Clock;
-  timers: Timers;
-  ledger: Ledger;
-  identity: Identity;
-  spaces: Spaces;
-  journal: Journal;
-  runs: Runs;
-  blocks: Blocks;
-  archival: Archival;
-  /** The name of an id from before the agent was imported. */
-  originName: (id: string) => string | undefined;
-  /** Up to which row the journal was lived through elsewhere, in spaces that the agent cannot be asked to read. */
-  importedJournalEnd: () => number;
-};
-
 export type Gathered = {
   /** Something is left for later. */
   isBehind: boolean;
@@ -70,54 +44,8 @@ export type Gathered = {
   closed: string[];
 };
 
-/** Rows of a source, and the cursor behind them. */
-type Page = { rows: number; upTo: number; found: Findable[]; more: boolean };
-
 /** Lets what else waits for this object have its turn. */
 const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
-
-/** A label may be used again: its versions begin anew, its times do not. */
-const versionOf = ({ updatedAt, version }: { updatedAt: number; version: number }): number =>
-  updatedAt * 1000 + (version % 1000);
-
-const agentOf = ({ identity }: SearchServices): { id: string; name: string } => {
-  const { id, config } = identity.get();
-  return { id, name: config.name };
-};
-
-const archivalPage = ({ archival, spaces, originName }: SearchServices, after: number): Page => {
-  const rows = archival.after(after, searchBatchRows);
-  const known = new Map(spaces.followed().map(({ id, snapshot }) => [id, snapshot]));
-  const found = rows.map((row) => archivalFindable(row, known, originName));
-  return { rows: rows.length, upTo: rows.at(-1)?.ordinal ?? after, found, more: rows.length >= searchBatchRows };
-};
-
-const journalPage = (services: SearchServices, after: number): Page => {
-  const { journal, runs } = services;
-  const rows = journal.after(after, searchBatchRows);
-  const ordinals = [...new Set(rows.map(({ runOrdinal }) => runOrdinal))];
-  const ids = new Map(runs.those(ordinals).map(({ ordinal, id }) => [ordinal, id]));
-  const imported = services.importedJournalEnd();
-  const agent = agentOf(services);
-  const found = rows.flatMap(
-    (row) => journalFindable(row, ids.get(row.runOrdinal) ?? "", services, agent, row.seq <= imported) ?? [],
-  );
-  return { rows: rows.length, upTo: rows.at(-1)?.seq ?? after, found, more: rows.length >= searchBatchRows };
-};
-
-/** Messages of a space; null where the agent may not read it. */
-const spacePage = async (services: SearchServices, spaceId: string, after: number): Promise<Page | null> => {
-  const { id: agentId, workspaceId } = services.identity.get();
-  const asked = { after, limit: searchBatchRows };
-  const answer = await services.env.SPACE.getByName(spaceId).history(workspaceId, agentId, asked);
-  if (!answer.ok && (answer.problem.code === "not_a_member" || answer.problem.code === "not_found")) return null;
-  const { messages, before, cursor: upTo, more, name } = unwrap(answer);
-  const earlier = before ? [before] : [];
-  const found = messages.map((message, index) =>
-    messageFindable(message, [...earlier, ...messages.slice(0, index)], { id: spaceId, name }, agentId),
-  );
-  return { rows: messages.length, upTo, found, more };
-};
 
 /** Takes in what is new, at most `budget` rows; others are waited for `searchWaitMs` at most. */
 export const gather = async (index: SearchIndex, services: SearchServices, budget: number): Promise<Gathered> => {
@@ -159,7 +87,6 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
 
   /** There are few blocks, and each is taken in whole when it has changed. */
   const takeBlocks = async (): Promise<void> => {
-    const { id: authorId, name: authorName } = agentOf(services);
     const indexed = index.blockVersions();
     const now = new Map(blocks.list().map((row) => [row.label, versionOf(row)]));
     const gone = [...indexed.keys()].filter((label) => !now.has(label));
@@ -170,16 +97,10 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
       if (!row) continue;
       const version = versionOf(row);
       const text = await blocks.wholeText(label);
-      const found: Findable = {
-        ...{ type: "block", ref: label, version, authorId, authorName, at: row.updatedAt },
-        head: `${label} · ${row.description}`,
-        // A block without text is found by its label.
-        text: text.trim() === "" ? label : text,
-      };
       index.transaction(() => {
         if (index.blockVersions().get(label) === version) return;
         index.removeRefs("block", [label]);
-        index.add([found]);
+        index.add([blockFindable(services, row, text)]);
       });
       left -= 1;
     }

@@ -1,6 +1,7 @@
 import type { SearchHit } from "../../../protocol/search.ts";
 import { isoTime } from "../../../shared/clock.ts";
-import { type EntryRow, runIdOf } from "./findables.ts";
+import { withoutNulls } from "../../../shared/without-nulls.ts";
+import { type EntryRow, runIdOf } from "./sources.ts";
 
 /** Passages, best first. */
 export type Ranking = { row: EntryRow; score: number }[];
@@ -56,6 +57,8 @@ const excerptCharacters = 240;
 const leadCharacters = 50;
 /** How much further an excerpt may go to end with a whole word. */
 const tailCharacters = 20;
+/** Half of a surrogate pair, at either end of what was cut. */
+const halfPair = /^[\udc00-\udfff]|[\ud800-\udbff]$/g;
 /** A word is found where its beginning stands, since words are looked for by their stem. */
 const stemShare = 0.7;
 const fewestStemCharacters = 3;
@@ -88,9 +91,6 @@ const bestPlace = (text: string, words: string[], reach: number): number => {
   return best.at;
 };
 
-const isInsidePair = (text: string, at: number): boolean =>
-  /[\udc00-\udfff]/.test(text[at] ?? "") && /[\ud800-\udbff]/.test(text[at - 1] ?? "");
-
 /** About `length` characters of a text around the first place that holds most of `words`, with `...` where it was cut. */
 export const excerptOf = (content: string, words: string[], length = excerptCharacters): string => {
   if (content.length <= length) return content;
@@ -102,33 +102,22 @@ export const excerptOf = (content: string, words: string[], length = excerptChar
     words.map((word) => word.toLowerCase()),
     length - leadCharacters,
   );
-  let start = Math.max(0, Math.min(found - leadCharacters, content.length - length));
+  const start = Math.max(0, Math.min(found - leadCharacters, content.length - length));
   let end = Math.min(content.length, start + length);
   const wordEnd = content.slice(end, end + tailCharacters).search(/\s/);
   if (wordEnd >= 0) end += wordEnd;
-  if (isInsidePair(content, start)) start -= 1;
-  if (isInsidePair(content, end)) end += 1;
-  return `${start > 0 ? "..." : ""}${content.slice(start, end)}${end < content.length ? "..." : ""}`;
+  const excerpt = content.slice(start, end).replace(halfPair, "");
+  return `${start > 0 ? "..." : ""}${excerpt}${end < content.length ? "..." : ""}`;
 };
 
-const given = <Value>(name: string, value: Value | null | undefined): Record<string, Value> =>
-  value === null || value === undefined ? {} : { [name]: value };
-
 /** A passage that was found, as it is answered. `spaces` are the names of those that the agent is in. */
-export const hitOf = (row: EntryRow, score: number, words: string[], spaces: Map<string, string>): SearchHit => ({
-  type: row.type,
-  id: row.ref,
-  excerpt: excerptOf(row.text, words),
-  score,
-  createdAt: isoTime(row.at),
-  ...given("role", row.role),
-  source: {
-    ...given("spaceId", row.spaceId),
-    ...given("spaceName", row.spaceId === null ? null : spaces.get(row.spaceId)),
-    ...given("messageId", row.messageId),
-    ...given("authorId", row.authorId),
-    ...given("authorName", row.authorName),
-    ...(row.type === "consciousness" ? { runId: runIdOf(row.ref) } : {}),
-    ...(row.type === "block" ? { label: row.ref } : {}),
-  },
-});
+export const hitOf = (row: EntryRow, score: number, words: string[], spaces: Map<string, string>): SearchHit => {
+  const { type, ref, role, spaceId, messageId, authorId, authorName } = row;
+  const spaceName = spaces.get(spaceId ?? "") ?? null;
+  const runId = type === "consciousness" ? runIdOf(ref) : null;
+  const label = type === "block" ? ref : null;
+  return withoutNulls({
+    ...{ type, id: ref, excerpt: excerptOf(row.text, words), score, createdAt: isoTime(row.at), role },
+    source: withoutNulls({ spaceId, spaceName, messageId, authorId, authorName, runId, label }),
+  });
+};

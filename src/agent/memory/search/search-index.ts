@@ -2,8 +2,8 @@ import { and, asc, eq, gt, inArray, like, max, type SQL, sql } from "drizzle-orm
 import { SearchType } from "../../../protocol/search.ts";
 import { among, type Database, prepared } from "../../../shared/database.ts";
 import { spaces } from "../../schema.ts";
-import { type EntryRow, type Findable, passagesOf } from "./findables.ts";
 import { searchEntries, searchSources, searchState } from "./schema.ts";
+import type { EntryRow, Findable } from "./sources.ts";
 import { createVectors, type Filter } from "./vectors.ts";
 
 /**
@@ -36,6 +36,37 @@ const spacePrefix = "space:";
 
 /** The name of the source that is a space's log. */
 export const spaceSource = (spaceId: string): string => `${spacePrefix}${spaceId}`;
+
+/** A passage is indexed as one: long texts are several, so that a hit shows the place, and a vector means something. */
+const passageCharacters = 2000;
+/** The overlap of two neighbours: a phrase at their border is whole in one of them. */
+const overlapCharacters = 100;
+
+/** The place to cut before `end`: after a paragraph, a sentence or a word that ends in the last quarter. */
+const cutBefore = (text: string, from: number, end: number): number => {
+  const earliest = from + Math.floor((end - from) * 0.75);
+  for (const border of ["\n\n", "\n", ". ", " "]) {
+    const at = text.lastIndexOf(border, end - border.length);
+    if (at >= earliest) return at + border.length;
+  }
+  return /[\udc00-\udfff]/.test(text[end] ?? "") ? end - 1 : end;
+};
+
+/** A text in passages of at most 2,000 characters, in order; none of a blank one. */
+export const passagesOf = (text: string): string[] => {
+  if (text.trim() === "") return [];
+  const passages: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    const end = from + passageCharacters;
+    if (end >= text.length) return [...passages, text.slice(from)];
+    const cut = cutBefore(text, from, end);
+    passages.push(text.slice(from, cut));
+    const back = cut - overlapCharacters;
+    const word = text.indexOf(" ", back);
+    from = word !== -1 && word < cut ? word + 1 : cut;
+  }
+  return passages;
+};
 
 export type SearchIndex = ReturnType<typeof createSearchIndex>;
 

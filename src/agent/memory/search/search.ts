@@ -19,11 +19,11 @@ import {
   searchWorkRows,
 } from "../../bounds.ts";
 import type { Ledger } from "../../ledger.ts";
-import type { EntryRow } from "./findables.ts";
-import { embedPending, gather, type SearchServices } from "./indexer.ts";
+import { embedPending, gather } from "./indexer.ts";
 import { matchOf } from "./match-expression.ts";
 import { asksForNewest, firstOfEach, fuse, hitOf, type Ranking, ranked } from "./ranking.ts";
 import { createSearchIndex, type SearchIndex } from "./search-index.ts";
+import type { EntryRow, SearchServices } from "./sources.ts";
 import { type Filter, quantised } from "./vectors.ts";
 
 /**

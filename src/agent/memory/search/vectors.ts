@@ -2,8 +2,8 @@ import { asc, desc, eq, gt, lte, sql } from "drizzle-orm";
 import { SearchRole, SearchType } from "../../../protocol/search.ts";
 import { type Database, prepared } from "../../../shared/database.ts";
 import { maxVectorRowBytes } from "../../bounds.ts";
-import type { EntryRow } from "./findables.ts";
 import { searchVectors } from "./schema.ts";
+import type { EntryRow } from "./sources.ts";
 
 /**
  * The vectors of passages, and what of them a query is narrowed by; many in one row.

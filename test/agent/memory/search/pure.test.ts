@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type EntryRow, passagesOf } from "../../../../src/agent/memory/search/findables.ts";
 import { excerptOf, fuse } from "../../../../src/agent/memory/search/ranking.ts";
+import { passagesOf } from "../../../../src/agent/memory/search/search-index.ts";
+import type { EntryRow } from "../../../../src/agent/memory/search/sources.ts";
 import { dotAt, quantised } from "../../../../src/agent/memory/search/vectors.ts";
 
 describe("an excerpt", () => {

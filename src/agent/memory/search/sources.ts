@@ -1,0 +1,199 @@
+import type { ModelMessage } from "ai";
+import type { Env } from "../../../env/env.ts";
+import type { Message } from "../../../protocol/message.ts";
+import type { SearchRole } from "../../../protocol/search.ts";
+import type { Clock } from "../../../shared/clock.ts";
+import { unwrap } from "../../../shared/errors.ts";
+import type { Timers } from "../../../timers/timers.ts";
+import { searchBatchRows } from "../../bounds.ts";
+import type { Identity } from "../../identity.ts";
+import { isMessage, type Journal, type JournalRow } from "../../journal.ts";
+import type { Ledger } from "../../ledger.ts";
+import type { Runs } from "../../runs.ts";
+import type { Spaces } from "../../spaces.ts";
+import type { Archival } from "../archival.ts";
+import type { Blocks } from "../blocks/blocks.ts";
+import type { BlockRow } from "../blocks/shares.ts";
+import type { searchEntries } from "./schema.ts";
+
+/** What search finds: where it comes from, and how it reads there. */
+
+export type SearchServices = {
+  env: Env;
+  clock: Clock;
+  timers: Timers;
+  ledger: Ledger;
+  identity: Identity;
+  spaces: Spaces;
+  journal: Journal;
+  runs: Runs;
+  blocks: Blocks;
+  archival: Archival;
+  isBuiltin: (toolName: string) => boolean;
+  isSpeech: (toolName: string) => boolean;
+  /** The name of an id from before the agent was imported. */
+  originName: (id: string) => string | undefined;
+  /** Up to which row the journal was lived through elsewhere, in spaces that the agent cannot be asked to read. */
+  importedJournalEnd: () => number;
+};
+
+/** One passage that search finds. */
+export type EntryRow = typeof searchEntries.$inferSelect;
+
+/** Something to be found, before its text is cut into passages. */
+export type Findable = Omit<typeof searchEntries.$inferInsert, "id" | "part">;
+
+/** The next rows of a source, and the cursor behind them. */
+export type Page = { rows: number; upTo: number; found: Findable[]; more: boolean };
+
+const asText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+
+const words = new Intl.DateTimeFormat("en", {
+  timeZone: "UTC",
+  weekday: "long",
+  day: "numeric",
+  month: "long",
+  year: "numeric",
+});
+
+/** A time as people name its day, in UTC, so that it is found by it: `Sunday, November 22, 2026`. */
+export const dateWords = (at: number): string => words.format(at);
+
+const headOf = (parts: (string | null | undefined)[]): string => parts.filter((part) => part != null).join(" · ");
+
+const byAgent = ({ identity }: SearchServices): Pick<Findable, "authorId" | "authorName"> => {
+  const { id, config } = identity.get();
+  return { authorId: id, authorName: config.name };
+};
+
+/** A label may be used again: its versions begin anew, its times do not. */
+export const versionOf = ({ updatedAt, version }: BlockRow): number => updatedAt * 1000 + (version % 1000);
+
+/** A block as it is now, with all of its text. One without text is found by its label. */
+export const blockFindable = (services: SearchServices, row: BlockRow, text: string): Findable => ({
+  ...{ type: "block", ref: row.label, version: versionOf(row), ...byAgent(services), at: row.updatedAt },
+  head: headOf([row.label, row.description]),
+  text: text.trim() === "" ? row.label : text,
+});
+
+/** Archival entries, each with who said it, and where: names from before an import too. */
+export const archivalPage = ({ archival, spaces, originName }: SearchServices, after: number): Page => {
+  const rows = archival.after(after, searchBatchRows);
+  const known = new Map(spaces.followed().map(({ id, snapshot }) => [id, snapshot]));
+  const found = rows.map(({ id: ref, content: text, metadata, source, createdAt: at }): Findable => {
+    const { spaceId = null, messageId = null, authorId = null } = source;
+    const space = known.get(spaceId ?? "");
+    const member = space?.members.find(({ id }) => id === authorId);
+    const authorName = authorId === null ? null : (member?.name ?? originName(authorId) ?? null);
+    const place = spaceId === null ? null : (space?.name ?? originName(spaceId));
+    const about = Object.keys(metadata).length === 0 ? null : JSON.stringify(metadata);
+    const head = headOf([about, authorName, place, dateWords(at)]);
+    return { type: "archival", ref, spaceId, messageId, authorId, authorName, at, head, text };
+  });
+  return { rows: rows.length, upTo: rows.at(-1)?.ordinal ?? after, found, more: rows.length >= searchBatchRows };
+};
+
+/** The words of a message: what was thought, or what a tool answered. */
+const textIn = ({ content }: ModelMessage): string => {
+  if (typeof content === "string") return content;
+  const texts = content.flatMap((part) => {
+    if (part.type === "text") return [part.text];
+    return part.type === "tool-result" && "value" in part.output ? [asText(part.output.value)] : [];
+  });
+  return texts.join("\n");
+};
+
+/** The kind of event that a timeline's run began with, as its line tells it in JSON. */
+const isOfSpace = (line: string): boolean => line.startsWith('["') || line.startsWith('{"type":"space_message"');
+
+const livedText = (
+  row: JournalRow,
+  { isBuiltin, isSpeech }: SearchServices,
+  isFromElsewhere: boolean,
+): { role: SearchRole; text: string } | undefined => {
+  const { meta } = row;
+  if (!isMessage(row)) return undefined;
+  switch (meta?.kind) {
+    case "assistant": {
+      const calls = meta.calls
+        .filter(({ toolName }) => !isBuiltin(toolName) || (isFromElsewhere && isSpeech(toolName)))
+        .map(({ toolName, input }) => `${toolName} ${asText(input)}`);
+      const said = [textIn(row.content), ...calls].filter((text) => text.trim() !== "");
+      return { role: "assistant", text: said.join("\n") };
+    }
+    case "result":
+      if (isBuiltin(meta.toolName)) return undefined;
+      return { role: "tool", text: `${meta.toolName} ${textIn(row.content)}` };
+    case "inbox":
+      return { role: "user", text: meta.lines.filter((line) => isFromElsewhere || !isOfSpace(line)).join("\n") };
+    default:
+      return undefined;
+  }
+};
+
+/**
+ * Rows of the journal, found as consciousness: the agent's thoughts, its calls of tools that are not builtin, and what
+ * services, plans and tools told it. A space's messages are found as messages, and the answers of builtin tools are
+ * stored elsewhere. Messages from before an import are found here, because no space can be asked for them.
+ */
+export const journalPage = (services: SearchServices, after: number): Page => {
+  const { journal, runs } = services;
+  const rows = journal.after(after, searchBatchRows);
+  const ordinals = [...new Set(rows.map(({ runOrdinal }) => runOrdinal))];
+  const ids = new Map(runs.those(ordinals).map(({ ordinal, id }) => [ordinal, id]));
+  const imported = services.importedJournalEnd();
+  const found = rows.flatMap((row): Findable[] => {
+    const said = livedText(row, services, row.seq <= imported);
+    if (!said || said.text.trim() === "") return [];
+    const ref = `${ids.get(row.runOrdinal) ?? ""}:${row.seq}`;
+    const author = said.role === "assistant" ? byAgent(services) : {};
+    const at = row.createdAt;
+    return [{ type: "consciousness", ref, ...said, ...author, at, head: dateWords(at) }];
+  });
+  return { rows: rows.length, upTo: rows.at(-1)?.seq ?? after, found, more: rows.length >= searchBatchRows };
+};
+
+/** The run of a passage of consciousness. */
+export const runIdOf = (ref: string): string => ref.slice(0, ref.indexOf(":"));
+
+const messageText = ({ text, toolCall }: Message): string =>
+  toolCall ? `${toolCall.name} ${JSON.stringify(toolCall.input)}` : (text ?? "");
+
+/** An answer says little without its question; one that is older than that is another matter. */
+const questionMs = 30 * 60_000;
+const questionCharacters = 300;
+
+/** The text that a message answers: the message that it replies to, or a question just before it. */
+const answeredBy = (message: Message, before: Message | undefined): string | undefined => {
+  if (!before || before.sender.id === message.sender.id) return undefined;
+  const isReply = message.replyTo === before.id;
+  const isSoon = Date.parse(message.createdAt) - Date.parse(before.createdAt) <= questionMs;
+  if (!isReply && !(isSoon && before.text?.includes("?"))) return undefined;
+  return messageText(before).slice(0, questionCharacters);
+};
+
+/**
+ * Messages of a space, found by what they say, who said it, where and when, and what it answers. Null where the agent may
+ * not read the space.
+ */
+export const spacePage = async (services: SearchServices, spaceId: string, after: number): Promise<Page | null> => {
+  const { id: agentId, workspaceId } = services.identity.get();
+  const asked = { after, limit: searchBatchRows };
+  const answer = await services.env.SPACE.getByName(spaceId).history(workspaceId, agentId, asked);
+  if (!answer.ok && (answer.problem.code === "not_a_member" || answer.problem.code === "not_found")) return null;
+  const { messages, before, cursor: upTo, more, name } = unwrap(answer);
+  const all = before ? [before, ...messages] : messages;
+  const found = messages.map((message): Findable => {
+    const { id, sender, replyTo } = message;
+    const earlier = all.slice(0, all.indexOf(message));
+    const answered = earlier.find((each) => each.id === replyTo) ?? earlier.at(-1);
+    const at = Date.parse(message.createdAt);
+    return {
+      ...{ type: "message", ref: id, role: sender.id === agentId ? "assistant" : "user" },
+      ...{ spaceId, messageId: id, authorId: sender.id, authorName: sender.name, at },
+      head: headOf([sender.name, name, dateWords(at), answeredBy(message, answered)]),
+      text: messageText(message),
+    };
+  });
+  return { rows: messages.length, upTo, found, more };
+};
