@@ -46,8 +46,6 @@ export const deedsIn = (space: { id: string; name: string }, messages: Message[]
 const inOrder = (one: Deed, other: Deed): number =>
   one.at.localeCompare(other.at) || one.spaceId.localeCompare(other.spaceId) || one.seq - other.seq;
 
-const heading = "ACTIVITY (other agents in your spaces, UTC):";
-
 /**
  * The newest deeds that fit `room` tokens, newest last. Empty if there are none. They are of the last day, so that hours
  * and minutes are enough. One repeated in the same minute is listed once.
@@ -58,8 +56,7 @@ export const activitySection = ({ deeds, dropped }: Activity, now: string, room 
   const newest = new Set(recent.map(({ line }) => line).reverse());
   const lines = [...newest].slice(0, maxActivityLines).reverse();
   const { section, dropped: cut } = listSection(Math.min(room, maxActivityTokens), {
-    ...{ name: "activity", around: [heading], lines },
-    layout: (kept) => (lines.length === 0 ? [] : [heading, ...kept]),
+    ...{ name: "activity", heading: "ACTIVITY (other agents in your spaces, UTC):", lines },
     reason: (left) => `${left} earlier lines do not fit context.maxTokens`,
   });
   return { section, dropped: [...dropped, ...cut] };

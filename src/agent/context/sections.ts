@@ -6,7 +6,6 @@ import { contentText, estimateContent, estimateText } from "./tokens.ts";
 /** A part of an input, by name. Tokens are estimates before correction. */
 export type Section = { name: string; tokens: number; text: string };
 
-/** A section, and what was left out of it. */
 export type Cut = { section: Section; dropped: Dropped[] };
 
 /** A model's input, and its sections. */
@@ -24,7 +23,6 @@ export type Composed = {
   firstCycle: number;
 };
 
-/** The estimated tokens of sections together. */
 export const tokensIn = (sections: Section[]): number => sections.reduce((sum, { tokens }) => sum + tokens, 0);
 
 /** A line with its estimated tokens, the line's end included. */
@@ -38,7 +36,6 @@ export const sectionOf = (name: string, lines: string[]): Section => ({
   tokens: linesTokens(lines),
 });
 
-/** Blocks as a section. */
 export const sectionOfBlocks = (texts: string[]): Section => {
   const text = texts.join("\n");
   return { name: "blocks", tokens: estimateText(text), text };
@@ -74,39 +71,46 @@ export const firstFitting = <Item>(items: Item[], room: number, tokensOf: (item:
 const noteTokens = 120;
 
 /**
- * The indexes of the items that fit `room` tokens, and of the others. They are taken from the lowest rank on, until one
- * does not fit; without `ranks` from the last one on. If not all fit, room for a note about that is kept free.
+ * The indexes of the items that fit `room` tokens. They are taken from the lowest rank on, until one does not fit; without
+ * `ranks` from the last one on. If not all fit, room for a note about that is kept free.
  */
 export const keepFitting = (
   tokens: number[],
   room: number,
   ranks = tokens.map((_, index) => -index),
-): { kept: number[]; left: number[] } => {
+): ReadonlySet<number> => {
   const indexes = [...tokens.keys()];
-  if (tokens.reduce((sum, each) => sum + each, 0) <= room) return { kept: indexes, left: [] };
+  if (tokens.reduce((sum, each) => sum + each, 0) <= room) return new Set(indexes);
   const byRank = indexes.toSorted((one, other) => (ranks[one] ?? 0) - (ranks[other] ?? 0));
-  const fits = new Set(firstFitting(byRank, room - noteTokens, (index) => tokens[index] ?? 0));
-  return { kept: indexes.filter((index) => fits.has(index)), left: indexes.filter((index) => !fits.has(index)) };
+  return new Set(firstFitting(byRank, room - noteTokens, (index) => tokens[index] ?? 0));
 };
 
-/** A list of lines and what stands around them in any case. `ranks` as for `keepFitting`. */
 type List = {
   name: string;
-  around: string[];
+  heading: string;
   lines: string[];
   ranks?: number[];
-  /** The section's lines. `left`: the indexes of those that are left out. */
-  layout: (kept: string[], left: number[]) => string[];
-  /** Why that many are left out. */
+  /** Stands in the place of no lines. Without it, a list of none is an empty section. */
+  empty?: string;
+  /** Tells in the list that some are left out; by their indexes. */
+  note?: (left: number[]) => string;
+  /** Stands below the list in any case. The note is then above it. */
+  end?: string;
   reason: (left: number) => string;
 };
 
-/** The section of a list whose lines may be left out. */
-export const listSection = (room: number, { name, around, lines, ranks, layout, reason }: List): Cut => {
-  const { kept, left } = keepFitting(lines.map(lineTokens), room - linesTokens(around), ranks);
-  const shown = kept.flatMap((index) => lines[index] ?? []);
-  const dropped = left.length === 0 ? [] : [{ name, reason: reason(left.length) }];
-  return { section: sectionOf(name, layout(shown, left)), dropped };
+/** The section of a list whose lines may be left out, by `ranks` as for `keepFitting`. `reason` says why they are. */
+export const listSection = (room: number, { name, heading, lines, ranks, empty, note, end, reason }: List): Cut => {
+  const around = end === undefined ? [heading] : [heading, end];
+  const kept = keepFitting(lines.map(lineTokens), room - linesTokens(around), ranks);
+  const left = [...lines.keys()].filter((index) => !kept.has(index));
+  const shown = lines.length === 0 ? [empty ?? ""] : lines.filter((_, index) => kept.has(index));
+  const notes = left.length === 0 || !note ? [] : [note(left)];
+  const whole = end === undefined ? [heading, ...shown, ...notes] : [heading, ...notes, ...shown, end];
+  return {
+    section: sectionOf(name, lines.length === 0 && empty === undefined ? [] : whole),
+    dropped: left.length === 0 ? [] : [{ name, reason: reason(left.length) }],
+  };
 };
 
 type Input = Pick<Composed, "instructions" | "messages">;

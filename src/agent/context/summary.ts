@@ -8,15 +8,14 @@ import { contentOf, originNote, quote, shortTime } from "./wording.ts";
 /** A cycle or a message that is folded into a summary. `at` is its place in their order. */
 export type Foldable = { at: number; text: string };
 
-export type FoldingLimits = {
-  /** How many at a time. */
-  chunkSize: number;
-  /** The estimated tokens that they may fill together. */
-  maxTokens: number;
-};
-
-/** The oldest items that fit a chunk: one at least, cut to fit if it is too long. Empty if there are none. */
-export const nextChunk = <Item extends Foldable>(items: Item[], { chunkSize, maxTokens }: FoldingLimits): Item[] => {
+/**
+ * The oldest items that fit `maxTokens`, at most `chunkSize`: one at least, cut to fit if it is too long. Empty if there
+ * are none.
+ */
+export const nextChunk = <Item extends Foldable>(
+  items: Item[],
+  { chunkSize, maxTokens }: { chunkSize: number; maxTokens: number },
+): Item[] => {
   const [first] = items;
   if (!first) return [];
   const text = cutTo(first.text, maxTokens);
@@ -46,7 +45,6 @@ export type SummaryQuestion = {
   agent: string;
   /** The name of the space whose messages the parts are; undefined where they are the agent's cycles. */
   space?: string | undefined;
-  /** The summary so far. */
   earlier: string | null;
   parts: string[];
   /** How long the new summary may be. */
@@ -84,7 +82,6 @@ export const summaryPrompt = (question: SummaryQuestion): { system: string; user
   };
 };
 
-/** A cycle as the summariser reads it. */
 export const cycleText = (messages: ModelMessage[]): string => told("cycle", messages).text;
 
 /** A message as the summariser reads it, on one line. */

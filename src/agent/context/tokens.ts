@@ -35,11 +35,9 @@ export const cutTo = (text: string, maxTokens: number): string => {
   return cut;
 };
 
-/** A message's content as text, which is counted and shown. */
 export const contentText = ({ content }: ModelMessage): string =>
   typeof content === "string" ? content : JSON.stringify(content);
 
-/** The estimate for a message with this content. */
 export const estimateContent = (text: string): number => perMessage + estimateText(text);
 
 export const estimateMessages = (messages: ModelMessage[]): number =>

@@ -123,7 +123,6 @@ const failureOf = (error: unknown): Failure =>
     ? { code: error.code, message: error.message }
     : { code: "internal", message: "the plan could not be fired; it is tried again" };
 
-/** The state of a plan after it fired. */
 const nextOf = (plan: PlanRow, now: number): Partial<PlanRow> => {
   if (plan.cron === null) return { status: "done" };
   try {

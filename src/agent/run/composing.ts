@@ -45,7 +45,6 @@ const batchBlocksOf = (events: InboxData[]): ReadonlySet<string> => {
   return new Set(refs.filter((ref) => typeof ref === "string"));
 };
 
-/** A block as an input may show it. */
 const knownBlock = (
   { identity }: RunServices,
   { label, type, permission, description, pinned, rendered, usedAt }: Omit<KnownBlock, "key" | "sharedFrom">,
@@ -76,7 +75,6 @@ const inInput = (services: RunServices, blocks: KnownBlock[], events: InboxData[
   return blocksInInput(blocks, { batchBlocks: batchBlocksOf(events), maxTokens: Math.max(0, memoryTokens - filled) });
 };
 
-/** The agent's own blocks that an input holds. */
 export const shownOwnBlocks = (services: RunServices, events: InboxData[]): ShownBlocks =>
   inInput(services, ownBlocks(services), events);
 

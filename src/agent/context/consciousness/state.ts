@@ -27,17 +27,15 @@ export const untold = (told: ToldState): Dropped[] => {
  * others by key only.
  */
 export const toldState = (state: AgentState, memoryTokens = Number.POSITIVE_INFINITY): ToldState => {
-  const { spaces, goals, memories, plans } = stateLines(state);
-  const newestFirst = memories.toSorted((one, other) => one.rank - other.rank);
-  const shown = new Set(firstFitting(newestFirst, memoryTokens, ({ line }) => estimateText(line)));
-  const told = memories.map((each) => (shown.has(each) ? each : { ...each, line: keptLine(each.key) }));
+  const lists = stateLines(state);
+  const newestFirst = lists.memories.toSorted((one, other) => one.rank - other.rank);
+  const inFull = new Set(firstFitting(newestFirst, memoryTokens, ({ line }) => estimateText(line)));
+  const memories = lists.memories.map((each) => (inFull.has(each) ? each : { ...each, line: keptLine(each.key) }));
   const byKey = (lines: StateLine[]) => Object.fromEntries(lines.map(({ key, line }) => [key, line]));
   return {
     ...(state.blocks ? { BLOCKS: toldBlocks(state.blocks.shown) } : {}),
-    "YOUR SPACES": byKey(spaces),
-    GOALS: byKey(goals),
-    MEMORIES: byKey(told),
-    PLANS: byKey(plans),
+    ...{ "YOUR SPACES": byKey(lists.spaces), GOALS: byKey(lists.goals) },
+    ...{ MEMORIES: byKey(memories), PLANS: byKey(lists.plans) },
   };
 };
 

@@ -54,7 +54,6 @@ export type TimelineSnapshot = InputParts & {
   activeRuns: ActiveRun[];
   /** How many more runs wait for tools. */
   moreRuns?: number;
-  /** The event that this run is for. */
   trigger: InboxData;
   /** `why`: the trigger's space, where the run was when it began to wait, or where the call was made whose result came. */
   activeSpace: (SpaceRef & { why: keyof typeof whys }) | null;
@@ -158,21 +157,17 @@ const stateSection = (
   room: number,
   most = Number.POSITIVE_INFINITY,
 ): Cut => {
-  const heading = `${grammar.stateSections[name]}:`;
-  const none = items.length === 0 ? [`  ${grammar.emptyList}`] : [];
   const rule = room < most ? "context.maxTokens" : "context.memoryTokens";
-  const note = (left: number[]): string => {
+  const hint = (left: number[]): string => {
     if (name !== "memories") return `more ${name} are not shown${name === "plans" ? ": get_plans reads them" : ""}`;
     const keys = left.slice(0, namedKeys).map((index) => quote(items[index]?.key ?? ""));
     return `older ones are not shown: get_memories reads them, such as ${keys.join(", ")}`;
   };
   return listSection(Math.min(room, most), {
-    ...{ name, around: [heading], ranks: items.map(({ rank }) => rank) },
+    ...{ name, heading: `${grammar.stateSections[name]}:`, empty: `  ${grammar.emptyList}` },
     lines: items.map(({ line }) => `  ${grammar.listItem.write({ item: line })}`),
-    layout: (kept, left) => [
-      ...[heading, ...none, ...kept],
-      ...(left.length === 0 ? [] : [`  (${left.length} ${note(left)})`]),
-    ],
+    ranks: items.map(({ rank }) => rank),
+    note: (left) => `  (${left.length} ${hint(left)})`,
     reason: (left) => `${left} do not fit ${rule}`,
   });
 };
@@ -181,22 +176,16 @@ const stateSection = (
 const resumeSection = (
   { soFar, replies, timedOut, gone = [] }: NonNullable<TimelineSnapshot["resume"]>,
   room: number,
-): Cut => {
-  const heading = grammar.headings.thisRun;
-  const why = grammar.resumeLine.write({ replied: replies.map(({ name }) => name), timedOut, gone });
-  const lines = soFar.map(
-    (action) => `  ${grammar.listItem.write({ item: grammar.earlierCall.write({ call: callLine(action) }) })}`,
-  );
-  const none = lines.length === 0 ? ["  (no calls)"] : [];
-  return listSection(room, {
-    ...{ name: "this_run", around: [heading, why], lines },
-    layout: (kept, left) => [
-      ...(left.length === 0 ? [heading] : [heading, `  (${left.length} earlier calls are not shown)`]),
-      ...[...none, ...kept, why],
-    ],
+): Cut =>
+  listSection(room, {
+    ...{ name: "this_run", heading: grammar.headings.thisRun, empty: "  (no calls)" },
+    lines: soFar
+      .map((action) => grammar.earlierCall.write({ call: callLine(action) }))
+      .map((item) => `  ${grammar.listItem.write({ item })}`),
+    note: ({ length }) => `  (${length} earlier calls are not shown)`,
+    end: grammar.resumeLine.write({ replied: replies.map(({ name }) => name), timedOut, gone }),
     reason: (left) => `${left} earlier calls do not fit context.maxTokens`,
   });
-};
 
 const triggerFields = ({ trigger, config }: TimelineSnapshot): Partial<Record<grammar.TriggerField, string>> => {
   const { type } = trigger;

@@ -115,24 +115,24 @@ const messagesIn = (entries: HistoryEntry[]): number => entries.filter(({ kind }
 /** The tokens of a model message beside its text. */
 const turnTokens = 4;
 
-/** The newest entries of a history that fit, as its section. */
 export const showHistory = (history: History, marks: Marks, { tokens, rule, asTurns }: Limits): ShownHistory => {
   const turns = history.entries.map((entry) => turnOf(entry, marks, asTurns));
   const sizes = turns.map(({ lines }) => linesTokens(lines) + (asTurns ? turnTokens : 0));
   const longestHeading = linesTokens(headingOf(history, [], history.total));
-  const { kept, left } = keepFitting(sizes, tokens - longestHeading);
-  const entries = kept.flatMap((index) => history.entries[index] ?? []);
-  const shown = kept.flatMap((index) => turns[index] ?? []);
+  const kept = keepFitting(sizes, tokens - longestHeading);
+  const isKept = (_: unknown, index: number): boolean => kept.has(index);
+  const entries = history.entries.filter(isKept);
+  const shown = turns.filter(isKept);
   const earlier = Math.max(0, history.total - messagesIn(entries));
   const heading = headingOf(history, entries, earlier);
-  const reason = `${earlier} earlier messages are beyond context.${left.length === 0 ? "historyMessages" : rule}`;
+  const by = shown.length === turns.length ? "historyMessages" : rule;
   return {
     section: {
       name: "history",
       text: [...heading, ...shown.flatMap(({ lines }) => lines)].join("\n"),
-      tokens: kept.reduce((sum, index) => sum + (sizes[index] ?? 0), linesTokens(heading)),
+      tokens: sizes.filter(isKept).reduce((sum, size) => sum + size, linesTokens(heading)),
     },
-    dropped: earlier === 0 ? [] : [{ name: "history", reason }],
+    dropped: earlier === 0 ? [] : [{ name: "history", reason: `${earlier} earlier messages are beyond context.${by}` }],
     heading,
     turns: shown,
     unshown: { spaceId: history.space.id, messages: earlier },

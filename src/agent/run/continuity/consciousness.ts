@@ -53,9 +53,7 @@ const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number)
   });
   return {
     ...{ ordinal, batch, events, window, told, toldBefore, text },
-    /** Its own blocks as the model reads them. */
-    blocks: blocks.shown,
-    withheld: [...blocks.dropped, ...untold(told)],
+    ...{ blocks: blocks.shown, withheld: [...blocks.dropped, ...untold(told)] },
     /** How many messages of which spaces it says to be in their history only. */
     history,
     activeSpaceId: active?.id ?? null,
