@@ -1,14 +1,7 @@
 import { z } from "zod";
 import { type IdentifiedModel, identifyModel } from "../../models/identify-model.ts";
 import type { AgentState, InputParts } from "../context/agent-state.ts";
-import {
-  blocksInInput,
-  type KnownBlock,
-  keyOf,
-  type ShownBlock,
-  type ShownBlocks,
-  tokensOf,
-} from "../context/blocks.ts";
+import { blocksInInput, type KnownBlock, keyOf, type ShownBlock, type ShownBlocks } from "../context/blocks.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import { inputBudget, resolveLimits } from "../context/limits.ts";
 import { estimateMessages } from "../context/tokens.ts";
@@ -56,11 +49,15 @@ const knownBlock = (
 });
 
 /** The agent's own blocks. Opens no document. */
-const ownBlocks = (services: RunServices): KnownBlock[] =>
+export const ownBlocks = (services: RunServices): KnownBlock[] =>
   services.blocks.list().map((block) => knownBlock(services, { ...block, usedAt: block.lastUsedAt }));
 
 /** The blocks that other agents share with it. Each owner is asked; one that does not answer is left out. */
-const othersBlocks = async (services: RunServices, events: InboxData[], signal: AbortSignal): Promise<KnownBlock[]> => {
+export const othersBlocks = async (
+  services: RunServices,
+  events: InboxData[],
+  signal: AbortSignal,
+): Promise<KnownBlock[]> => {
   const batchBlocks = batchBlocksOf(events);
   const rows = services.sharedBlocks
     .list()
@@ -69,23 +66,15 @@ const othersBlocks = async (services: RunServices, events: InboxData[], signal: 
   return read.map((block) => knownBlock(services, { ...block, usedAt: Date.parse(block.updatedAt) }, block.sharedFrom));
 };
 
-/** Those of these blocks that an input holds, beside others that fill `filled` tokens. */
-const inInput = (services: RunServices, blocks: KnownBlock[], events: InboxData[], filled = 0): ShownBlocks => {
+/** Those of these blocks that the input of a run with these events holds, beside others that fill `filled` tokens. */
+export const shownBlocks = (
+  services: RunServices,
+  blocks: KnownBlock[],
+  events: InboxData[],
+  filled = 0,
+): ShownBlocks => {
   const { memoryTokens } = composingOf(services).limits;
   return blocksInInput(blocks, { batchBlocks: batchBlocksOf(events), maxTokens: Math.max(0, memoryTokens - filled) });
-};
-
-export const shownOwnBlocks = (services: RunServices, events: InboxData[]): ShownBlocks =>
-  inInput(services, ownBlocks(services), events);
-
-/** The blocks that others share with it, as far as they fit beside its own. */
-export const shownSharedBlocks = async (
-  services: RunServices,
-  events: InboxData[],
-  signal: AbortSignal,
-): Promise<ShownBlocks> => {
-  const others = await othersBlocks(services, events, signal);
-  return inInput(services, others, events, tokensOf(shownOwnBlocks(services, events).shown));
 };
 
 /** What the agent knows of itself and its surroundings, beside these blocks. */
@@ -101,16 +90,6 @@ export const stateWith = (
   blocks,
 });
 
-/** The agent's state, with its own blocks and shared ones together. */
-export const wholeState = async (
-  services: RunServices,
-  events: InboxData[],
-  signal: AbortSignal,
-): Promise<AgentState> => {
-  const others = await othersBlocks(services, events, signal);
-  return stateWith(services, inInput(services, [...ownBlocks(services), ...others], events));
-};
-
 const instructionsWith = ({ identity }: RunServices, blocks: HeadBlocks): string => {
   const { id, config } = identity.get();
   return renderInstructions(id, config, Object.values(blocks));
@@ -123,7 +102,7 @@ const instructionsWith = ({ identity }: RunServices, blocks: HeadBlocks): string
 export const newWindow = (
   services: RunServices,
   window: Pick<WindowRow, "toolset" | "continuity" | "summary" | "firstRun" | "toldFrom">,
-  shown = shownOwnBlocks(services, []).shown,
+  shown = shownBlocks(services, ownBlocks(services), []).shown,
 ): WindowRow => {
   const blocks = Object.fromEntries(shown.filter(({ type }) => type === "core").map(({ key, text }) => [key, text]));
   return {

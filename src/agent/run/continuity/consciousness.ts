@@ -10,7 +10,16 @@ import { estimateMessages, estimateText } from "../../context/tokens.ts";
 import type { JournalRow } from "../../journal.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
-import { composingOf, newWindow, nextWindow, partsIn, shownOwnBlocks, stateWith, windowOf } from "../composing.ts";
+import {
+  composingOf,
+  newWindow,
+  nextWindow,
+  ownBlocks,
+  partsIn,
+  shownBlocks,
+  stateWith,
+  windowOf,
+} from "../composing.ts";
 import { inputsIn } from "../run-rows.ts";
 import type { RunServices } from "../run-services.ts";
 import { ownCycles } from "../summaries.ts";
@@ -37,7 +46,7 @@ const nextBatch = (services: RunServices) => services.inbox.nextBatch(inputBudge
 /** The beginning of a cycle that began now with this batch. Nothing is written. `ordinal` is that of the run. */
 const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number) => {
   const events = batch.map(({ data }) => data);
-  const blocks = shownOwnBlocks(services, events);
+  const blocks = shownBlocks(services, ownBlocks(services), events);
   const window = nextWindow(services, "consciousness", ordinal, blocks.shown);
   const state = stateWith(services, blocks);
   const told = toldState(state, composingOf(services).limits.memoryTokens - tokensOf(blocks.shown));
@@ -179,7 +188,7 @@ export const compactForRun = (services: RunServices, run: RunRow, step: number, 
     const next = compactBefore(services, windowOf(services, run), run.ordinal, refused);
     if (!next) return false;
     const events = services.inbox.rows(run.events).map(({ data }) => data);
-    const { shown } = shownOwnBlocks(services, events);
+    const { shown } = shownBlocks(services, ownBlocks(services), events);
     services.journal.tell(run.ordinal, step, renderState(run.told, shown, next.blocks));
     run.windowId = next.id;
     services.runs.update(run.ordinal, { windowId: next.id });

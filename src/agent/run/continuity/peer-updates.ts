@@ -6,10 +6,10 @@ import { settledWithin } from "../../../shared/timeouts.ts";
 import { activityWaitMs, maxActivityMessages, maxActivitySpaces, maxAskedAtOnce } from "../../bounds.ts";
 import { spaceWindow } from "../../call-with-retry.ts";
 import { type Activity, activitySection, deedsIn } from "../../context/activity.ts";
-import type { ShownBlock } from "../../context/blocks.ts";
+import { type ShownBlock, tokensOf } from "../../context/blocks.ts";
 import { renderStateChanges, toldBlocks } from "../../context/consciousness/state.ts";
 import type { InboxData, ToldState } from "../../records.ts";
-import { shownSharedBlocks, windowOf } from "../composing.ts";
+import { othersBlocks, ownBlocks, shownBlocks, windowOf } from "../composing.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
 
 /**
@@ -104,7 +104,10 @@ const newsOf = {
   shared_blocks: async ({ services, told: before, events, signal }: Telling): Promise<News | null> => {
     const known = before?.[keys.shared_blocks] ?? {};
     if (services.sharedBlocks.list().length === 0 && Object.keys(known).length === 0) return null;
-    const { shown: blocks, dropped } = await shownSharedBlocks(services, events(), signal);
+    const all = events();
+    const others = await othersBlocks(services, all, signal);
+    const filled = tokensOf(shownBlocks(services, ownBlocks(services), all).shown);
+    const { shown: blocks, dropped } = shownBlocks(services, others, all, filled);
     const told = toldBlocks(blocks);
     const text = renderStateChanges({ BLOCKS: known }, { BLOCKS: told }, blocks);
     return { section: "shared_blocks", text, told, dropped, blocks };

@@ -18,7 +18,7 @@ import type { InboxData } from "../../records.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import { isUnknownOutcome } from "../../tools/outcome.ts";
 import { factsOf } from "../../tools/registry.ts";
-import { nextWindow, partsIn, wholeState, windowOf } from "../composing.ts";
+import { nextWindow, othersBlocks, ownBlocks, partsIn, shownBlocks, stateWith, windowOf } from "../composing.ts";
 import { seenIn, shownOf } from "../run-events.ts";
 import { finishedCalls, inputsIn, invocationOf, outputOf, readRows } from "../run-rows.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
@@ -185,12 +185,13 @@ const gatherTimeline = async (
   const parts = partsIn(services, window);
   const read = histories.map((history) => ({ ...history.space, messages: messagesIn(history) }));
   const others = parts.config.context.activity ? await gatherActivity(services, {}, signal, read) : undefined;
-  const state = await wholeState(services, [event], signal);
+  const shared = await othersBlocks(services, [event], signal);
+  const blocks = shownBlocks(services, [...ownBlocks(services), ...shared], [event]);
   return {
     ...parts,
     continuity: "timeline",
     now: isoTime(services.clock.now()),
-    state: { ...state, spaces, activity: others?.activity },
+    state: { ...stateWith(services, blocks), spaces, activity: others?.activity },
     histories,
     ...activeRunsOf(services, gathering),
     trigger: event,
