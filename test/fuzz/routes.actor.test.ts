@@ -1,5 +1,5 @@
 import { expect, inject, test } from "vitest";
-import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
+import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { operations } from "../routes/operations.ts";
 import { adminKey } from "../support/house.ts";
 import { Findings, faultOfAnswer, watchErrors } from "./findings.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test, vi } from "vitest";
-import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
+import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { Block, BlockDetail } from "../../src/protocol/block.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";
 import { kinds, listed, messagesIn } from "./listed.ts";

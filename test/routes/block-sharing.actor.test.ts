@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
+import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { BlockDetail, BlockShare } from "../../src/protocol/block.ts";
 import { call, expectOk } from "../support/house.ts";
 import { append, Items, openAgent, set } from "./block-agent.ts";

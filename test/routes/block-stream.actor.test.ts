@@ -1,7 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
+import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { listenToBlock } from "../support/block-listener.ts";
 import { call, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";

@@ -1,6 +1,6 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
-import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
+import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { schemaIssues } from "../../src/shared/json-schema.ts";
 import { call, openHouse } from "../support/house.ts";
 import { append, openAgent, set } from "./block-agent.ts";

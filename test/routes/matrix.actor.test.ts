@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { SignJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
+import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { mintToken } from "../../src/auth/tokens.ts";
 import { Key } from "../../src/protocol/workspace.ts";
 import { deriveKey } from "../../src/shared/ids.ts";

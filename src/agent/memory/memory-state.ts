@@ -7,6 +7,9 @@ import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxGoals, maxMemories, maxMemoriesCharacters } from "../bounds.ts";
 import { goals, memories } from "../schema.ts";
 
+/** `what` says which bound has been reached. */
+const full = (what: string): ColloquyError => new ColloquyError("limit_reached", `${what}; delete some first`);
+
 const asMemory = ({ updatedAt, ...row }: typeof memories.$inferSelect): Memory => ({
   ...row,
   updatedAt: isoTime(updatedAt),
@@ -38,14 +41,9 @@ export const createMemories = (db: Database, clock: Clock) => {
     const others = known.get().filter((memory) => memory.key !== key);
     const characters = others.reduce((sum, memory) => sum + memory.value.length, value.length);
     if (characters > maxMemoriesCharacters) {
-      throw new ColloquyError(
-        "limit_reached",
-        `all memories together hold at most ${maxMemoriesCharacters} characters (maxMemoriesCharacters); delete some first`,
-      );
+      throw full(`all memories together hold at most ${maxMemoriesCharacters} characters (maxMemoriesCharacters)`);
     }
-    if (others.length >= maxMemories) {
-      throw new ColloquyError("limit_reached", `maxMemories (${maxMemories}) is reached; delete some first`);
-    }
+    if (others.length >= maxMemories) throw full(`maxMemories (${maxMemories}) is reached`);
     const insert = known
       .writing()
       .insert(memories)
@@ -83,9 +81,7 @@ export const createGoals = (db: Database, clock: Clock) => {
     if (description === undefined) {
       throw new ColloquyError("invalid_request", `goal "${id}" is new: give it a description`);
     }
-    if (!old && known.get().length >= maxGoals) {
-      throw new ColloquyError("limit_reached", `maxGoals (${maxGoals}) is reached; delete some first`);
-    }
+    if (!old && known.get().length >= maxGoals) throw full(`maxGoals (${maxGoals}) is reached`);
     const now = clock.now();
     const next = {
       description,

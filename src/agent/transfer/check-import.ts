@@ -20,8 +20,7 @@ import {
 import { createBlockHistory } from "../memory/blocks/block-history.ts";
 import { blocks, blockVersions } from "../memory/blocks/schema.ts";
 import { checkBlockSchema, sizeOf } from "../memory/documents/check-content.ts";
-import { contentAt, hasState, stateOf } from "../memory/documents/document.ts";
-import { loadLoro } from "../memory/documents/loro.ts";
+import { contentAt, hasState, loadLoro, stateOf } from "../memory/documents/document.ts";
 import { render } from "../memory/documents/render.ts";
 import { nextCronTime } from "../plans/recurrence.ts";
 import { type PastRun, past } from "../runs.ts";

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { Agent } from "../../../src/agent/agent.ts";
 import { spaceAnswerMs } from "../../../src/agent/bounds.ts";
-import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
+import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { CreateBlock, type EditBlock } from "../../../src/protocol/block.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";

@@ -1,6 +1,6 @@
 import { env, exports } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
+import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { exportMediaType, ImportedAgent } from "../../../src/protocol/exported-agent.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { expectOk, type House, ids, openHouse } from "../../support/house.ts";

@@ -1,6 +1,6 @@
 import { expect, vi } from "vitest";
 import { z } from "zod";
-import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
+import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { ExportedLine, exportMediaType, type RowKind, type RowOf } from "../../../src/protocol/exported-agent.ts";
 import { call, expectOk, type House, openHouse } from "../../support/house.ts";
 import { installModel, scriptedModel, step, text, call as toolCall } from "../../support/scripted-model.ts";

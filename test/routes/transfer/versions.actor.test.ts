@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
+import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { ImportedAgent } from "../../../src/protocol/exported-agent.ts";
 import { expectOk, openHouse } from "../../support/house.ts";
 import { problemIn } from "../operations.ts";

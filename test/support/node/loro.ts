@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import * as loro from "loro-crdt/web";
-import type { Loro } from "../../../src/agent/memory/documents/loro.ts";
+import type { Loro } from "../../../src/agent/memory/documents/document.ts";
 
 /** The CRDT library outside of workerd, where its WebAssembly is a file. */
 export const nodeLoro = (): Loro => {

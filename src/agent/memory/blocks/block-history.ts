@@ -5,9 +5,9 @@ import { isoTime } from "../../../shared/clock.ts";
 import type { Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxBlockSnapshotBytes, maxBlockVersions, maxOpenDocuments, maxUndoSteps } from "../../bounds.ts";
+import type { Loro } from "../documents/document.ts";
 import { openDocument, openForeignDocument, snapshotOf, stateOf } from "../documents/document.ts";
 import type { Commit, Step } from "../documents/edit-document.ts";
-import type { Loro } from "../documents/loro.ts";
 import { blockSnapshots, blockVersions } from "./schema.ts";
 
 /**

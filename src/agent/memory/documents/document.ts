@@ -2,7 +2,6 @@ import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import { contentOf } from "./cells.ts";
-import type { Loro } from "./loro.ts";
 
 /**
  * Opening and keeping documents.
@@ -13,6 +12,29 @@ import type { Loro } from "./loro.ts";
  * 2. A fork gets a peer of its own, so that no two changes ever have one name.
  */
 const writer = "1";
+
+/** The CRDT library: the module itself, once its WebAssembly has been started. */
+export type Loro = typeof import("loro-crdt/web");
+
+let loading: Promise<Loro> | undefined;
+
+const load = async (): Promise<Loro> => {
+  const [loro, { default: module }] = await Promise.all([
+    import("loro-crdt/web"),
+    import("loro-crdt/web/loro_wasm_bg.wasm"),
+  ]);
+  loro.initSync({ module });
+  return loro;
+};
+
+/** Loads it with the first document: 1.2 MB that nothing pays for until then. Tries again after a failure. */
+export const loadLoro = (): Promise<Loro> => {
+  loading ??= load().catch((error: unknown) => {
+    loading = undefined;
+    throw error;
+  });
+  return loading;
+};
 
 /**
  * The document that a snapshot and later updates make, in the order in which they were stored. Throws where something is
@@ -91,22 +113,11 @@ export const mergeInto = (doc: LoroDoc, fork: LoroDoc): void => {
 export const snapshotOf = (doc: LoroDoc, from?: string): Uint8Array =>
   doc.export(from === undefined ? { mode: "snapshot" } : { mode: "shallow-snapshot", frontiers: frontiersOf(from) });
 
-/**
- * Records the document's changes from now on. The function that it returns answers those since it was last called, as they
- * are stored. To be begun before anything is changed: Loro closes its transactions when it is asked for versions.
- */
-export const record = (doc: LoroDoc): (() => { update: Uint8Array; state: string; changed: boolean }) => {
-  doc.commit();
-  let from = doc.version();
-  let before = stateOf(doc);
-  return () => {
-    doc.commit();
-    const state = stateOf(doc);
-    const changed = state !== before;
-    const update = changed ? doc.export({ mode: "update", from }) : new Uint8Array();
-    from.free();
-    from = doc.version();
-    before = state;
-    return { update, state, changed };
-  };
+/** The changes since a state, as they are stored: no bytes where there are none. */
+export const changesSince = (doc: LoroDoc, state: string): Uint8Array => {
+  if (state === stateOf(doc)) return new Uint8Array();
+  const from = doc.frontiersToVV(frontiersOf(state));
+  const update = doc.export({ mode: "update", from });
+  from.free();
+  return update;
 };

@@ -6,7 +6,7 @@ import { sameJson } from "../../../shared/same-json.ts";
 import { cellFor, changeOf, type Editing, newItem, setField } from "./apply-operation.ts";
 import { type Cell, contentIn, type Held, type Part, partsOf, valueOfPart } from "./cells.ts";
 import { bounded, checkSize } from "./check-content.ts";
-import { atState, forkOf, mergeInto, record, stateOf } from "./document.ts";
+import { atState, changesSince, forkOf, mergeInto, stateOf } from "./document.ts";
 import { checkPermission, requireSystem, type Writer } from "./permission.ts";
 import type { Splice } from "./text-changes.ts";
 import { checkFields, checkLength, isObject, noSuchField, ownField, refusedEdit } from "./values.ts";
@@ -99,14 +99,15 @@ const firstContents = ({ schema, content }: EditRequest, parts: Part[], editing:
 /** Throws what refuses the edit; see invariant 1. */
 export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   const { schema, writer, label, charLimit, on } = request;
-  const takeChanges = record(doc);
   const parts = partsOf(schema);
   const cells = parts.flatMap((part) => part.cells);
   const contentsOf = (read: LoroDoc): Contents => new Map(cells.map((cell) => [cell, cell.read(read)]));
   const asData = (contents: Contents): Json => contentIn(parts, (cell) => contents.get(cell));
   const first = contentsOf(doc);
+  doc.commit();
+  let state = stateOf(doc);
   /** The document as it was, where the edit was made on an earlier version. */
-  const fork = on === undefined || on === stateOf(doc) ? undefined : forkOf(doc, on);
+  const fork = on === undefined || on === state ? undefined : forkOf(doc, on);
   let target = fork ?? doc;
   let held = fork ? contentsOf(fork) : first;
   let { version } = request;
@@ -138,10 +139,12 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   };
   const commit = (kind: Step["kind"], names: Commit["operations"]): void => {
     become(mapCells(held, (content, cell) => bounded(cell, content)));
-    const { update, state, changed } = takeChanges();
+    doc.commit();
+    const update = changesSince(doc, state);
     // A block's creation is a version, and so is an undo that changes nothing because others changed all of it since.
-    if (!changed && kind === "edit" && version > 0) return;
+    if (update.length === 0 && kind === "edit" && version > 0) return;
     version += 1;
+    state = stateOf(doc);
     commits.push({ version, kind, operations: names, update, state });
   };
   /** Reverts the newest step that the author may undo or redo: what it changed is merged back. */

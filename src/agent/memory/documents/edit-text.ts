@@ -2,14 +2,23 @@ import { parsePatch } from "diff";
 import { RE2JS, RE2JSException } from "re2js";
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import { maxBlockCharacters } from "../../../protocol/block-schema.ts";
+import { ColloquyError } from "../../../shared/errors.ts";
 import { applySplices, changesBetween, fewerSplices, type Splice } from "./text-changes.ts";
-import { linesOf, quoted, refusedEdit, textTooLong } from "./values.ts";
+import { linesOf, quoted, refusedEdit } from "./values.ts";
 
 type TextOperation = Extract<
   ContentOperation,
   { op: "set_text" | "append_text" | "replace_text" | "edit_range" | "patch" }
 >;
 type Replacement = Extract<ContentOperation, { op: "replace_text" }>;
+
+/** Throws where a text would be longer than any block's, before it is built. */
+const requireRoom = (length: number): void => {
+  // In units of UTF-16, of which a character has two at most.
+  if (length <= 2 * maxBlockCharacters) return;
+  const message = `The text would have ${length} characters; a block holds at most ${maxBlockCharacters} (maxBlockCharacters)`;
+  throw new ColloquyError("text_too_long", message);
+};
 
 /** The splices that an operation makes in a text, and what it did, in words. Throws `text_too_long` for what no block holds. */
 export const editText = (
@@ -18,9 +27,7 @@ export const editText = (
   label: string,
 ): { next: string; splices: Splice[]; message: string } => {
   const { splices, message } = changesOf(text, operation, label);
-  // In units of UTF-16, of which a character has two at most. Checked before the text is built.
-  const length = splices.reduce((sum, { remove, insert }) => sum + insert.length - remove, text.length);
-  if (length > 2 * maxBlockCharacters) throw textTooLong(length);
+  requireRoom(splices.reduce((sum, { remove, insert }) => sum + insert.length - remove, text.length));
   return { next: applySplices(text, splices), splices: fewerSplices(text, splices), message };
 };
 
@@ -84,8 +91,7 @@ const filledIn = (next: string, group: (index: number) => string | undefined): s
     if (index % 2 === 0) return piece;
     return piece === "$$" ? "$" : (group(Number(piece.slice(1))) ?? piece);
   });
-  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  if (length > 2 * maxBlockCharacters) throw textTooLong(length);
+  requireRoom(pieces.reduce((sum, piece) => sum + piece.length, 0));
   return pieces.join("");
 };
 

@@ -35,14 +35,7 @@ export const rightOf = (op: GatedOperation): Rule["right"] => rules[op].right;
 const least = { Append: "Append", Overwrite: "ReadWrite", Delete: "Admin" } as const;
 
 /** From the least that a permission lets an agent do to the most. */
-export const ranks: Record<Permission, number> = {
-  ReadOnly: 0,
-  Partner: 1,
-  Human: 1,
-  Append: 2,
-  ReadWrite: 3,
-  Admin: 4,
-};
+export const ranks = { ReadOnly: 0, Partner: 1, Human: 1, Append: 2, ReadWrite: 3, Admin: 4 };
 
 /** Whether a permission lets an agent do it: `consent` where a person must agree first. */
 export const verdictOn = (op: GatedOperation, permission: Permission): "allowed" | "consent" | "refused" => {

@@ -4,7 +4,6 @@ import {
   type Field,
   type FieldType,
   type ItemSchema,
-  maxBlockCharacters,
   maxListItems,
   maxLogEntries,
   type PlainSchema,
@@ -16,13 +15,6 @@ import { schemaIssues } from "../../../shared/json-schema.ts";
 
 /** An edit that does not apply to the block as it is. */
 export const refusedEdit = (detail: string): ColloquyError => new ColloquyError("edit_refused", detail);
-
-/** The text would be longer than any block may be. Checked before the text is built. */
-export const textTooLong = (length: number): ColloquyError =>
-  new ColloquyError(
-    "text_too_long",
-    `The text would have ${length} characters; a block holds at most ${maxBlockCharacters} (maxBlockCharacters)`,
-  );
 
 /** Throws where a list or log would be longer than any may be. */
 export const checkLength = (type: PlainSchema["type"], length: number): void => {
