@@ -194,7 +194,7 @@ export const isRefusal = (error: unknown): boolean => APICallError.isInstance(er
  */
 export const classifyFailure = (error: unknown, now: number = Date.now()): ModelFailure => {
   if (RetryError.isInstance(error)) return classifyFailure(error.lastError, now);
-  if (error instanceof ColloquyError) return failure(error.code, error.message);
+  if (error instanceof ColloquyError) return failure(error.code, error.message, error.retryAfterMs);
   if (isUnreadable(error)) return nonsense();
   if (isTimeout(error)) return stalled();
   if (APICallError.isInstance(error)) return ofApiCall(error, now);
@@ -221,4 +221,10 @@ export const failureOfFinish = (finishReason: string): ModelFailure | undefined 
   if (finishReason === "interrupted") return unreachable();
   if (finishReason !== "error") return undefined;
   return failure("model_unavailable", "The model's provider broke off with an error.");
+};
+
+/** A failure of a model's call, to be thrown on. Any other error is not the model's fault. */
+export const modelError = (cause: unknown): ColloquyError => {
+  const { code, message, retryAfterMs } = classifyFailure(cause);
+  return new ColloquyError(code, message, { cause, retryAfterMs });
 };

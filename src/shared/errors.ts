@@ -82,16 +82,21 @@ export const Problem = z
   .meta({ id: "Problem", description: "RFC 9457 problem document" });
 export type Problem = z.infer<typeof Problem>;
 
+type ErrorDetails = { issues?: Issue[]; cause?: unknown; retryAfterMs?: number | undefined };
+
 /** The one error class. `detail` is for the caller: it says what to do, and never holds a secret or a stack. */
 export class ColloquyError extends Error {
   readonly code: ErrorCode;
   readonly issues: Issue[] | undefined;
+  /** How long a model's provider asks to wait. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(code: ErrorCode, detail: string, options?: { issues?: Issue[]; cause?: unknown }) {
-    super(detail, options?.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: ErrorCode, detail: string, options: ErrorDetails = {}) {
+    super(detail, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "ColloquyError";
     this.code = code;
-    this.issues = options?.issues;
+    this.issues = options.issues;
+    this.retryAfterMs = options.retryAfterMs;
   }
 
   get retryable(): boolean {

@@ -1,4 +1,3 @@
-import type { ModelFailure } from "../../models/failure.ts";
 import { resolveModel } from "../../models/models.ts";
 import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -19,7 +18,7 @@ import { nextOf, overLimit } from "./next-step.ts";
 import { activeSpaceOf, readRows } from "./run-rows.ts";
 import type { LiveRun } from "./run-services.ts";
 import { createSpeech, type Speech } from "./speech.ts";
-import { ModelError, type StepInput, step } from "./step.ts";
+import { type StepInput, step } from "./step.ts";
 
 /**
  * One run, from its journal to its end: compose → stream a step → journal it → execute its calls → next step.
@@ -175,17 +174,17 @@ const pause = async (
  */
 const failed = async (live: InLoop, thrown: unknown): Promise<RunRow | null> => {
   const { services, run } = live;
-  const { code, message, terminal, retryAfterMs } = failureOf(thrown);
+  const { code, message, retryable, retryAfterMs } = failureOf(thrown);
   const error: Failure = { code, message };
   if (code === "internal") log.error("run.failed", thrown, loggedRun(services, run));
   const now = services.clock.now();
   const firstFaultAt = run.firstFaultAt ?? now;
-  if (!terminal && now - firstFaultAt < maxBackoffTotalMs) {
+  if (retryable && now - firstFaultAt < maxBackoffTotalMs) {
     const pauses = { firstMs: faultBackoffMs, longestMs: longestFaultBackoffMs };
     const resumeAt = now + backoff(run.faults, pauses, retryAfterMs);
     return pause(live, error, resumeAt, { faults: run.faults + 1, firstFaultAt });
   }
-  if (terminal && mayHaveActed(services, run)) {
+  if (!retryable && mayHaveActed(services, run)) {
     const attempts = services.inbox.recordAttempt(run.events, error);
     if (attempts < maxAttempts) return pause(live, error, now + pauseAfter(attempts));
   }
@@ -201,12 +200,9 @@ const conclude = async (live: InLoop, ending: Ending): Promise<RunRow | null> =>
   return end(live, { ...ending, events: "dead" });
 };
 
-/** Only an error that the model's call threw is the model's. An unforeseen one is our own, and retrying does not help. */
-const failureOf = (error: unknown): ModelFailure => {
-  if (error instanceof ModelError) return error.failure;
-  if (error instanceof ColloquyError) return { code: error.code, message: error.message, terminal: !error.retryable };
-  return { code: "internal", message: "Something went wrong here.", terminal: true };
-};
+/** An unforeseen error is our own, and retrying does not help. */
+const failureOf = (error: unknown): ColloquyError =>
+  error instanceof ColloquyError ? error : new ColloquyError("internal", "Something went wrong here.");
 
 const end = async ({ services, run, channels }: InLoop, ending: Ending): Promise<RunRow> => {
   await faultOnceStored("agent.before-commit", services.object);

@@ -1,4 +1,4 @@
-import { classifyFailure, failureOfFinish, isRefusal, type ModelFailure } from "../../models/failure.ts";
+import { failureOfFinish, isRefusal, modelError } from "../../models/failure.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import type { AssistantMeta, MadeOf } from "../../protocol/exported-history.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -17,17 +17,6 @@ import { invocationOf } from "./run-rows.ts";
 import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 import type { OrdinalCycle } from "./windows.ts";
-
-/** A failure of the model's call. Any other error of a run is not the model's fault. */
-export class ModelError extends Error {
-  readonly failure: ModelFailure;
-
-  constructor(cause: unknown) {
-    const failure = classifyFailure(cause);
-    super(failure.message, { cause });
-    this.failure = failure;
-  }
-}
 
 export type StepInput = LiveRun & { model: ResolvedModel };
 
@@ -109,8 +98,8 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
       trace(came);
       return came;
     } catch (cause) {
-      const error = new ModelError(cause);
-      trace({ error: error.failure.code });
+      const error = modelError(cause);
+      trace({ error: error.code });
       if (isRefusal(cause)) services.ledger.settle(name, 0);
       throw error;
     }

@@ -1,5 +1,3 @@
-import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
-
 /** Turns texts into vectors. Only vectors of the same `id` can be compared. */
 export type Embedder = {
   id: string;
@@ -12,21 +10,11 @@ export type Embedder = {
   leastLikeness: number;
   sureLikeness: number;
   /**
-   * One vector for each text, in order and of one length, and the billed tokens, 0 where there are none. Throws an
-   * `EmbedderError`, or `budget_exhausted` where its tokens are booked.
+   * One vector for each text, in order and of one length, and the billed tokens, 0 where there are none. Throws a
+   * `modelError`, or `budget_exhausted` where its tokens are booked.
    */
   embed(texts: string[], signal: AbortSignal): Promise<{ vectors: ArrayLike<number>[]; tokens: number }>;
 };
 
 /** A longer vector does not fit a row and is refused. */
 export const maxDimensions = 4096;
-
-/** An embedder's failure, with the codes of models. Its provider may ask to wait `retryAfterMs`. */
-export class EmbedderError extends ColloquyError {
-  readonly retryAfterMs: number | undefined;
-
-  constructor(code: ErrorCode, detail: string, options: { cause?: unknown; retryAfterMs?: number | undefined } = {}) {
-    super(code, detail, { cause: options.cause });
-    this.retryAfterMs = options.retryAfterMs;
-  }
-}

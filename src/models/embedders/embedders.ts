@@ -3,10 +3,10 @@ import type { EmbedderConfig } from "../../protocol/model-config.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { unlessAborted } from "../../shared/timeouts.ts";
 import { billedTokens, estimatedTokens } from "../billed-tokens.ts";
-import { classifyFailure } from "../failure.ts";
+import { modelError } from "../failure.ts";
 import type { ModelDeps } from "../model-spec.ts";
 import { checkedBaseUrl, openAiServer, secretKey, workersAiBinding } from "../provider-access.ts";
-import { type Embedder, EmbedderError, maxDimensions } from "./embedder.ts";
+import { type Embedder, maxDimensions } from "./embedder.ts";
 import { featureHashing } from "./feature-hashing.ts";
 
 /** For an agent whose config names no embedder. */
@@ -43,7 +43,7 @@ export const resolveEmbedder = async (
   }
 };
 
-/** An embedder of a provider. Checks every answer, and turns every failure into an `EmbedderError`. */
+/** An embedder of a provider. Checks every answer, and turns every failure into a `modelError`. */
 const embedderOf = (config: EmbedderConfig, maxCharacters: number, ask: Embedder["embed"]): Embedder => ({
   id: embedderIdOf(config) ?? "",
   isEmbedded: false,
@@ -58,10 +58,9 @@ const embedderOf = (config: EmbedderConfig, maxCharacters: number, ask: Embedder
       const answer = await unlessAborted(signal, ask(cut, signal));
       if (isSound(answer.vectors, texts.length)) return answer;
     } catch (error) {
-      const { code, message, retryAfterMs } = classifyFailure(error);
-      throw new EmbedderError(code, message, { cause: error, retryAfterMs });
+      throw modelError(error);
     }
-    throw new EmbedderError("model_nonsense", "The embedder did not answer one vector of one length for each text.");
+    throw new ColloquyError("model_nonsense", "The embedder did not answer one vector of one length for each text.");
   },
 });
 

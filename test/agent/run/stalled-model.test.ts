@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, type Mock, test, vi } from "vitest";
 import { generate } from "../../../src/agent/run/generate.ts";
 import { createSpeech } from "../../../src/agent/run/speech.ts";
-import { ModelError } from "../../../src/agent/run/step.ts";
+import { classifyFailure } from "../../../src/models/failure.ts";
 import type { LanguageModel, StreamPart } from "../../../src/models/language-model.ts";
 import { type ScriptedPart, scriptedModel, stall, step, text } from "../../support/scripted-model.ts";
 
@@ -36,7 +36,7 @@ const generating = (...parts: ScriptedPart[]) => generatingWith(scriptedModel([s
 
 const expectStalled = (ended: Mock<(end: unknown) => void>) => {
   expect(ended).toHaveBeenCalledOnce();
-  expect(new ModelError(ended.mock.calls[0]?.[0]).failure).toMatchObject({
+  expect(classifyFailure(ended.mock.calls[0]?.[0])).toMatchObject({
     code: "model_stalled",
     terminal: false,
     message: expect.stringContaining("modelStallMs (60000)"),

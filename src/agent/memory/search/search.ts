@@ -1,5 +1,5 @@
 import { estimatedTokens } from "../../../models/billed-tokens.ts";
-import { type Embedder, EmbedderError } from "../../../models/embedders/embedder.ts";
+import type { Embedder } from "../../../models/embedders/embedder.ts";
 import { embedderIdOf, resolveEmbedder } from "../../../models/embedders/embedders.ts";
 import { isRefusal } from "../../../models/failure.ts";
 import { type SearchAnswer, type SearchQuery, SearchType } from "../../../protocol/search.ts";
@@ -135,10 +135,9 @@ export class Search {
     } catch (error) {
       // The failure was the old embedder's: another one was set meanwhile.
       if (this.#stopped || configured !== this.#configured) return;
-      const asked = error instanceof EmbedderError ? error.retryAfterMs : undefined;
-      timers.set(searchTimer, clock.now() + backoff(this.#failures, pauses, asked));
+      const { code = "internal", retryAfterMs } = error instanceof ColloquyError ? error : {};
+      timers.set(searchTimer, clock.now() + backoff(this.#failures, pauses, retryAfterMs));
       this.#failures += 1;
-      const code = error instanceof ColloquyError ? error.code : "internal";
       log.warn("search.work-failed", { code, failures: this.#failures });
     }
   }
