@@ -137,15 +137,12 @@ const textsIn = (value: unknown): string[] => {
 
 /** The names of the secrets that stand in the texts of a value, each once. */
 export const secretNames = (value: unknown): string[] => {
-  const parts = textsIn(value).flatMap(partsOf);
-  return [...new Set(parts.flatMap((part) => (part.kind === "secret" ? part.name : [])))];
+  const places = textsIn(value).flatMap((text) => [...text.matchAll(place)]);
+  return [...new Set(places.flatMap(([, , secret]) => secret ?? []))];
 };
 
 /** The workspace's secrets of these names, without those that it has not. */
-export const openSecrets = async (
-  names: string[],
-  openSecret: (name: string) => Promise<string | undefined>,
-): Promise<Map<string, string>> => {
+export const openSecrets = async (names: string[], openSecret: (name: string) => Promise<string | undefined>) => {
   const opened = names.map(async (name) => [name, (await openSecret(name))?.trim() ?? ""] as const);
   return new Map((await Promise.all(opened)).filter(([, value]) => value !== ""));
 };

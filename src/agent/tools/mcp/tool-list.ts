@@ -72,7 +72,6 @@ export const acceptTools = (
 ): { tools: McpTool[]; leftOut: LeftOut[] } => {
   const tools: McpTool[] = [];
   const leftOut: LeftOut[] = [];
-  const names = new Set<string>();
   let listBytes = 0;
   const refusal = (raw: unknown): string | undefined => {
     const parsed = Listed.safeParse(raw);
@@ -93,15 +92,14 @@ export const acceptTools = (
       inputSchema: wellFormed(data.inputSchema),
       idempotent: data.annotations?.readOnlyHint === true || data.annotations?.idempotentHint === true,
     };
-    if (names.has(tool.name)) return `another tool of the server is named ${tool.name} already`;
-    if (tools.length >= maxMcpTools)
-      return `a server may bring ${maxMcpTools} tools (maxMcpTools): choose by allowedTools`;
+    if (tools.some(({ name }) => name === tool.name)) return `another tool of the server is named ${tool.name} already`;
+    const choose = "choose by allowedTools";
+    if (tools.length >= maxMcpTools) return `a server may bring ${maxMcpTools} tools (maxMcpTools): ${choose}`;
     const next = listBytes + bytes(tool);
     if (next > maxMcpListBytes) {
-      return `the server's tools would fill more than ${maxMcpListBytes} bytes (maxMcpListBytes): choose by allowedTools`;
+      return `the server's tools would fill more than ${maxMcpListBytes} bytes (maxMcpListBytes): ${choose}`;
     }
     listBytes = next;
-    names.add(tool.name);
     tools.push(tool);
     return undefined;
   };
