@@ -132,6 +132,9 @@ export const createInbox = (db: Database, clock: Clock, { identity, spaces, root
     if (seqs.length > 0) db.update(inbox).set(changes).where(among(inbox.seq, seqs)).run();
   };
 
+  const rowsOf = (seqs: number[]): InboxRow[] =>
+    seqs.length === 0 ? [] : db.select().from(inbox).where(among(inbox.seq, seqs)).orderBy(asc(inbox.seq)).all();
+
   const acknowledge = (seqs: number[]): void => {
     if (seqs.length > 0) db.delete(inbox).where(among(inbox.seq, seqs)).run();
   };
@@ -164,12 +167,7 @@ export const createInbox = (db: Database, clock: Clock, { identity, spaces, root
 
   /** Answers those of the events that are dead now. Of all dead ones it leaves those beyond `maxDeadLetters` that died first. */
   const died = (seqs: number[]): InboxRow[] => {
-    const dead = db
-      .select()
-      .from(inbox)
-      .where(and(among(inbox.seq, seqs), isDead))
-      .orderBy(asc(inbox.seq))
-      .all();
+    const dead = rowsOf(seqs).filter(({ status }) => status === "dead");
     if (dead.length === 0) return [];
     const first = db.select().from(inbox).where(isDead).orderBy(desc(inbox.retryAt), desc(inbox.seq));
     leave(first.limit(maxInboxEvents).offset(maxDeadLetters).all());
@@ -212,12 +210,12 @@ export const createInbox = (db: Database, clock: Clock, { identity, spaces, root
       if (added.length === 0) return [];
       const bounded = ({ data, wakes }: NewEvent): boolean => wakes && !isAnswer(data);
       const counts = roots.wakes(added.filter(bounded).map((event) => rootOf(event).id));
-      const isMuted = (event: NewEvent): boolean => bounded(event) && (counts.get(rootOf(event).id) ?? 0) >= maxWakes();
       const first = (newest().get()?.seq ?? 0) + 1;
       const rows = added.map((event, index) => {
         const { eventId, data, isTaken = false } = event;
-        const wakes = event.wakes && !isMuted(event);
-        const row = [first + index, eventId, data.type, JSON.stringify(data), rootOf({ data }).id];
+        const { id: rootId } = rootOf(event);
+        const wakes = event.wakes && !(bounded(event) && (counts.get(rootId) ?? 0) >= maxWakes());
+        const row = [first + index, eventId, data.type, JSON.stringify(data), rootId];
         return { wakes, isHeard: !wakes && !isTaken, row: [...row, wakes, isTaken ? "taken" : "pending"] };
       });
       const insert = (isHeard: boolean): void => {
@@ -265,12 +263,8 @@ export const createInbox = (db: Database, clock: Clock, { identity, spaces, root
 
     /** When the next event is due that pauses after a failure, in milliseconds since the epoch. */
     nextRetryAt(): number | undefined {
-      const row = db
-        .select({ at: min(inbox.retryAt) })
-        .from(inbox)
-        .where(and(eq(inbox.status, "pending"), gt(inbox.retryAt, clock.now())))
-        .get();
-      return row?.at ?? undefined;
+      const first = db.select({ at: min(inbox.retryAt) }).from(inbox);
+      return first.where(and(eq(inbox.status, "pending"), gt(inbox.retryAt, clock.now()))).get()?.at ?? undefined;
     },
 
     /** How many events wait to be taken or tried again, and how many are dead. */
@@ -280,10 +274,7 @@ export const createInbox = (db: Database, clock: Clock, { identity, spaces, root
       return { events: of("pending"), dead: of("dead") };
     },
 
-    rows(seqs: number[]): InboxRow[] {
-      if (seqs.length === 0) return [];
-      return db.select().from(inbox).where(among(inbox.seq, seqs)).orderBy(asc(inbox.seq)).all();
-    },
+    rows: rowsOf,
 
     /** Pending events that arrived after `seq`, the first `limit` of them, and how many there are in all. */
     arrivedAfter(seq: number, limit: number): { rows: InboxRow[]; total: number } {
@@ -296,12 +287,7 @@ export const createInbox = (db: Database, clock: Clock, { identity, spaces, root
     /** Whether an event of this plan waits or is being handled. */
     holdsPlan(planId: string): boolean {
       const isPlans = sql`json_extract(${inbox.data}, '$.planId') = ${planId}`;
-      const row = db
-        .select({ seq: inbox.seq })
-        .from(inbox)
-        .where(and(eq(inbox.type, "plan"), ne(inbox.status, "dead"), isPlans))
-        .get();
-      return row !== undefined;
+      return countOf(db, inbox, and(eq(inbox.type, "plan"), ne(inbox.status, "dead"), isPlans)) > 0;
     },
 
     /**
@@ -340,7 +326,7 @@ export const createInbox = (db: Database, clock: Clock, { identity, spaces, root
     failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): InboxRow[] {
       const now = clock.now();
       // The events of a batch are tried again together, after the longest of their pauses.
-      const tryAt = now + pauseMs(Math.max(0, ...this.rows(seqs).map(({ attempts }) => attempts)) + 1);
+      const tryAt = now + pauseMs(Math.max(0, ...rowsOf(seqs).map(({ attempts }) => attempts)) + 1);
       const orDead = (alive: string | number, dead: string | number) =>
         sql`case when ${inbox.attempts} + 1 < ${maxAttempts} then ${alive} else ${dead} end`;
       change(seqs, {
@@ -355,7 +341,7 @@ export const createInbox = (db: Database, clock: Clock, { identity, spaces, root
     /** Counts an attempt of a run that keeps the events. Answers the fewest attempts of any of them. */
     recordAttempt(seqs: number[], error: Failure): number {
       change(seqs, { attempts: sql`${inbox.attempts} + 1`, lastError: error });
-      return Math.min(maxAttempts, ...this.rows(seqs).map(({ attempts }) => attempts));
+      return Math.min(maxAttempts, ...rowsOf(seqs).map(({ attempts }) => attempts));
     },
 
     /** Makes the events dead, whatever their attempts. */
