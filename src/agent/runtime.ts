@@ -66,9 +66,9 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     return run ? tokensOfStep(journal.ofRun(run), step) : undefined;
   });
   const shares = createShares(db, clock, identity);
-  const subscriptions = createBlockSubscriptions({ ctx, env, timers, clock, shares });
+  const subscriptions = createBlockSubscriptions(ctx, env, timers, clock, shares);
   const blocks = createBlocks(db, clock, shares, subscriptions.changed);
-  const sharedBlocks = createSharedBlocks({ db, env, ids, clock, identity, blocks, shares, subscriptions });
+  const sharedBlocks = createSharedBlocks(db, { env, ids, clock, identity, blocks, shares, subscriptions });
   const archival = createArchival(db, clock, (id, newest) => search.forget(id, newest));
   const search: Search = new Search(db, {
     ...{ env, clock, timers, identity, spaces, journal, runs, ledger, blocks, archival },

@@ -36,19 +36,13 @@ const notSharedHere = "it is not shared with this space any more";
 
 export type BlockSubscriptions = ReturnType<typeof createBlockSubscriptions>;
 
-export const createBlockSubscriptions = ({
-  ctx,
-  env,
-  timers,
-  clock,
-  shares,
-}: {
-  ctx: DurableObjectState;
-  env: Pick<Env, "WORKSPACE" | "SPACE">;
-  timers: Timers;
-  clock: Clock;
-  shares: Pick<Shares, "viewFor">;
-}) => {
+export const createBlockSubscriptions = (
+  ctx: DurableObjectState,
+  env: Pick<Env, "WORKSPACE" | "SPACE">,
+  timers: Timers,
+  clock: Clock,
+  shares: Pick<Shares, "viewFor">,
+) => {
   const maySubscribe = async ({ principal, data }: Subscriber): Promise<boolean> => {
     const workspace = env.WORKSPACE.getByName(principal.workspaceId);
     if (principal.kind === "key") {

@@ -16,13 +16,12 @@ import { type Database, prepared, rowsBy } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxBlockCalls, maxBlocks, maxBlockTail, maxBlockUpdateBytes } from "../../bounds.ts";
 import { contentOf } from "../documents/cells.ts";
-import { checkBlockSchema } from "../documents/check-content.ts";
+import { changedSchema, checkBlockSchema, checkFits } from "../documents/check-content.ts";
 import { contentAt, loadLoro, openDocument, stateOf } from "../documents/document.ts";
 import { editDocument } from "../documents/edit-document.ts";
 import { checkPermission, rightOf, type Writer } from "../documents/permission.ts";
 import { render } from "../documents/render.ts";
 import { createBlockHistory } from "./block-history.ts";
-import { changedSchema, checkFits } from "./changed-schema.ts";
 import { blockCalls, blocks, type DoneEdit } from "./schema.ts";
 import { type BlockRow, blockView, isSpaceId, type Shares } from "./shares.ts";
 

@@ -66,16 +66,8 @@ export type SharedBlocks = ReturnType<typeof createSharedBlocks>;
  * 3. A share is stored before the other agent is told, and deleted before it is told so.
  * 4. To share and to take back can be repeated when it was cut in the middle: nothing changes twice.
  */
-export const createSharedBlocks = ({
-  db,
-  env,
-  ids,
-  clock,
-  identity,
-  blocks,
-  shares,
-  subscriptions,
-}: OwnBlockServices & { db: Database }) => {
+export const createSharedBlocks = (db: Database, services: OwnBlockServices) => {
+  const { env, ids, clock, identity, blocks, shares, subscriptions } = services;
   const all = prepared(() =>
     db.select().from(sharedBlocks).orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerName)),
   );
