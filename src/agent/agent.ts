@@ -13,7 +13,7 @@ import { blocksArea } from "./api/blocks.ts";
 import { configArea, createAgent, usableConfig } from "./api/config.ts";
 import { createImportSession, exportArea, importMethods } from "./api/import-session.ts";
 import { hooksArea, inboxArea } from "./api/inbox.ts";
-import { memoryArea, plansArea, searchArea } from "./api/memory.ts";
+import { memoryArea } from "./api/memory.ts";
 import { runsArea, toolCallsArea } from "./api/runs.ts";
 import { accept } from "./inbox/deliver.ts";
 import { createRuntime } from "./runtime.ts";
@@ -24,9 +24,7 @@ const areas = {
   ...inboxArea,
   ...runsArea,
   ...memoryArea,
-  ...plansArea,
   ...toolCallsArea,
-  ...searchArea,
   ...hooksArea,
   ...blocksArea,
   ...exportArea,

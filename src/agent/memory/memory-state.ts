@@ -56,11 +56,8 @@ export const createMemories = (db: Database, clock: Clock) => {
     delete: remove,
     list: (keys?: string[]): Memory[] => known.get().filter(({ key }) => keys?.includes(key) ?? true),
     /** All of them, or, where one is refused, none. */
-    setAll(entries: { key: string; value: string }[]): void {
-      db.transaction(() => {
-        for (const { key, value } of entries) set(key, value);
-      });
-    },
+    setAll: (entries: { key: string; value: string }[]): Memory[] =>
+      db.transaction(() => entries.map(({ key, value }) => set(key, value))),
   };
 };
 
@@ -102,10 +99,7 @@ export const createGoals = (db: Database, clock: Clock) => {
     delete: (id: string): boolean => known.writing().delete(goals).where(eq(goals.id, id)).returning().all().length > 0,
     list: (): Goal[] => known.get(),
     /** All of them, or, where one is refused, none. */
-    setAll(entries: ({ id: string } & PutGoal)[]): void {
-      db.transaction(() => {
-        for (const { id, ...changes } of entries) set(id, changes);
-      });
-    },
+    setAll: (entries: ({ id: string } & PutGoal)[]): Goal[] =>
+      db.transaction(() => entries.map(({ id, ...changes }) => set(id, changes))),
   };
 };

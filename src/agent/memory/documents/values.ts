@@ -73,26 +73,21 @@ export const checkCount = (name: string, count: number): void => {
   throw refusedEdit(`Field '${name}' cannot count that far: set it to a smaller number`);
 };
 
-const Time = z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date()]);
-
-const kinds: Record<FieldType, { what: string; fits: (value: Json) => boolean }> = {
-  text: { what: "a text", fits: (value) => typeof value === "string" },
-  number: { what: "a number", fits: (value) => typeof value === "number" && Number.isFinite(value) },
-  boolean: { what: "true or false", fits: (value) => typeof value === "boolean" },
-  list: { what: "a list", fits: Array.isArray },
-  counter: {
-    what: `a number of at most ${maxCount} (maxCount)`,
-    fits: (value) => typeof value === "number" && Math.abs(value) <= maxCount,
-  },
-  timestamp: { what: "an ISO 8601 time", fits: (value) => Time.safeParse(value).success },
+const values: Record<FieldType, [what: string, type: z.ZodType]> = {
+  text: ["a text", z.string()],
+  number: ["a number", z.number()],
+  boolean: ["true or false", z.boolean()],
+  list: ["a list", z.array(z.unknown())],
+  counter: [`a number of at most ${maxCount} (maxCount)`, z.number().min(-maxCount).max(maxCount)],
+  timestamp: ["an ISO 8601 time", z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date()])],
 };
 
 const brief = (value: Json): string => quoted(typeof value === "string" ? JSON.stringify(value) : inWords(value), 60);
 
 /** Throws where the value is not of the field's type. */
 export const checkField = ({ name, type }: Field, value: Json): void => {
-  const { what, fits } = kinds[type];
-  if (!fits(value)) throw refusedEdit(`Field '${name}' takes ${what}, not ${brief(value)}`);
+  const [what, Value] = values[type];
+  if (!Value.safeParse(value).success) throw refusedEdit(`Field '${name}' takes ${what}, not ${brief(value)}`);
 };
 
 /** An object of declared fields only, with the defaults of those that it leaves out. */
