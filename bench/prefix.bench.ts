@@ -52,10 +52,14 @@ export const bench: Bench = (report) => {
   const consciousness = consciousnessSteps(said).map(
     ({ run, snapshot, fresh }): Input => ({ run, ...compose(snapshot), fresh }),
   );
-  const timeline = snapshots.map(({ run, snapshot }): Input => ({ run, ...compose(snapshot), fresh: false }));
-  const literal = snapshots.map(
-    ({ run, snapshot }): Input => ({ run, ...literalLayout(snapshot), sections: [], fresh: false }),
-  );
+  const timeline = snapshots.flatMap(({ run, snapshot, answer }): Input[] => {
+    const first = { run, ...compose(snapshot), fresh: false };
+    return [first, { ...first, messages: [...first.messages, ...answer] }];
+  });
+  const literal = snapshots.flatMap(({ run, snapshot }): Input[] => {
+    const first = { run, ...literalLayout(snapshot), sections: [], fresh: false };
+    return [first, first];
+  });
   const broken: string[] = [];
 
   const lived = pairsOf(consciousness);

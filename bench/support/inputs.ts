@@ -39,10 +39,12 @@ const eventOf = ({ asked, space }: Turn): InboxData => ({
   delivered: { message: asked, root: { id: asked.id, kind: "person" }, triggerSource: "every_message" },
 });
 
-/** The snapshot of each step of a timeline agent's runs: it says its answer, and then that it has. */
-export const timelineSnapshots = (turns: Turn[]): { run: number; snapshot: TimelineSnapshot }[] => {
+/** The snapshot of each of a timeline agent's runs, and the model messages of its first step, in which it answers. */
+export const timelineSnapshots = (
+  turns: Turn[],
+): { run: number; snapshot: TimelineSnapshot; answer: ModelMessage[] }[] => {
   const parts = partsOf("timeline");
-  return turns.flatMap((turn, run) => {
+  return turns.map((turn, run) => {
     const space = { id: turn.space.id, name: turn.space.name };
     const seen = turn.history.map((message): HistoryEntry => ({ kind: "message", message, seen: true }));
     const entries: HistoryEntry[] = [...seen, { kind: "message", message: turn.asked, seen: false }];
@@ -68,12 +70,8 @@ export const timelineSnapshots = (turns: Turn[]): { run: number; snapshot: Timel
       trigger: eventOf(turn),
       activeSpace: { ...space, why: "trigger" },
       resume: null,
-      own: [],
     };
-    return [
-      { run, snapshot },
-      { run, snapshot: { ...snapshot, own: spoken(turn) } },
-    ];
+    return { run, snapshot, answer: spoken(turn) };
   });
 };
 

@@ -70,23 +70,11 @@ export const inboxEvents = {
   toolResult: line`[Tool result ${raw("tool", `${quotedPattern}|[^"\\]]+`)}, ${word("toolCallId")}] ${rest("result")}`,
 };
 
-export type TriggerField =
-  | "type"
-  | "triggerSource"
-  | "space"
-  | "sender"
-  | "message"
-  | "messageId"
-  | "timestamp"
-  | "senderExpectsReply"
-  | "plan"
-  | "instruction"
-  | "scheduledAt"
-  | "service"
-  | "payload"
-  | "tool"
-  | "toolCallId"
-  | "result";
+type OfMessage = "triggerSource" | "space" | "sender" | "message" | "messageId" | "timestamp" | "senderExpectsReply";
+type OfPlan = "plan" | "instruction" | "scheduledAt";
+type OfService = "service" | "payload";
+type OfToolResult = "tool" | "toolCallId" | "result";
+export type TriggerField = "type" | OfMessage | OfPlan | OfService | OfToolResult;
 /** A line under TRIGGER; `field` is a `TriggerField`. */
 export const triggerField = line`${word("field")}: ${rest("value")}`;
 

@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
 import type { AgentState, InputParts, KnownSpace, SpaceRef } from "../../../src/agent/context/agent-state.ts";
+import { compose } from "../../../src/agent/context/compose.ts";
 import type { ConsciousnessSnapshot } from "../../../src/agent/context/consciousness/compose-consciousness.ts";
 import { type InboxMessageInput, renderInboxMessage } from "../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
@@ -215,13 +216,18 @@ export type Situation = {
   otherRuns?: ActiveRun[];
   resume?: TimelineSnapshot["resume"];
   activeSpace?: TimelineSnapshot["activeSpace"];
-  own?: TimelineSnapshot["own"];
 };
 
 const activeIn = (trigger: InboxData): TimelineSnapshot["activeSpace"] =>
   trigger.type === "space_message"
     ? { id: trigger.delivered.message.spaceId, name: trigger.spaceName, why: "trigger" }
     : null;
+
+/** The snapshot of a timeline's later step: the messages of its input as they were composed, and those that followed. */
+export const laterStep = (first: TimelineSnapshot, followed: ModelMessage[]): ConsciousnessSnapshot => {
+  const { instructions, messages } = compose(first);
+  return livedSnapshot(first.config, [...messages, ...followed], { window: { instructions, summary: null } });
+};
 
 /** A whole snapshot of what matters in a situation. */
 export const snapshotOf = (situation: Situation): TimelineSnapshot => {
@@ -242,6 +248,5 @@ export const snapshotOf = (situation: Situation): TimelineSnapshot => {
     trigger,
     activeSpace: situation.activeSpace ?? activeIn(trigger),
     resume: situation.resume ?? null,
-    own: situation.own ?? [],
   };
 };

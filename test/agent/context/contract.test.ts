@@ -18,6 +18,7 @@ import {
   hooked,
   husam,
   inboxText,
+  laterStep,
   livedSnapshot,
   memory,
   plan,
@@ -60,14 +61,11 @@ const snapshots: Record<Snapshot["continuity"], (trigger: InboxData, own?: Model
     const window = { instructions: renderInstructions(analyst.id, config), summary: null };
     return livedSnapshot(config, [{ role: "user", content }, ...own], { window });
   },
-  timeline: (trigger, own = []) =>
-    snapshotOf({
-      ...state,
-      now: "15:07",
-      trigger,
-      histories: trigger.type === "space_message" ? [historyOf(alpha, [fresh(question)])] : [],
-      own,
-    }),
+  timeline: (trigger, own) => {
+    const histories = trigger.type === "space_message" ? [historyOf(alpha, [fresh(question)])] : [];
+    const first = snapshotOf({ ...state, now: "15:07", trigger, histories });
+    return own ? laterStep(first, own) : first;
+  },
 };
 
 const text = (snapshot: Snapshot): string =>

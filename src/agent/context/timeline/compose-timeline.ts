@@ -23,7 +23,6 @@ import {
   sectionOfBlocks,
   systemSections,
   tokensIn,
-  told,
 } from "../sections.ts";
 import { callLine, excerpt, quote, quoteJson, shortTime } from "../wording.ts";
 import { type Action, asMessages, type History, showHistory } from "./history.ts";
@@ -59,8 +58,6 @@ export type TimelineSnapshot = InputParts & {
   activeSpace: (SpaceRef & { why: keyof typeof whys }) | null;
   /** The run goes on after a wait, in a fresh invocation. `soFar`: its earlier calls, oldest first. */
   resume: (Answers & { soFar: Action[] }) | null;
-  /** The model messages of this invocation so far: its steps and their results. */
-  own: ModelMessage[];
   /** Estimated tokens of the input that the model refused as too long, where this one is composed instead. */
   refused?: number | undefined;
 };
@@ -77,15 +74,14 @@ const textOf = (sections: Section[]): string => sections.map(({ text }) => text)
 
 /**
  * Every timeline run reads the space's history, from stable to volatile. Trigger, active space and time come last.
- * Trigger, runs and the invocation so far are never cut. The room that they leave goes to spaces, goals, plans and the
+ * Trigger and runs are never cut. The room that they leave goes to spaces, goals, plans and the
  * run's earlier calls, then to memories, activity and the history, which leaves some to the run.
  * If the model refused an input as too long, everything that may be cut is halved, whatever the config allows.
  */
 export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
-  const { config, limits, tools, correction, state, resume, own, refused, now } = snapshot;
+  const { config, limits, tools, correction, state, resume, refused, now } = snapshot;
   const instructions = renderInstructions(state.agentId, config);
   const system = systemSections(instructions, [rulesSection(config.toolRules)]);
-  const invocation = told("this_invocation", own);
   const runs = sectionOf("active_runs", activeRunLines(snapshot));
   const last = [
     sectionOf("trigger", triggerLines(snapshot)),
@@ -93,7 +89,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
     sectionOf("now", [grammar.nowLine.write({ now: shortTime(now) })]),
   ];
 
-  const uncut = tokensIn([...system, invocation, runs, ...last]);
+  const uncut = tokensIn([...system, runs, ...last]);
   const usual = inputBudget(snapshot);
   const budget = refused === undefined ? usual : Math.min(usual, uncut + (refused - uncut) / 2);
   let room = budget - frameTokens - headingTokens - uncut;
@@ -115,7 +111,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const memories = take(stateSection("memories", lists.memories, room, forMemories));
   const others = state.activity ? [take(activitySection(state.activity, now, room))] : [];
 
-  const forCalls = Math.max(0, Math.min(mostForCalls, budget * callsShare) - invocation.tokens);
+  const forCalls = Math.max(0, Math.min(mostForCalls, budget * callsShare));
   const each = snapshot.histories.length;
   const [ofRoom, ofHistory] = [(room - forCalls) / each, limits.historyTokens / correction / each];
   const marks = {
@@ -132,13 +128,13 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const head = [...(blocks.length === 0 ? [] : [documents]), spaces, goals, memories];
   const tail = [plans, runs, ...thisRun, ...others.filter(({ text }) => text !== ""), ...last];
   const inPrompt = [textOf(head), ...shown.map(({ text }) => text), textOf(tail)].join("\n\n");
-  const input: ModelMessage[] = asTurns
+  const messages: ModelMessage[] = asTurns
     ? asMessages(textOf(head), histories, textOf(tail))
     : [{ role: "user", content: inPrompt }];
-  const sections = [...system, ...head, ...shown, ...tail, invocation];
+  const sections = [...system, ...head, ...shown, ...tail];
   return {
     instructions,
-    messages: [...input, ...own],
+    messages,
     tools,
     sections: sections.filter(({ tokens }) => tokens > 0),
     tokens: Math.ceil((tokensIn(sections) + frameTokens) * correction),

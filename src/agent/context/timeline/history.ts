@@ -1,9 +1,8 @@
 import type { ModelMessage } from "ai";
-import type { Dropped } from "../../../protocol/exported-history.ts";
 import type { Message } from "../../../protocol/message.ts";
 import type { SpaceRef } from "../agent-state.ts";
 import { historyFacts, historyMessage, historyTurn, marks as markTexts, quoteLines, sender } from "../grammar.ts";
-import { keepFitting, linesTokens, type Section } from "../sections.ts";
+import { keepFitting, linesTokens } from "../sections.ts";
 import { callLine, contentOf, originNote, quote, shortTime } from "../wording.ts";
 
 /** A tool call of this agent, with its output if that is known. */
@@ -28,20 +27,11 @@ export type History = {
 /** The marks in a history: own messages, the trigger, and the answers that the run waited for. */
 type Marks = { agentId: string; triggerId: string | null; replyIds: ReadonlySet<string> };
 
-/** `tokens`: the most that it may fill, by the limit that `rule` names. */
-type Limits = { tokens: number; rule: "maxTokens" | "historyTokens"; asTurns: boolean };
-
 /** The lines of an entry, and whose turn of a conversation they are. */
 type Turn = { role: "user" | "assistant"; lines: string[] };
 
-/** The part of a history that is shown, its newest entries, and how many messages lie before it. */
-export type ShownHistory = {
-  section: Section;
-  dropped: Dropped[];
-  heading: string[];
-  turns: Turn[];
-  unshown: { spaceId: string; messages: number };
-};
+/** The part of a history that is shown: its newest entries that fit. */
+export type ShownHistory = ReturnType<typeof showHistory>;
 
 /**
  * An entry as lines of the prompt, or as a turn. As turns the agent's own messages are the assistant's, all others the
@@ -115,7 +105,12 @@ const messagesIn = (entries: HistoryEntry[]): number => entries.filter(({ kind }
 /** The tokens of a model message beside its text. */
 const turnTokens = 4;
 
-export const showHistory = (history: History, marks: Marks, { tokens, rule, asTurns }: Limits): ShownHistory => {
+/** `tokens`: the most that it may fill, by the limit that `rule` names. */
+export const showHistory = (
+  history: History,
+  marks: Marks,
+  { tokens, rule, asTurns }: { tokens: number; rule: "maxTokens" | "historyTokens"; asTurns: boolean },
+) => {
   const turns = history.entries.map((entry) => turnOf(entry, marks, asTurns));
   const sizes = turns.map(({ lines }) => linesTokens(lines) + (asTurns ? turnTokens : 0));
   const longestHeading = linesTokens(headingOf(history, [], history.total));
@@ -135,6 +130,7 @@ export const showHistory = (history: History, marks: Marks, { tokens, rule, asTu
     dropped: earlier === 0 ? [] : [{ name: "history", reason: `${earlier} earlier messages are beyond context.${by}` }],
     heading,
     turns: shown,
+    /** How many messages lie before it. */
     unshown: { spaceId: history.space.id, messages: earlier },
   };
 };

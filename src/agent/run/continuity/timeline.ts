@@ -197,7 +197,6 @@ const gatherTimeline = async (
     trigger: event,
     activeSpace: active ? { id: active.id, name: active.name, why: active === home ? begun : "wait" } : null,
     resume: resumed ? resumeOf(services, resumed.run) : null,
-    own: [],
   };
 };
 

@@ -12,6 +12,7 @@ import {
   goal,
   historyOf,
   husam,
+  laterStep,
   memory,
   plan,
   said,
@@ -166,15 +167,15 @@ test("several runs go on side by side, and each sees the others", async () => {
 });
 
 test("the steps of an invocation follow its input, whose bytes stay the same", () => {
-  const situation = {
+  const snapshot = snapshotOf({
     now: "15:07",
     spaces: [alpha],
     trigger: triggerOf(ask, alpha, "mention"),
     histories: [historyOf(alpha, talk)],
-  };
-  const first = compose(snapshotOf(situation));
+  });
+  const first = compose(snapshot);
   const own = callMessages("read_messages", {}, []);
-  const second = compose(snapshotOf({ ...situation, own }));
+  const second = compose(laterStep(snapshot, own));
   expect(second.instructions).toBe(first.instructions);
   expect(second.messages).toEqual([...first.messages, ...own]);
 });
