@@ -22,12 +22,9 @@ type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & { m
 /** The place of a run's rows: from its first one on, without its rests. `journalTo` is null while it goes on. */
 type Lived = { ordinal: number; journalFrom: number; journalTo: number | null; rests: JournalRest[] | null };
 
-/** First and last sequence number of a stretch that holds rows of a run. */
-type Stretch = { from: number; to: number; ordinal: number };
-
-/** The stretches that hold a run's rows. Rows that were written while it rested lie outside them. */
-const stretchesOf = ({ ordinal, journalFrom, journalTo, rests }: Lived): Stretch[] => {
-  const stretches: Stretch[] = [];
+/** The stretches that hold a run's rows, by their first and last `seq`. Rows that came while it rested lie outside. */
+const stretchesOf = ({ ordinal, journalFrom, journalTo, rests }: Lived) => {
+  const stretches: { from: number; to: number; ordinal: number }[] = [];
   let from = journalFrom;
   for (const rest of rests ?? []) {
     stretches.push({ from, to: rest.from - 1, ordinal });

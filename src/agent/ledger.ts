@@ -1,6 +1,6 @@
 import { lt, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
-import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
+import { type Database, placeholders, prepared, Remembered, rowsBy } from "../shared/database.ts";
 import { ledgerMemoryMs } from "./bounds.ts";
 import { ledger } from "./schema.ts";
 
@@ -28,7 +28,7 @@ export const createLedger = (
   const store = prepared(() =>
     db
       .insert(ledger)
-      .values({ day: sql.placeholder("day"), spent: sql.placeholder("spent"), reserved: sql.placeholder("reserved") })
+      .values(placeholders(["day", "spent", "reserved"]))
       .onConflictDoUpdate({
         target: ledger.day,
         set: { spent: sql`excluded.spent`, reserved: sql`excluded.reserved` },
@@ -37,12 +37,6 @@ export const createLedger = (
 
   const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
   const today = (): string => dayOf(clock.now());
-
-  /** Deletes old days. */
-  const forgetOld = (): void => {
-    const oldest = dayOf(clock.now() - ledgerMemoryMs);
-    db.delete(ledger).where(lt(ledger.day, oldest)).run();
-  };
 
   const rowOf = (day: string): LedgerRow | undefined => {
     const held = known.get();
@@ -74,7 +68,8 @@ export const createLedger = (
     reserve(step: string, tokens: number, limit: number): boolean {
       const day = today();
       const row = rowOf(day);
-      if (!row) forgetOld();
+      const oldest = dayOf(clock.now() - ledgerMemoryMs);
+      if (!row) db.delete(ledger).where(lt(ledger.day, oldest)).run();
       if (total(row) + tokens > limit) return false;
       // A call of this step that was cut may have been billed.
       const { spent, reserved } = row ? settled(row, step, row.reserved[step] ?? 0) : { spent: 0, reserved: {} };

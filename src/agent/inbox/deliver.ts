@@ -110,21 +110,22 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
   return { cursor, asksForRun };
 };
 
-/** Takes in the result of a call that no run waited for. In a transaction; throws while the inbox is full. */
-export const acceptToolResult = (services: InboxServices, call: CallRow): void => {
-  const { callId: toolCallId, tool, outcome, activeSpaceId, root } = call;
-  enterOne(services, eventIdOf(services, "tool_result", toolCallId), {
-    type: "tool_result",
-    toolCallId,
-    tool: tool.name,
-    result: outcome?.value ?? null,
-    failed: outcome?.status !== "complete",
-    ...(outcome?.status === "expired" ? { expired: true } : {}),
-    ...(isLateAnswer(tool) ? { late: true } : {}),
-    activeSpaceId,
-    root,
-  });
-};
+/** The result of a call that no run waited for, as an event. */
+export const toolResultOf = ({ callId: toolCallId, tool, outcome, activeSpaceId, root }: CallRow): InboxData => ({
+  type: "tool_result",
+  toolCallId,
+  tool: tool.name,
+  result: outcome?.value ?? null,
+  failed: outcome?.status !== "complete",
+  ...(outcome?.status === "expired" ? { expired: true } : {}),
+  ...(isLateAnswer(tool) ? { late: true } : {}),
+  activeSpaceId,
+  root,
+});
+
+/** Takes in the result of such a call. In a transaction; throws while the inbox is full. */
+export const acceptToolResult = (services: InboxServices, call: CallRow): void =>
+  enterOne(services, eventIdOf(services, "tool_result", call.callId), toolResultOf(call));
 
 /** Releases events that were taken for answers and are none. */
 const takeBack = (services: InboxServices, ordinal: number, messageIds: string[]): void => {

@@ -1,5 +1,6 @@
 import type { CallRequest } from "../../protocol/exported-history.ts";
 import { eventLine } from "../context/consciousness/inbox-message.ts";
+import { toolResultOf } from "../inbox/deliver.ts";
 import type { CallOutcome, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
@@ -80,11 +81,5 @@ export const settleOpenCalls = (services: RunServices, run: RunRow, error: Failu
  */
 export const tellCutOff = (services: RunServices, run: RunRow, step: number, cutOff: CallRow[]): void => {
   if (cutOff.length === 0) return;
-  const lines = cutOff.map(({ callId, tool, outcome, activeSpaceId, root }) =>
-    eventLine({
-      ...{ eventId: callId, type: "tool_result", toolCallId: callId, tool: tool.name, result: outcome?.value ?? null },
-      ...{ failed: outcome?.status !== "complete", activeSpaceId, root },
-    }),
-  );
-  services.journal.tell(run.ordinal, step, cutOffText(lines));
+  services.journal.tell(run.ordinal, step, cutOffText(cutOff.map((call) => eventLine(toolResultOf(call)))));
 };

@@ -1,6 +1,6 @@
 import { RunStatus } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
-import { ColloquyError, ok, unwrap } from "../../shared/errors.ts";
+import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { maxWaitingRuns, spaceAnswerMs } from "../bounds.ts";
 import { callWithRetry } from "../call-with-retry.ts";
 import { placeWait, takeBackWait } from "../inbox/deliver.ts";
@@ -14,14 +14,6 @@ import { cancellation, settleOpenCalls } from "./results.ts";
 import { originFor, rootOfRun, seenIn, sourceOf } from "./run-events.ts";
 import { cutOffIn, finishedCalls, readRows } from "./run-rows.ts";
 import type { Execution, RunServices } from "./run-services.ts";
-
-const requireRoomToWait = ({ waits }: RunServices, run: RunRow): void => {
-  if (waits.runsBeside(run.ordinal) < maxWaitingRuns) return;
-  throw new ColloquyError(
-    "limit_reached",
-    `maxWaitingRuns (${maxWaitingRuns}) of your runs wait for answers; stop one, or say it without wait`,
-  );
-};
 
 /** Says a text in a space, under an id that derives from the call. A run that waits opens its wait before it asks. */
 const sayIn =
@@ -38,16 +30,17 @@ const sayIn =
       expectsReply: awaits.length > 0,
     };
     const waits = awaits.length > 0 && continuityOf(run).waitsForAnswers;
-    if (waits) {
-      requireRoomToWait(services, run);
-      services.waits.open({ callId, runOrdinal: run.ordinal, spaceId, text }, awaits);
+    if (waits && services.waits.runsBeside(run.ordinal) >= maxWaitingRuns) {
+      const reached = `maxWaitingRuns (${maxWaitingRuns}) of your runs wait for answers`;
+      throw new ColloquyError("limit_reached", `${reached}; stop one, or say it without wait`);
     }
+    if (waits) services.waits.open({ callId, runOrdinal: run.ordinal, spaceId, text }, awaits);
     try {
       const append = () =>
         services.env.SPACE.getByName(spaceId).append({ ...message, until: services.clock.now() + spaceAnswerMs });
       const said = unwrap(await asUnknownOutcome(callWithRetry(append, signal)));
       if (waits) placeWait(services, run.ordinal, callId, said.seq);
-      return ok(said);
+      return said;
     } catch (error) {
       // What was cut is asked again by a replay; anything else was not asked, as far as the run knows.
       if (waits && !signal.aborted) takeBackWait(services, run.ordinal, callId);

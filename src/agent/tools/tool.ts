@@ -5,7 +5,7 @@ import type { ArchivalSource } from "../../protocol/archival.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
-import { ColloquyError, type Issue, type Outcome } from "../../shared/errors.ts";
+import { ColloquyError, type Issue } from "../../shared/errors.ts";
 import type { Archival } from "../memory/archival.ts";
 import type { BlockServices } from "../memory/blocks/shared-blocks.ts";
 import type { Goals, Memories } from "../memory/memory-state.ts";
@@ -40,7 +40,7 @@ export type ToolContext = CallContext & {
   /** Which messages of a space the agent was done with before; null where it keeps no such marks. */
   seenIn: ((spaceId: string) => (message: Message) => boolean) | null;
   /** Says `text` in the active space, once per call however often it is replayed. */
-  say(spaceId: string, text: string, how?: { replyTo?: string; awaits?: EntityName[] }): Promise<Outcome<Message>>;
+  say(spaceId: string, text: string, how?: { replyTo?: string; awaits?: EntityName[] }): Promise<Message>;
   /** Who said what the call keeps, where and with which message. */
   source(): ArchivalSource;
   /** The agent's own runs, as one of them sees them. Refusals are thrown. */

@@ -105,7 +105,7 @@ const say = async (
     );
   }
   const replyTo = how.replyTo === undefined ? {} : { replyTo: how.replyTo };
-  const message = unwrap(await context.say(spaceId, words, { ...replyTo, awaits }));
+  const message = await context.say(spaceId, words, { ...replyTo, awaits });
   const value = { success: true, messageId: message.id, status: "delivered" };
   if (awaits.length === 0) return { value };
   return { value: { ...value, waitingFor: awaits.map(({ name }) => name) }, waits: true };
