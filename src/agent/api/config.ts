@@ -1,14 +1,23 @@
 import type { Env } from "../../env/env.ts";
+import { adapters } from "../../models/adapt.ts";
 import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
+import type { ContextView } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import { timeoutSignal } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
+import { viewTimeoutMs } from "../bounds.ts";
+import { ownerOf } from "../context/blocks.ts";
+import { compose } from "../context/compose.ts";
+import { estimateText } from "../context/tokens.ts";
+import { triggerOf } from "../inbox/batch.ts";
 import { heartbeatTimer, startHeartbeat } from "../plans/beats.ts";
 import { plansTimer } from "../plans/plans.ts";
+import { composingOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
+import type { RunServices } from "../run/run-services.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
-import { contextView } from "./context-view.ts";
 
 /** A config whose tools can be used where this deployment runs. Throws `invalid_request`. */
 export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentConfig =>
@@ -101,6 +110,27 @@ export const createAgent = (
   const { config: created } = services.identity.create(id, workspaceId, AgentConfig.parse(config));
   startHeartbeat(timers, created.heartbeat, services.clock.now());
   services.mcp.configured();
+};
+
+/** The next run's input as it would be now, even if nothing wakes the agent. Writes nothing. */
+const contextView = async (services: RunServices): Promise<ContextView> => {
+  const { config, model, limits } = composingOf(services);
+  const { snapshot, blocks, events } = await continuityOf(config).next(services, timeoutSignal(viewTimeoutMs));
+  const { instructions, messages, tools, sections, tokens, dropped } = compose(snapshot);
+  const newest = services.runs.newest();
+  return {
+    ...{ instructions, sections, tokens, dropped, limits },
+    messages: adapters[model.family](messages),
+    tools: Object.keys(tools),
+    blocks: blocks.map(({ key, label, type, text }) => ({
+      ...{ label, type, tokens: estimateText(text) },
+      ...withoutNulls({ ownerId: ownerOf(key) ?? null }),
+    })),
+    ...withoutNulls({
+      trigger: events.length === 0 ? null : triggerOf(events),
+      prefixReuse: newest ? services.windows.reuse(newest, { instructions, messages }) : null,
+    }),
+  };
 };
 
 /** The agent's config, its secrets, and what its next run would read. */
