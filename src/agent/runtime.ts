@@ -5,7 +5,6 @@ import { faultOnceStored } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
-import { maxOpenCalls } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
 import { callsTimer, createCalls } from "./calls/calls.ts";
 import { createIdentity } from "./identity.ts";
@@ -56,8 +55,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const mcp = createMcp(db, {
     ...{ clock, timers, ...outsideOf({ identity, env }) },
     servers: () => identity.get().config.mcp.servers,
-    listsInUse: () =>
-      runs.windowsOf(calls.waitingRuns(maxOpenCalls)).flatMap((id) => windows.window(id)?.toolset.mcpListId ?? []),
+    listsInUse: () => runs.windowsOf(calls.waitingRuns()).flatMap((id) => windows.window(id)?.toolset.mcpListId ?? []),
   });
   const roots = createRoots(db, clock);
   const ledger = createLedger(db, clock, (name) => {

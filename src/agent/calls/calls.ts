@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, lte, max, min, not, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, lte, max, min, not, or, type SQL, sql } from "drizzle-orm";
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
@@ -49,10 +49,13 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
   /** Whether there are none, as most agents never have any. */
   const none = new Remembered(db, () => db.select({ callId: calls.callId }).from(calls).limit(1).get() === undefined);
 
-  const runsWhose = (where: SQL | undefined, limit: number): number[] => {
+  /** Ordinals of runs, oldest first. They are no more than `maxOpenCalls`. */
+  const runsWhose = (where: SQL | undefined): number[] => {
     const found = db.selectDistinct({ ordinal: calls.runOrdinal }).from(calls).where(where);
-    const newest = found.orderBy(desc(calls.runOrdinal)).limit(limit).all();
-    return newest.map(({ ordinal }) => ordinal).reverse();
+    return found
+      .orderBy(asc(calls.runOrdinal))
+      .all()
+      .map(({ ordinal }) => ordinal);
   };
 
   /** What is to be done at once is done at once; the timer is for when that is cut. */
@@ -118,14 +121,14 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       if (none.get()) return [];
       const late = and(eq(calls.phase, "out"), lte(calls.dueAt, clock.now()));
       const known = inArray(calls.phase, ["ready", "answered"]);
-      return runsWhose(and(eq(calls.attached, true), or(known, late)), maxOpenCalls);
+      return runsWhose(and(eq(calls.attached, true), or(known, late)));
     },
 
-    /** Ordinals of the newest `limit` runs that wait for their calls, oldest first. */
-    waitingRuns(limit: number): number[] {
+    /** Ordinals of the runs that wait for their calls, oldest first. */
+    waitingRuns(): number[] {
       if (none.get()) return [];
       const waits = and(eq(calls.attached, true), inArray(calls.phase, ["asked", "ready", "out", "answered"]));
-      return runsWhose(waits, limit);
+      return runsWhose(waits);
     },
 
     /** Whether the run waits for any of its calls. */

@@ -8,7 +8,7 @@ import { estimateMessages } from "../context/tokens.ts";
 import { messagesOf } from "../journal.ts";
 import type { HeadBlocks, InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import { type Kind, sameToolset, toolDeclarations, toolsetOf } from "../tools/registry.ts";
+import { type Kind, toolDeclarations, toolsetOf } from "../tools/registry.ts";
 import { readRows } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";
 import type { WindowRow } from "./windows.ts";
@@ -124,7 +124,7 @@ export const nextWindow = (
   const toolset = toolsetOf(services.identity.get().config, services.mcp.newestList());
   const current = services.windows.newest(continuity);
   const isSame = current?.instructions === instructionsWith(services, current?.blocks ?? {});
-  if (current && isSame && sameToolset(current.toolset, toolset)) return current;
+  if (current && isSame && JSON.stringify(current.toolset) === JSON.stringify(toolset)) return current;
   const { summary = null, firstRun = ordinal } = current ?? {};
   return newWindow(services, { toolset, continuity, summary, firstRun, toldFrom: ordinal }, shown);
 };

@@ -56,5 +56,3 @@ export const toolsetOf = (config: AgentConfig, mcpListId: number | null): Toolse
   const { messaging, tools, toolRules, memoryTools } = config;
   return { messaging, tools, toolRules, mcpListId, ...(memoryTools === false ? { memoryTools } : {}) };
 };
-
-export const sameToolset = (one: Toolset, other: Toolset): boolean => JSON.stringify(one) === JSON.stringify(other);

@@ -80,8 +80,6 @@ export type Consent<Input> = {
   carryOut(input: Input, call: CallContext): Promise<unknown>;
 };
 
-type Switch = AgentConfig["continuity"] | AgentConfig["messaging"];
-
 type Definition<Input> = {
   name: string;
   description: string;
@@ -96,7 +94,7 @@ type Definition<Input> = {
   /** It may change the active space: what is said after it in the same step is held until it has run. */
   movesSpace?: boolean;
   /** Only agents of this continuity have it, or of this messaging. */
-  only?: Switch;
+  only?: AgentConfig["continuity"] | AgentConfig["messaging"];
   /** Agents whose config leaves out the tools for their memory do not have it. */
   ofMemory?: boolean;
   /** It says its input's `text` in the active space, where that is streamed as it is written. */

@@ -4,7 +4,7 @@ import type { Message } from "../../../protocol/message.ts";
 import type { RunTrigger } from "../../../protocol/run.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { unwrap } from "../../../shared/errors.ts";
-import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../../bounds.ts";
+import { maxSummaryBacklog, maxToldRuns } from "../../bounds.ts";
 import { callWithRetry, spaceWindow } from "../../call-with-retry.ts";
 import { compose } from "../../context/compose.ts";
 import type { Composed } from "../../context/sections.ts";
@@ -144,7 +144,7 @@ const activeRunsOf = (
 ): Pick<TimelineSnapshot, "activeRuns" | "moreRuns"> => {
   const active = services.runs.active();
   const known = new Set(active.map((run) => run.ordinal));
-  const waiting = services.calls.waitingRuns(maxOpenCalls).filter((each) => !known.has(each));
+  const waiting = services.calls.waitingRuns().filter((each) => !known.has(each));
   const newest = services.runs.those(waiting.slice(-maxToldRuns));
   const told = [...active, ...newest].sort((one, other) => one.ordinal - other.ordinal);
   const begunBy = (by: RunTrigger) => ({ ...by, spaceName: spaceNameOf(services, by.spaceId ?? null) });

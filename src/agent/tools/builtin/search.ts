@@ -50,7 +50,7 @@ const Input = z
     if (missing) issues.addIssue({ code: "custom", path: [path], message: `is needed for op ${op}` });
   });
 
-const isSearch = (input: unknown): boolean => z.object({ op: z.literal("search") }).safeParse(input).success;
+const Searching = z.object({ op: z.literal("search") });
 
 export const searchTools = [
   defineTool({
@@ -60,7 +60,7 @@ export const searchTools = [
       "Your archival memory: facts kept for good, found by search and never in the context by themselves. insert {content, metadata?} keeps one, with who said it and where; search {query, limit?}; delete {id}.",
     input: Input,
     ...acts,
-    effect: (input) => !isSearch(input),
+    effect: (input) => !Searching.safeParse(input).success,
     async execute({ op, content = "", metadata = {}, query = "", limit, id = "" }, context) {
       switch (op) {
         case "insert": {

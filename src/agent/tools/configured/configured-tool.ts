@@ -11,6 +11,7 @@ import { openSecrets, renderRequest, secretNames, templateIssues } from "./reque
 import { readAnswer, resultOf } from "./server-answer.ts";
 
 type Gateway = Extract<ToolConfig, { executionType: "gateway" }>;
+
 const quotedCharacters = 500;
 
 /** How a request of a tool gets to the world. */
@@ -22,10 +23,6 @@ export const outsideOf = ({ identity, env }: Pick<ToolServices, "identity" | "en
 
 /** By which one on the way says that the server gave it no answer (RFC 9110 15.6; Cloudflare's 520, 522 and 524). */
 const unansweredStatuses = new Set([502, 504, 520, 522, 524]);
-
-/** Without an answer a request failed if it changes nothing or may be made again; else nobody knows. */
-const unanswered = (tool: Gateway, code: "tool_failed" | "tool_timeout", what: string): ColloquyError =>
-  tool.execution.method === "GET" || mayRepeat(tool) ? new ColloquyError(code, what) : unknownOutcome(what);
 
 const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Promise<unknown> => {
   const outside = outsideOf(call.services);
@@ -45,13 +42,14 @@ const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Pro
 
   const timeout = AbortSignal.timeout(tool.timeoutMs);
   const signal = AbortSignal.any([call.signal, timeout]);
+  /** Where it is `open` what the server did, a request failed if it changes nothing or may be made again; else nobody knows. */
+  const failed = (open: boolean, what: string, code: "tool_failed" | "tool_timeout" = "tool_failed"): ColloquyError =>
+    open && method !== "GET" && !mayRepeat(tool) ? unknownOutcome(what) : new ColloquyError(code, what);
   try {
     const answered = await fetchOutgoing(
       { ...request, method, headers: [...headers] },
       { ...outside, signal, confidential: secretNames(tool.execution.body).length > 0 },
     );
-    const failed = (isOpen: boolean, what: string): ColloquyError =>
-      isOpen ? unanswered(tool, "tool_failed", what) : new ColloquyError("tool_failed", what);
     if (!answered.ok) throw failed(answered.taken, `the tool's server: ${answered.reason}`);
     const { response, taken } = answered;
     const { ok, status } = response;
@@ -68,7 +66,7 @@ const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Pro
   } catch (error) {
     call.signal.throwIfAborted();
     if (error instanceof ColloquyError || !timeout.aborted) throw error;
-    throw unanswered(tool, "tool_timeout", `the tool's server took longer than timeoutMs (${tool.timeoutMs})`);
+    throw failed(true, `the tool's server took longer than timeoutMs (${tool.timeoutMs})`, "tool_timeout");
   }
 };
 
