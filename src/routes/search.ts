@@ -8,7 +8,7 @@ import {
   WorkspaceSearchAnswer,
 } from "../protocol/search.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
-import { withTimeout } from "../shared/timeouts.ts";
+import { withTimeout, workOff } from "../shared/timeouts.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { limitQuery } from "./route-parts.ts";
@@ -96,12 +96,8 @@ const merged = (hits: Hit[], most: number): Hit[] => {
 /** Asks every agent of the caller's workspace, some at a time. One that does not answer fails none of the others. */
 const searchAll = async (context: HttpContext, query: SearchQuery): Promise<WorkspaceSearchAnswer> => {
   const { ids, more } = await agentsOf(context);
-  const waiting = [...ids];
   const asked: Asked[] = [];
-  const askNext = async (): Promise<void> => {
-    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) asked.push(await ask(context, id, query));
-  };
-  await Promise.all(Array.from({ length: maxSearchedAtOnce }, askNext));
+  await workOff([...ids], maxSearchedAtOnce, async (id) => asked.push(await ask(context, id, query)));
   const unreachable = asked.flatMap(({ agentId, code }) => (code === undefined ? [] : [{ agentId, code }]));
   const notes = [
     ...new Set(asked.flatMap(({ answer }) => answer?.notes ?? [])),

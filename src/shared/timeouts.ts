@@ -41,3 +41,18 @@ export const timeoutSignal = (timeoutMs: number): AbortSignal => {
   AbortSignal.timeout(timeoutMs).addEventListener("abort", abort, { once: true });
   return over.signal;
 };
+
+/** Lets what else waits for this object have its turn. */
+export const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+
+/** Takes items off the list and does the work for each, at most `atOnce` at a time. Who empties the list ends it. */
+export const workOff = async <Item>(
+  waiting: Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<unknown>,
+): Promise<void> => {
+  const workOn = async (): Promise<void> => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, workOn));
+};

@@ -6,6 +6,7 @@ import { callsIn } from "../../protocol/exported-history.ts";
 import type { Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { unsoundness } from "../../shared/sound-json.ts";
+import { breathe } from "../../shared/timeouts.ts";
 import {
   maxArchivalEntries,
   maxBlocks,
@@ -205,9 +206,6 @@ const renderedOf = (block: BlockRow, versions: VersionRow[], doc: LoroDoc): stri
   }
   return render(schema, contentAt(doc, schema, stateOf(doc)));
 };
-
-/** Lets other work of this object have its turn. */
-const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
 /** Opens every document of an import, one at a time, and stores what it shows. Throws `invalid_request` with the block that is wrong. */
 export const checkBlocks = async (db: Database): Promise<void> => {

@@ -1,6 +1,6 @@
 import type { Embedder } from "../../../models/embedders/embedder.ts";
 import { log } from "../../../shared/log.ts";
-import { unlessAborted } from "../../../shared/timeouts.ts";
+import { breathe, unlessAborted, workOff } from "../../../shared/timeouts.ts";
 import {
   embedTimeoutMs,
   maxAskedAtOnce,
@@ -43,9 +43,6 @@ export type Gathered = {
   /** Spaces that have said that the agent may not read them. */
   closed: string[];
 };
-
-/** Lets what else waits for this object have its turn. */
-const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
 /** Takes in what is new, at most `budget` rows; others are waited for `searchWaitMs` at most. */
 export const gather = async (index: SearchIndex, services: SearchServices, budget: number): Promise<Gathered> => {
@@ -114,7 +111,6 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
       const why = `there are more spaces than maxAskedSpaces (${maxAskedSpaces})`;
       behind(`"${snapshot.name}" was not looked at: ${why}`);
     }
-    const waiting = asked.slice(0, maxAskedSpaces);
     const pageOf = async (id: string, name: string, after: number): Promise<Page | null> => {
       try {
         const page = await unlessAborted(late, spacePage(services, id, after));
@@ -127,14 +123,14 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
         return null;
       }
     };
-    const askNext = async (): Promise<void> => {
-      for (let space = waiting.shift(); space; space = waiting.shift()) {
-        const { id, snapshot } = space;
-        const next = (after: number) => pageOf(id, snapshot.name, after);
-        await follow(spaceSource(id), next, `messages of "${snapshot.name}" are`, () => late.aborted);
-      }
-    };
-    await Promise.all(Array.from({ length: maxAskedAtOnce }, askNext));
+    await workOff(asked.slice(0, maxAskedSpaces), maxAskedAtOnce, ({ id, snapshot: { name } }) =>
+      follow(
+        spaceSource(id),
+        (after) => pageOf(id, name, after),
+        `messages of "${name}" are`,
+        () => late.aborted,
+      ),
+    );
   };
 
   /** Takes out what came from spaces that the agent has left, a batch of each. */

@@ -1,14 +1,3 @@
-/**
- * Any text as an expression that FTS5 takes: words of which any may match, `"phrases"` which all must, and `pref*`.
- * Nothing else that FTS5 knows as syntax is syntax here: whatever is not a letter or a digit only parts words.
- */
-export type Match = {
-  /** Null where the text holds nothing to look for. */
-  expression: string | null;
-  /** The words as they were written, for the excerpt. */
-  words: string[];
-};
-
 /** Terms of one query that are looked for; what comes after them is left out. */
 const maxQueryTerms = 32;
 
@@ -45,7 +34,12 @@ const termsIn = (text: string): Term[] => {
 const isCommon = ({ text, prefix, phrase }: Term): boolean =>
   !prefix && !phrase && common.has(text.toLowerCase().replace(/^[^\p{L}\p{N}]+|['’].*$|[^\p{L}\p{N}]+$/gu, ""));
 
-export const matchOf = (text: string): Match => {
+/**
+ * Any text as an expression that FTS5 takes: words of which any may match, `"phrases"` which all must, and `pref*`.
+ * Nothing else that FTS5 knows as syntax is syntax here: whatever is not a letter or a digit only parts words. Null where
+ * the text holds nothing to look for. `words` are those of the text, for the excerpt.
+ */
+export const matchOf = (text: string): { expression: string | null; words: string[] } => {
   const all = termsIn(text);
   const telling = all.filter((term) => !isCommon(term));
   const chosen = new Map((telling.length > 0 ? telling : all).map((term) => [quoted(term).toLowerCase(), term]));

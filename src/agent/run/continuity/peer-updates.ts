@@ -2,7 +2,7 @@ import type { Dropped, ToldSection } from "../../../protocol/exported-history.ts
 import type { Message } from "../../../protocol/message.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { log } from "../../../shared/log.ts";
-import { settledWithin } from "../../../shared/timeouts.ts";
+import { settledWithin, workOff } from "../../../shared/timeouts.ts";
 import { activityWaitMs, maxActivityMessages, maxActivitySpaces, maxAskedAtOnce } from "../../bounds.ts";
 import { spaceWindow } from "../../call-with-retry.ts";
 import { type Activity, activitySection, deedsIn } from "../../context/activity.ts";
@@ -49,19 +49,17 @@ export const gatherActivity = async (
   const read = new Map<string, Read | null>(known.map((each) => [each.id, each]));
   const waiting = wanted.filter(({ id }) => !read.has(id));
   const page = { limit: maxActivityMessages, offset: 0 };
-  const askNext = async (): Promise<void> => {
-    for (let space = waiting.shift(); space; space = waiting.shift()) {
-      try {
-        const answer = await spaceWindow(services, space.id, page);
-        const { id } = space;
-        read.set(id, answer.ok ? { id, name: answer.value.space.name, messages: answer.value.messages } : null);
-      } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        log.warn("activity.space-unreachable", { agentId, spaceId: space.id, reason });
-      }
+  const asking = workOff(waiting, maxAskedAtOnce, async ({ id: spaceId }) => {
+    try {
+      const answer = await spaceWindow(services, spaceId, page);
+      const window = answer.ok ? answer.value : null;
+      read.set(spaceId, window && { id: spaceId, name: window.space.name, messages: window.messages });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      log.warn("activity.space-unreachable", { agentId, spaceId, reason });
     }
-  };
-  await settledWithin(activityWaitMs, Promise.all(Array.from({ length: maxAskedAtOnce }, askNext)));
+  });
+  await settledWithin(activityWaitMs, asking);
   // It is too late to ask the others.
   waiting.length = 0;
   signal.throwIfAborted();
