@@ -59,42 +59,14 @@ const withViewport = (schema: PlainSchema, viewport: Viewport | null): PlainSche
   return viewport === null ? { type: "text" } : { type: "text", viewport };
 };
 
-/** The parts of the next schema, each with what it was. */
-const pairsOf = (old: BlockSchema, next: BlockSchema): (Part & { old: PlainSchema | undefined })[] =>
-  partsOf(next).map((part) => ({ ...part, old: partsOf(old).find(({ name }) => name === part.name)?.schema }));
-
-const requireSameType = (old: BlockSchema, next: BlockSchema): void => {
-  if (old.type === next.type) return;
-  throw new ColloquyError("conflict", `a ${old.type} block does not become a ${next.type}: make another block`);
-};
-
-const requireSameTypes = (before: BlockSchema, after: BlockSchema): void => {
-  requireSameType(before, after);
-  for (const { old, schema: next } of pairsOf(before, after)) {
-    if (old) requireSameType(old, next);
-    if (old?.type !== "map" || next.type !== "map") continue;
-    for (const { name, type } of next.fields) {
-      const known = old.fields.find((field) => field.name === name);
-      if (known && known.type !== type) {
-        throw new ColloquyError("conflict", `field '${name}' is a ${known.type} and does not become a ${type}`);
-      }
-    }
-  }
-};
-
-/** The schema as it is changed: a content that is there keeps its kind. The same object where nothing changes. */
+/** The schema as it is changed. The same object where nothing changes. */
 export const changedSchema = (
   old: BlockSchema,
-  { schema, viewport, section }: Pick<UpdateBlock, "schema" | "viewport" | "section">,
+  { schema: next = old, viewport, section }: Pick<UpdateBlock, "schema" | "viewport" | "section">,
 ): BlockSchema => {
-  if (schema) requireSameTypes(old, schema);
-  const next = schema ?? old;
   if (viewport === undefined) return next;
-  if (next.type !== "composite") {
-    if (section !== undefined) throw noSuchField(section);
-    return withViewport(next, viewport);
-  }
-  if (!next.sections.some(({ name }) => name === section)) throw noSuchField(section ?? "section");
+  if (!partsOf(next).some(({ name }) => name === section)) throw noSuchField(section ?? "section");
+  if (next.type !== "composite") return withViewport(next, viewport);
   return {
     ...next,
     sections: next.sections.map((each) =>
@@ -103,25 +75,40 @@ export const changedSchema = (
   };
 };
 
-const checkPart = (old: PlainSchema | undefined, next: PlainSchema, value: Json | undefined): void => {
-  for (const field of next.type === "map" ? next.fields : []) {
+const conflict = (detail: string): ColloquyError => new ColloquyError("conflict", detail);
+
+const requireSameType = (old: BlockSchema, next: BlockSchema): void => {
+  if (old.type !== next.type) throw conflict(`a ${old.type} block does not become a ${next.type}: make another block`);
+};
+
+const checkPart = ({ schema }: Part, old: PlainSchema | undefined, value: Json | undefined): void => {
+  for (const field of schema.type === "map" ? schema.fields : []) {
     const held = ownField(value, field.name);
     if (held !== undefined) checkField(field, held);
   }
-  if (next.type !== "list" || !Array.isArray(value)) return;
-  const { itemSchema, maxItems = value.length } = next;
+  if (schema.type !== "list" || !Array.isArray(value)) return;
+  const { itemSchema, maxItems = value.length } = schema;
   if (value.length > maxItems) throw refusedEdit(`it holds ${value.length} items, more than ${maxItems} (maxItems)`);
   if (old?.type === "list" && sameJson(old.itemSchema, itemSchema)) return;
   for (const item of value) checkItem(itemSchema, item);
 };
 
-/** Throws `conflict` where what the block holds breaks the schema that it would get. */
-export const checkFits = (old: BlockSchema, next: BlockSchema, value: Json): void => {
+/** Throws `conflict` where a content that is there would change its kind, or breaks the schema that it would get. */
+export const checkFits = (before: BlockSchema, after: BlockSchema, value: Json): void => {
+  requireSameType(before, after);
+  const parts = partsOf(after).map((part) => ({ part, old: partsOf(before).find(({ name }) => name === part.name) }));
+  for (const { part, old } of parts) {
+    if (old) requireSameType(old.schema, part.schema);
+    for (const { field } of part.cells) {
+      const known = old?.cells.find((cell) => cell.field.name === field.name)?.field.type ?? field.type;
+      if (known !== field.type)
+        throw conflict(`field '${field.name}' is a ${known} and does not become a ${field.type}`);
+    }
+  }
   try {
-    for (const part of pairsOf(old, next)) checkPart(part.old, part.schema, valueOfPart(part, value));
+    for (const { part, old } of parts) checkPart(part, old?.schema, valueOfPart(part, value));
   } catch (error) {
     if (!(error instanceof ColloquyError)) throw error;
-    const reason = `what the block holds does not fit that schema, change it first: ${error.message}`;
-    throw new ColloquyError("conflict", reason);
+    throw conflict(`what the block holds does not fit that schema, change it first: ${error.message}`);
   }
 };
