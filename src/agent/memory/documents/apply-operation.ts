@@ -1,23 +1,12 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
-import type { Field, PlainSchema } from "../../../protocol/block-schema.ts";
+import type { PlainSchema } from "../../../protocol/block-schema.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import type { Cell, Held, Item, Part } from "./cells.ts";
 import { editText } from "./edit-text.ts";
 import { requireSystem, rules, type Writer } from "./permission.ts";
 import type { Splice } from "./text-changes.ts";
-import {
-  checkCount,
-  checkField,
-  checkFields,
-  checkItem,
-  checkLength,
-  entryFields,
-  isObject,
-  noSuchField,
-  refusedEdit,
-  rounded,
-} from "./values.ts";
+import { checkEntry, checkField, checkItem, checkLength, counted, noSuchField, refusedEdit } from "./values.ts";
 
 /** An edit that is being made, on behalf of somebody. */
 export type Editing = {
@@ -60,7 +49,7 @@ export const setField = ({ field, empty }: Cell, now: Held, value: Json, newKey:
     return empty;
   }
   checkField(field, value);
-  if (field.type === "counter") return rounded(Number(value));
+  if (field.type === "counter") return counted(field.name, Number(value));
   if (!Array.isArray(value)) return JSON.stringify(value);
   checkLength("list", value.length);
   // An item that stays keeps its key: a merge must not take it for a new one.
@@ -72,25 +61,11 @@ export const setField = ({ field, empty }: Cell, now: Held, value: Json, newKey:
   });
 };
 
-const stamps: Field[] = [
-  { name: "timestamp", type: "timestamp" },
-  { name: "agent", type: "text" },
-];
-
-/** An entry of a log, with when it was made and by whom. Nobody but the system says that it was another. */
-const stamped = (fields: Field[], entry: Json, writer: Writer): Json => {
-  const given: Json = typeof entry === "string" ? { [fields[0]?.name ?? "message"]: entry } : entry;
-  if (!isObject(given)) throw refusedEdit("An entry must be an object");
-  const timestamp = given.timestamp ?? writer.now;
-  const agent = writer.kind === "system" ? (given.agent ?? null) : writer.name;
-  return checkFields([...stamps, ...fields], { ...given, timestamp, agent }, "An entry");
-};
-
 /** An item as a list or log keeps it. Throws where it breaks the schema. */
 export const newItem = (schema: PlainSchema, value: Json, { writer, newKey }: Editing, key?: number): Item => {
   const json = (kept: Json): Item => ({ key: key ?? newKey(), json: JSON.stringify(kept) });
   if (schema.type === "list") return json(checkItem(schema.itemSchema, value));
-  return json(schema.type === "log" ? stamped(entryFields(schema), value, writer) : value);
+  return json(schema.type === "log" ? checkEntry(schema, value, writer) : value);
 };
 
 /** What an operation makes of a cell's content, and what it did, in words. */
@@ -120,8 +95,7 @@ export const changeOf = (
       return { next: setField(cell, now, operation.value, newKey), message: `${done} '${name}' of block '${label}'` };
     }
     case "increment": {
-      const next = rounded(Number(now) + operation.by);
-      checkCount(name, next);
+      const next = counted(name, Number(now) + operation.by);
       return { next, message: `Incremented '${name}' of block '${label}' by ${operation.by}: it is ${next}` };
     }
     case "append_to_list":

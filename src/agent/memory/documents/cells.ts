@@ -22,8 +22,6 @@ export type Held = string | undefined | number | Item[];
 
 /** How one container, or one entry of it, is kept. */
 interface Store<Its = Held> {
-  /** Its place in the document, which no other has. */
-  path: string;
   /** What it holds at first. */
   empty: Its;
   read(doc: LoroDoc): Its;
@@ -45,7 +43,6 @@ export type Cell = Store & { schema: PlainSchema; field: Field; readOnly: boolea
 export type Part = { name: string | undefined; schema: PlainSchema; readOnly: boolean; cells: Cell[] };
 
 const textStore = (path: string): Store<string> => ({
-  path,
   empty: "",
   read: (doc) => doc.getText(path).toString(),
   write(doc, now, next, splices = changesBetween(now, next)) {
@@ -64,7 +61,6 @@ const mergeValue = <Value>(base: Value, ours: Value, theirs: Value): Value => (o
 
 /** One entry of a map, as JSON text. */
 const valueStore = (path: string, name: string): Store<string | undefined> => ({
-  path: `${path}.${name}`,
   empty: undefined,
   read(doc) {
     const json = doc.getMap(path).get(name);
@@ -79,7 +75,6 @@ const valueStore = (path: string, name: string): Store<string | undefined> => ({
 });
 
 const counterStore = (path: string): Store<number> => ({
-  path,
   empty: 0,
   read: (doc) => rounded(doc.getCounter(path).getShallowValue()),
   write(doc, _, next) {
@@ -140,7 +135,6 @@ const itemOf = (stored: unknown): Item => {
 };
 
 const itemsStore = (path: string): Store<Item[]> => ({
-  path,
   empty: [],
   read: (doc) => doc.getMovableList(path).toArray().map(itemOf),
   write(doc, now, next) {

@@ -5,7 +5,7 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { type Cell, type Held, type Part, partsOf, valueOfPart } from "./cells.ts";
 import { render } from "./render.ts";
-import { checkCount, checkField, checkItem, checkLength, noSuchField, ownField, refusedEdit } from "./values.ts";
+import { checkField, checkItem, checkLength, counted, noSuchField, ownField, refusedEdit } from "./values.ts";
 
 const highSurrogate = /[\ud800-\udbff](?=[\udc00-\udfff])/g;
 
@@ -31,7 +31,7 @@ export const checkSize = (schema: BlockSchema, value: Json, charLimit: number, v
 /** What a cell may keep: of a list the newest `maxItems`. Throws where it is more than any block holds. */
 export const bounded = ({ schema, field }: Cell, held: Held): Held => {
   // Two editors may have counted at once: the sum may be too large.
-  if (typeof held === "number") checkCount(field.name, held);
+  if (typeof held === "number") return counted(field.name, held);
   if (!Array.isArray(held)) return held;
   const { maxItems = held.length } = schema.type === "list" ? schema : {};
   const newest = held.map(({ key }) => key).sort((one, other) => other - one);

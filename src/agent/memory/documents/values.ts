@@ -1,15 +1,9 @@
 import { z } from "zod";
 import type { Json } from "../../../protocol/block.ts";
-import {
-  type Field,
-  type FieldType,
-  type ItemSchema,
-  maxListItems,
-  maxLogEntries,
-  type PlainSchema,
-} from "../../../protocol/block-schema.ts";
+import { type Field, type ItemSchema, maxListItems, maxLogEntries } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
+import type { Writer } from "./permission.ts";
 
 /** Values of blocks: how they are quoted, checked, and refused. */
 
@@ -17,7 +11,7 @@ import { schemaIssues } from "../../../shared/json-schema.ts";
 export const refusedEdit = (detail: string): ColloquyError => new ColloquyError("edit_refused", detail);
 
 /** Throws where a list or log would be longer than any may be. */
-export const checkLength = (type: PlainSchema["type"], length: number): void => {
+export const checkLength = (type: string, length: number): void => {
   const [most, bound] = type === "log" ? [maxLogEntries, "maxLogEntries"] : [maxListItems, "maxListItems"];
   if (length > most) {
     throw new ColloquyError("limit_reached", `${length} are more than ${most} (${bound}): delete some first`);
@@ -26,8 +20,10 @@ export const checkLength = (type: PlainSchema["type"], length: number): void => 
 
 export const noSuchField = (name: string): ColloquyError => refusedEdit(`Field not found: ${name}`);
 
+type LogFields = { entryFields: (string | Field)[] };
+
 /** The fields of a log's entries; a name alone stands for a text. */
-export const entryFields = (schema: Extract<PlainSchema, { type: "log" }>): Field[] =>
+export const entryFields = (schema: LogFields): Field[] =>
   schema.entryFields.map((field) => (typeof field === "string" ? { name: field, type: "text" } : field));
 
 /** Lines as an editor counts them: what a last line break ends is no line. */
@@ -68,12 +64,13 @@ const maxCount = Number.MAX_SAFE_INTEGER;
 /** To nine decimals: fractions add up with an error in their last digits, which depends on the order. Never -0. */
 export const rounded = (count: number): number => Number(count.toFixed(9)) || 0;
 
-export const checkCount = (name: string, count: number): void => {
-  if (Math.abs(count) <= maxCount) return;
+/** What a counter counts. Throws where that is too far. */
+export const counted = (name: string, count: number): number => {
+  if (Math.abs(count) <= maxCount) return rounded(count);
   throw refusedEdit(`Field '${name}' cannot count that far: set it to a smaller number`);
 };
 
-const values: Record<FieldType, [what: string, type: z.ZodType]> = {
+const values: Record<Field["type"], [what: string, type: z.ZodType]> = {
   text: ["a text", z.string()],
   number: ["a number", z.number()],
   boolean: ["true or false", z.boolean()],
@@ -120,4 +117,19 @@ export const checkItem = (schema: ItemSchema | undefined, item: Json): Json => {
   const [issue] = schemaIssues(schema, item);
   if (issue) throw refusedEdit(`The item breaks its schema: ${issue.path || "it"}: ${issue.message}`);
   return item;
+};
+
+const stamps: Field[] = [
+  { name: "timestamp", type: "timestamp" },
+  { name: "agent", type: "text" },
+];
+
+/** A log's entry as it is kept: with when it was made and by whom. Nobody but the system says that it was another. */
+export const checkEntry = (schema: LogFields, entry: Json, writer: Writer): Json => {
+  const fields = entryFields(schema);
+  const given: Json = typeof entry === "string" ? { [fields[0]?.name ?? "message"]: entry } : entry;
+  if (!isObject(given)) throw refusedEdit("An entry must be an object");
+  const timestamp = given.timestamp ?? writer.now;
+  const agent = writer.kind === "system" ? (given.agent ?? null) : writer.name;
+  return checkFields([...stamps, ...fields], { ...given, timestamp, agent }, "An entry");
 };
