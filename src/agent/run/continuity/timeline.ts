@@ -87,7 +87,7 @@ const foldsMessages = (services: RunServices): boolean =>
   services.identity.get().config.context.compaction.strategy === "recursive_summarization";
 
 /** Asks for summaries of the messages that are not shown any more, up to `maxSummaryBacklog` of them. */
-const wantSummaries = (services: RunServices, { unshown }: Composed): void => {
+const wantSummaries = (services: RunServices, unshown: Composed["unshown"]): void => {
   if (!foldsMessages(services)) return;
   const { chunkSize = defaultChunkSize } = services.identity.get().config.context.compaction;
   for (const { spaceId, messages } of unshown) {
@@ -200,8 +200,6 @@ const gatherTimeline = async (
   };
 };
 
-type Input = { snapshot: TimelineSnapshot; composed: Composed };
-
 /** Begins a run with one event. The run gathers its input itself. */
 const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
   const row = services.inbox.nextWaking();
@@ -219,47 +217,39 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
   );
 };
 
-/** `refused`: estimated tokens of an input that the model refused as too long. */
-const inputFor = async (
-  { services, run, signal }: LiveRun,
-  step: number,
-  activeSpaceId: string | null,
-  refused?: number,
-): Promise<Input> => {
+/**
+ * Gathers and composes the input of an invocation. `refused`: estimated tokens of one that the model refused as too long.
+ * `journal` stores it, with further facts for its first row.
+ */
+const prepare = async (live: LiveRun, step: number, activeSpaceId: string | null, refused?: number) => {
+  const { services, run, signal } = live;
   const row = services.inbox.byEventId(run.trigger.eventId);
   if (!row) throw new Error(`run ${run.id} has no event`);
   const asked = { ordinal: run.ordinal, window: windowOf(services, run), event: row.data, trigger: run.trigger };
   const gathered = await gatherTimeline(services, asked, signal, step === 0 ? null : { run, activeSpaceId });
   signal.throwIfAborted();
-  const snapshot = { ...gathered, refused };
-  return { snapshot, composed: compose(snapshot) };
-};
-
-/** Journals the input. `more`: further facts for its first row. */
-const journal = (
-  { services, run }: LiveRun,
-  step: number,
-  { snapshot, composed }: Input,
-  more: Pick<InboxMeta, "shortened"> = {},
-): void => {
-  const shown = snapshot.histories.flatMap((history) => shownOf(history.space.id, messagesIn(history)));
-  const made = { sections: composed.sections.map(({ name, tokens }) => ({ name, tokens })), dropped: composed.dropped };
-  const { soFar: _, ...answers } = snapshot.resume ?? { soFar: [] };
-  const first = { made, ...("replies" in answers ? { answers } : {}), ...more };
-  wantSummaries(services, composed);
-  if (step > 0) services.waits.endOf(run.ordinal);
-  for (const [index, content] of composed.messages.entries()) {
-    const lines = [quoteJson(snapshot.trigger)];
-    const meta: InboxMeta = { kind: "inbox", lines, shown, ...(index === 0 ? first : {}) };
-    services.journal.append({ runOrdinal: run.ordinal, step, kind: "inbox", content, meta });
-  }
+  const { messages, sections, dropped, unshown } = compose({ ...gathered, refused });
+  const journal = (more: Pick<InboxMeta, "shortened"> = {}): void => {
+    const shown = gathered.histories.flatMap((history) => shownOf(history.space.id, messagesIn(history)));
+    const made = { sections: sections.map(({ name, tokens }) => ({ name, tokens })), dropped };
+    const { soFar: _, ...answers } = gathered.resume ?? { soFar: [] };
+    const first = { made, ...("replies" in answers ? { answers } : {}), ...more };
+    wantSummaries(services, unshown);
+    if (step > 0) services.waits.endOf(run.ordinal);
+    for (const [index, content] of messages.entries()) {
+      const lines = [quoteJson(gathered.trigger)];
+      const meta: InboxMeta = { kind: "inbox", lines, shown, ...(index === 0 ? first : {}) };
+      services.journal.append({ runOrdinal: run.ordinal, step, kind: "inbox", content, meta });
+    }
+  };
+  return { messages, journal };
 };
 
 const composeInvocation = async (live: LiveRun, step: number, activeSpaceId: string | null): Promise<void> => {
   const { services, run } = live;
   if (step === 0 && services.journal.ofRun(run).length > 0) return;
-  const input = await inputFor(live, step, activeSpaceId);
-  services.transaction(() => journal(live, step, input));
+  const { journal } = await prepare(live, step, activeSpaceId);
+  services.transaction(() => journal());
 };
 
 /** The run goes on in a fresh and shorter invocation, as after a wait. False if that was done in this run before. */
@@ -269,14 +259,14 @@ const shorten = async (live: LiveRun, step: number, activeSpaceId: string | null
   if (inputsIn(rows).some(({ shortened }) => shortened)) return false;
   const instructions = estimateText(windowOf(services, run).instructions);
   const refused = instructions + estimateMessages(messagesOf(invocationOf(rows)));
-  const input = await inputFor(live, step, activeSpaceId, refused);
+  const { messages, journal } = await prepare(live, step, activeSpaceId, refused);
   // The model has not acted on reminders that came after the last step.
   const sinceStep = rows.slice(rows.findLastIndex(({ kind }) => kind === "assistant") + 1);
   const again = sinceStep.filter(({ kind }) => kind === "preview");
-  const shorter = instructions + estimateMessages([...input.composed.messages, ...messagesOf(again)]);
+  const shorter = instructions + estimateMessages([...messages, ...messagesOf(again)]);
   if (shorter >= refused) return false;
   services.transaction(() => {
-    journal(live, step, input, { shortened: true });
+    journal({ shortened: true });
     for (const { kind, content, meta } of again) {
       services.journal.append({ runOrdinal: run.ordinal, step, kind, content, meta });
     }
