@@ -38,14 +38,6 @@ import { contextOf } from "./tool-context.ts";
 const journalBegun = ({ services, run, step, call: { callId, toolName } }: Execution): number =>
   services.journal.append({ runOrdinal: run.ordinal, step, kind: "call", content: { callId, toolName } }).createdAt;
 
-/** Refuses a call whose result no person gives and could not wake the agent any more: its root's bound is reached (B1). */
-const checkRoot = ({ services }: Execution, rootId: string): void => {
-  const { maxWakesPerRoot } = services.identity.get().config.limits;
-  if ((services.roots.wakes([rootId]).get(rootId) ?? 0) < maxWakesPerRoot) return;
-  const message = `maxWakesPerRoot (${maxWakesPerRoot}) is reached: no result could wake you any more; end here`;
-  throw new ColloquyError("limit_reached", message);
-};
-
 const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   const { services, run, call, activeSpaceId, speech } = execution;
   const { shows, asks, attached } = callModeOf(tool, continuityOf(run));
@@ -57,7 +49,12 @@ const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
     throw new ColloquyError("not_a_member", "you are in that space no more");
   }
   const root = rootOfRun(services, run);
-  if (!attached && asks === null) checkRoot(execution, root.id);
+  const { maxWakesPerRoot } = services.identity.get().config.limits;
+  // A result that no person gives could not wake the agent any more (B1).
+  if (!attached && asks === null && (services.roots.wakes([root.id]).get(root.id) ?? 0) >= maxWakesPerRoot) {
+    const message = `maxWakesPerRoot (${maxWakesPerRoot}) is reached: no result could wake you any more; end here`;
+    throw new ColloquyError("limit_reached", message);
+  }
   const unasked = tool.executionType === "external" ? "out" : attached ? "running" : "ready";
   const phase = asks === null ? unasked : "asked";
   return {

@@ -87,17 +87,12 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
     updateIdentity(services, run, rows, ending, kept);
 
     const changes = {
-      status: ending.kind,
-      kept,
-      rests,
+      ...{ status: ending.kind, kept, rests, receipts, prefixReuse: reuse, resumeAt: null },
       journalTo: rows.all.at(-1)?.seq ?? run.journalFrom,
       outcome: outcomeOf(ending, rows),
       reason: ending.kind === "skipped" ? (ending.reason ?? null) : null,
       error: ending.kind === "failed" ? ending.error : null,
-      receipts,
-      prefixReuse: reuse,
       endedBy: "by" in ending ? (ending.by ?? null) : null,
-      resumeAt: null,
       completedAt: services.clock.now(),
     } as const;
     runs.update(run.ordinal, changes);
@@ -155,6 +150,6 @@ const updateIdentity = (
 const outcomeOf = (ending: Ending, { calls }: RunRows): "answered" | "silent" | "failed" | null => {
   if (ending.kind === "failed") return "failed";
   const spoke = calls.some(({ call, result }) => result && !result.meta.error && factsOf(call.toolName).speaks);
-  if (ending.kind === "canceled" || ending.kind === "absorbed") return spoke ? "answered" : null;
-  return ending.kind === "completed" && spoke ? "answered" : "silent";
+  if (spoke) return "answered";
+  return ending.kind === "canceled" || ending.kind === "absorbed" ? null : "silent";
 };

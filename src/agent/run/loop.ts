@@ -132,7 +132,9 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     live.set(run.id, entry);
     journal.hold(run.ordinal);
     entry.done = faultOnceStored("agent.after-take", services.object)
-      .then(() => runLoop({ services, run, signal: controller.signal, progressed }))
+      .then(() =>
+        runLoop({ services, run, signal: controller.signal, progressed }, (reason) => controller.abort(reason)),
+      )
       .then((ended) => {
         if (ended && !isStopped) tidy(ended);
       })

@@ -31,17 +31,18 @@ import { type StepInput, step } from "./step.ts";
 
 type InLoop = LiveRun & { channels: Channels };
 
-/** Answers the run once it has ended; null where it pauses, or rests until somebody answers. */
-export const runLoop = async (live: LiveRun): Promise<RunRow | null> => {
+/** Answers the run once it has ended; null where it pauses, or rests until somebody answers. `abort` aborts its signal. */
+export const runLoop = async (live: LiveRun, abort: (reason: ColloquyError) => void): Promise<RunRow | null> => {
   const { services, run, signal } = live;
   const { config } = services.identity.get();
   const channels = openChannels(services, run);
   const { maxRunMinutes } = config.limits;
-  const minutes = new AbortController();
+  const late = `the run thought for longer than maxRunMinutes (${maxRunMinutes})`;
+  const stop = (): void => abort(new ColloquyError("time_limit", late));
   const leftMs = maxRunMinutes * 60_000 - services.runs.beginWork(run);
-  if (leftMs <= 0) minutes.abort();
-  const deadline = setTimeout(() => minutes.abort(), leftMs);
-  const inLoop = { ...live, channels, signal: AbortSignal.any([signal, minutes.signal]) };
+  if (leftMs <= 0) stop();
+  const deadline = setTimeout(stop, leftMs);
+  const inLoop = { ...live, channels };
   try {
     services.mcp.runBegins();
     const wasCut = services.journal.ofRun(run).length > 1 || run.faults > 0;
@@ -53,15 +54,11 @@ export const runLoop = async (live: LiveRun): Promise<RunRow | null> => {
     const ending = await steps({ ...inLoop, model });
     return typeof ending === "string" ? await rest(inLoop, ending) : await conclude(inLoop, ending);
   } catch (error) {
-    if (signal.aborted) {
-      const { reason } = signal;
-      // A stalled run goes on from its journal in another loop.
-      const isStalled = reason instanceof ColloquyError && reason.code === "model_stalled";
-      return isStalled ? await failed(inLoop, reason) : await end(inLoop, { kind: "canceled" });
-    }
-    if (!minutes.signal.aborted) return await failed(inLoop, error);
-    const message = `the run thought for longer than maxRunMinutes (${maxRunMinutes})`;
-    return await end(inLoop, overLimit("time_limit", message));
+    if (!signal.aborted) return await failed(inLoop, error);
+    const code = signal.reason instanceof ColloquyError ? signal.reason.code : "run_canceled";
+    // A stalled run goes on from its journal in another loop.
+    if (code === "model_stalled") return await failed(inLoop, signal.reason);
+    return await end(inLoop, code === "time_limit" ? overLimit(code, late) : { kind: "canceled" });
   } finally {
     clearTimeout(deadline);
     services.tracer.flush();
