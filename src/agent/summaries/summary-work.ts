@@ -2,7 +2,6 @@ import { askModel } from "../../models/ask-model.ts";
 import { classifyFailure } from "../../models/failure.ts";
 import { identifyModel } from "../../models/identify-model.ts";
 import { defaultChunkSize, defaultMaxTokens } from "../../protocol/context-config.ts";
-import type { Message } from "../../protocol/message.ts";
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
@@ -77,26 +76,7 @@ const cyclesToFold = (services: RunServices): Folding | undefined => {
   };
 };
 
-/** The messages of a space from place `from` on (the first is 0), oldest first, and the space's name. */
-const messagesFrom = async (
-  services: RunServices,
-  spaceId: string,
-  page: { from: number; limit: number },
-  signal: AbortSignal,
-): Promise<{ name: string; messages: Message[] }> => {
-  const look = async (limit: number, offset: number) =>
-    unwrap(await callWithRetry(() => spaceWindow(services, spaceId, { limit, offset }), signal));
-  let { total } = await look(1, 0);
-  // The offset counts from the newest message, and more may come during the call.
-  for (let looks = 0; looks < mostLooks; looks += 1) {
-    const window = await look(page.limit, Math.max(0, total - page.from - page.limit));
-    if (window.total === total) return { name: window.space.name, messages: window.messages };
-    total = window.total;
-  }
-  throw new ColloquyError("unavailable", "the space is written in faster than it can be read");
-};
-
-/** The next messages of a space, up to those that the history shows. */
+/** The next messages of a space, up to those that the history shows, oldest first. */
 const messagesToFold = async (
   services: RunServices,
   { subject: spaceId, text: earlier, upTo, wanted, base }: SummaryRow,
@@ -106,10 +86,20 @@ const messagesToFold = async (
   // Older messages than `maxSummaryBacklog` are not summarised: read_messages reads them.
   const from = Math.max(upTo, wanted - maxSummaryBacklog);
   if (wanted - from < limit) return undefined;
-  const { name, messages } = await messagesFrom(services, spaceId, { from, limit }, signal);
   const agentId = services.identity.get().id;
-  const items = messages.map((message, index) => ({ at: from + index + 1, text: messageText(message, agentId) }));
-  return { space: name, earlier, items, base: base + (from - upTo) };
+  const look = async (limit: number, offset: number) =>
+    unwrap(await callWithRetry(() => spaceWindow(services, spaceId, { limit, offset }), signal));
+  let { total } = await look(1, 0);
+  // The offset counts from the newest message, and more may come during the call.
+  for (let looks = 0; looks < mostLooks; looks += 1) {
+    const { messages, space, total: newTotal } = await look(limit, Math.max(0, total - from - limit));
+    if (newTotal === total) {
+      const items = messages.map((message, index) => ({ at: from + index + 1, text: messageText(message, agentId) }));
+      return { space: space.name, earlier, items, base: base + (from - upTo) };
+    }
+    total = newTotal;
+  }
+  throw new ColloquyError("unavailable", "the space is written in faster than it can be read");
 };
 
 /**

@@ -224,12 +224,6 @@ export const createBlocks = (
       }
     },
 
-    async pin(label: string, pinned: boolean, by: string): Promise<void> {
-      if (get(label).pinned === pinned) return;
-      await update(label, { pinned }, by);
-      touch(label);
-    },
-
     /** Its label is free again. Throws `forbidden` where an agent's permission does not allow it. */
     delete(label: string, by: BlockPrincipal): BlockRow {
       const { row, writer } = access(label, by);

@@ -35,20 +35,18 @@ import { vectorOf } from "./vectors.ts";
  *    transaction, and only if nobody else has stored that batch or changed the embedder meanwhile.
  * 5. All vectors that are stored are of one embedder: another one begins from the first passage.
  */
-export type Gathered = {
-  /** Something is left for later. */
-  isBehind: boolean;
-  /** In words: the sources that could not be read. */
-  notes: string[];
-  /** Spaces that have said that the agent may not read them. */
-  closed: string[];
-};
-
 /** Takes in what is new, at most `budget` rows; others are waited for `searchWaitMs` at most. */
-export const gather = async (index: SearchIndex, services: SearchServices, budget: number): Promise<Gathered> => {
+export const gather = async (index: SearchIndex, services: SearchServices, budget: number) => {
   const { spaces, blocks } = services;
   const late = AbortSignal.timeout(searchWaitMs);
-  const gathered: Gathered = { isBehind: false, notes: [], closed: [] };
+  const gathered = {
+    /** Something is left for later. */
+    isBehind: false,
+    /** In words: the sources that could not be read. */
+    notes: [] as string[],
+    /** Spaces that have said that the agent may not read them. */
+    closed: [] as string[],
+  };
   let left = budget;
 
   const behind = (note: string): void => {

@@ -151,31 +151,18 @@ export const createVectors = (db: Database) => {
       let best: Alike[] = [];
       if (query.norm === 0) return best;
       for (let row = next().get({ after: 0 }); row; row = next().get({ after: row.id })) {
+        const { at, id, norm, traits, bytes, dimensions } = unpack(row);
+        if (dimensions !== query.bytes.length) continue;
         const floor = best.length < most ? least : (best.at(-1)?.likeness ?? least);
-        const found = [...best, ...alikeIn(row, query, filter, wanted, floor)];
-        best = found.sort((one, other) => other.likeness - one.likeness).slice(0, most);
+        for (let index = 0; index < row.passages; index += 1) {
+          const time = at[index] ?? 0;
+          if (!wanted[traits[index] ?? 0] || time < filter.from || time > filter.to) continue;
+          const likeness = dotAt(query.bytes, bytes, index * dimensions) / (query.norm * (norm[index] || 1));
+          if (likeness > floor) best.push({ id: id[index] ?? 0, likeness });
+        }
+        best = best.sort((one, other) => other.likeness - one.likeness).slice(0, most);
       }
       return best;
     },
   };
-};
-
-/** The passages of a row that the filter lets through and that are more alike than `least`. */
-const alikeIn = (
-  row: VectorRow,
-  query: Int8Vector,
-  { from, to }: Filter,
-  wanted: boolean[],
-  least: number,
-): Alike[] => {
-  const { at, id, norm, traits, bytes, dimensions } = unpack(row);
-  const alike: Alike[] = [];
-  if (dimensions !== query.bytes.length) return alike;
-  for (let index = 0; index < row.passages; index += 1) {
-    const time = at[index] ?? 0;
-    if (!wanted[traits[index] ?? 0] || time < from || time > to) continue;
-    const likeness = dotAt(query.bytes, bytes, index * dimensions) / (query.norm * (norm[index] || 1));
-    if (likeness > least) alike.push({ id: id[index] ?? 0, likeness });
-  }
-  return alike;
 };

@@ -200,7 +200,10 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
       async execute({ label: wanted, from: owner }, { services }) {
         const shared = services.sharedBlocks.find(wanted, owner);
         if (shared) services.sharedBlocks.pin(shared, isPinned);
-        else await services.blocks.pin(wanted, isPinned, author(services));
+        else if (services.blocks.get(wanted).pinned !== isPinned) {
+          await services.blocks.update(wanted, { pinned: isPinned }, author(services));
+          services.blocks.touch(wanted);
+        }
         return { value: { success: true } };
       },
     }),
