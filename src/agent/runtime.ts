@@ -80,7 +80,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     ...{ blocks, sharedBlocks, shares, subscriptions, archival, search },
     object: ctx,
     transaction: (work) => db.transaction(work),
-    inbox: createInbox(db, clock, { identity, spaces, roots, armLoop: () => loop.arm() }),
+    inbox: createInbox(db, { clock, identity, spaces, roots, armLoop: () => loop.arm() }),
     dedupeKeys: createDedupeKeys(db, clock),
     waits: createWaits(db, clock),
     hooks: createHooks(db, clock),

@@ -16,8 +16,6 @@ export type SpaceRow = typeof spaces.$inferSelect;
 
 /** Rows remembered at most: an agent may be in many spaces, and each row holds its space's members. */
 const maxKnownRows = 50;
-const sameNumbers = (some: number[], others: number[]): boolean => some.join() === others.join();
-
 export type Spaces = ReturnType<typeof createSpaces>;
 
 export const createSpaces = (db: Database) => {
@@ -93,7 +91,7 @@ export const createSpaces = (db: Database) => {
       const row = this.get(id);
       if (!row) return;
       const { upTo, beyond } = settle({ upTo: row.processedSeq, beyond: row.acknowledged }, settled);
-      if (upTo === row.processedSeq && sameNumbers(beyond, row.acknowledged)) return;
+      if (upTo === row.processedSeq && beyond.join() === row.acknowledged.join()) return;
       // Messages that the run was shown count as read.
       const leftToHistory = Math.min(row.leftToHistory, Math.max(0, row.cursor - upTo));
       const changes = { processedSeq: upTo, acknowledged: beyond, leftToHistory };

@@ -34,16 +34,12 @@ export const inboxArea: Area<"trigger" | "inbox" | "retryEvent" | "retryDeadEven
     page(services.inbox.page(cursorOf(cursor) ?? 0, limit + 1, status), limit, (row) => row.seq, inboxView),
   retryEvent: ({ services, loop }, eventId) => {
     const row = services.inbox.retry(eventId);
-    loop.arm();
     loop.wake();
     return inboxView(row);
   },
   retryDeadEvents: ({ services, loop }) => {
     const retried = services.inbox.retryAll();
-    if (retried > 0) {
-      loop.arm();
-      loop.wake();
-    }
+    if (retried > 0) loop.wake();
     return { retried };
   },
   discardEvent: ({ services }, eventId) => {

@@ -1,7 +1,6 @@
 import { and, asc, count, desc, eq, gt, isNull, lt, lte, min, ne, not, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteUpdateSetSource } from "drizzle-orm/sqlite-core";
 import type { Root } from "../../protocol/rpc.ts";
-import type { Clock } from "../../shared/clock.ts";
 import { among, countOf, type Database, prepared } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { jsonArrays } from "../../shared/json-arrays.ts";
@@ -15,10 +14,9 @@ import {
   maxOverheardBytes,
   maxOverheardEvents,
 } from "../bounds.ts";
-import type { Identity } from "../identity.ts";
+import type { CallServices } from "../calls/calls.ts";
 import type { Failure, InboxData } from "../records.ts";
 import { events, heardAs, type InboxRow, inbox, overheard } from "../schema.ts";
-import type { Spaces } from "../spaces.ts";
 import { fitting } from "./batch.ts";
 import type { Roots } from "./roots.ts";
 
@@ -74,14 +72,9 @@ const fromRows = sql`from json_each(${sql.placeholder("rows")}) where true`;
 
 export type Inbox = ReturnType<typeof createInbox>;
 
-type Around = {
-  identity: Pick<Identity, "get">;
-  spaces: Pick<Spaces, "leaveToHistory" | "settle">;
-  roots: Roots;
-  armLoop(): void;
-};
+type Around = Pick<CallServices, "clock" | "identity" | "spaces" | "armLoop"> & { roots: Roots };
 
-export const createInbox = (db: Database, clock: Clock, { identity, spaces, roots, armLoop }: Around) => {
+export const createInbox = (db: Database, { clock, identity, spaces, roots, armLoop }: Around) => {
   const newest = prepared(() =>
     db
       .select({
@@ -355,11 +348,16 @@ export const createInbox = (db: Database, clock: Clock, { identity, spaces, root
       const changes = { ...anew(), wakes: true };
       const row = deadOne(eventId, "retried");
       change([row.seq], changes);
+      armLoop();
       return { ...row, ...changes };
     },
 
     /** Makes all dead events pending again, without attempts. Answers how many. */
-    retryAll: (): number => db.update(inbox).set(anew()).where(isDead).returning({ seq: inbox.seq }).all().length,
+    retryAll(): number {
+      const { length } = db.update(inbox).set(anew()).where(isDead).returning({ seq: inbox.seq }).all();
+      if (length > 0) armLoop();
+      return length;
+    },
 
     /** Deletes a dead event, in a transaction. */
     discard(eventId: string): void {
