@@ -10,7 +10,7 @@ const deleted = (isGone: boolean, what: string): null => {
   return null;
 };
 
-/** What the agent keeps in mind, facts and plans alike, and search in all that it knows. */
+/** The agent's memories, goals, plans and archival entries, and search in all that it knows. */
 export const memoryArea = {
   memories: ({ services }) => services.memories.list(),
   putMemory: ({ services }, key, value) => services.memories.set(key, value),

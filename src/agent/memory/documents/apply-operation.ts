@@ -42,7 +42,7 @@ export const cellFor = (parts: Part[], operation: ContentOperation, writer: Writ
   return cell;
 };
 
-/** What a map's field holds once it is set. Throws where it does not take the value; `null` clears it. */
+/** Sets a map's field; `null` clears it. Throws where the field does not take the value. */
 export const setField = ({ field, empty }: Cell, now: Held, value: Json, newKey: () => number): Held => {
   if (value === null) {
     if (field.required) throw refusedEdit(`Field '${field.name}' is required`);
@@ -68,7 +68,7 @@ export const newItem = (schema: PlainSchema, value: Json, { writer, newKey }: Ed
   return json(schema.type === "log" ? checkEntry(schema, value, writer) : value);
 };
 
-/** What an operation makes of a cell's content, and what it did, in words. */
+/** Applies an operation to a cell's content; `message` tells in words what it did. */
 export const changeOf = (
   cell: Cell,
   now: Held,

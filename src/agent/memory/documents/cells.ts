@@ -17,12 +17,12 @@ import { ownField, rounded } from "./values.ts";
  */
 export type Item = { key: number; json: string };
 
-/** What a cell holds: a text, a value as JSON text (undefined where none is set), a count, or items. */
+/** The content of a cell: a text, a value as JSON text (undefined where none is set), a count, or items. */
 export type Held = string | undefined | number | Item[];
 
 /** How one container, or one entry of it, is kept. */
 interface Store<Its = Held> {
-  /** What it holds at first. */
+  /** Its content in a new document. */
   empty: Its;
   read(doc: LoroDoc): Its;
   /** Makes as few changes as lead from `now` to `next`: what others change beside them merges. */
@@ -183,7 +183,7 @@ export const partsOf = (schema: BlockSchema): Part[] =>
 export const valueOfPart = ({ name }: Part, value: Json | undefined): Json | undefined =>
   name === undefined ? value : ownField(value, name);
 
-/** What the cells hold as data, also what is not shown. A log's entries are oldest first. */
+/** The cells' contents as data, also those that are not shown. A log's entries are oldest first. */
 export const contentIn = (parts: Part[], heldIn: (cell: Cell) => Held): Json => {
   const contents = parts.map(({ name, schema, cells }): [string, Json] => {
     const fields = cells.flatMap((cell): [string, Json][] => {

@@ -28,7 +28,7 @@ export const checkSize = (schema: BlockSchema, value: Json, charLimit: number, v
   );
 };
 
-/** What a cell may keep: of a list the newest `maxItems`. Throws where it is more than any block holds. */
+/** Keeps the newest `maxItems` of a list. Throws where a content is more than any block holds. */
 export const bounded = ({ schema, field }: Cell, held: Held): Held => {
   // Two editors may have counted at once: the sum may be too large.
   if (typeof held === "number") return counted(field.name, held);

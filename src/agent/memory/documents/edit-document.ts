@@ -45,7 +45,7 @@ export type Edited = { commits: Commit[]; results: OperationResult[]; value: Jso
 /** Keys of items: by version, then by place in the edit. */
 const keysOfVersion = 2 ** 20;
 
-/** What the cells of a document hold. */
+/** The content of each cell of a document. */
 type Contents = ReadonlyMap<Cell, Held>;
 
 /** An operation that is not yet a version, or its being undone or redone, with the contents before and after. */
@@ -67,7 +67,7 @@ const mapCells = (contents: Contents, next: (held: Held, cell: Cell) => Held): C
 
 const wrongContent = ({ type }: BlockSchema, what: string) => refusedEdit(`The content of a ${type} block is ${what}`);
 
-/** What a part holds at first: what is given, or the defaults of its fields. */
+/** The first contents of a part's cells: the given one, or the defaults of its fields. */
 const firstIn = ({ schema, cells }: Part, content: Json | undefined, editing: Editing): [Cell, Held][] => {
   if (schema.type === "map") {
     const given = content === undefined ? undefined : checkFields(schema.fields, content, "The content of a map block");
@@ -86,7 +86,7 @@ const firstIn = ({ schema, cells }: Part, content: Json | undefined, editing: Ed
   return cells.map((cell) => [cell, content.map((item) => newItem(schema, item, editing))]);
 };
 
-/** What a block is created with. Throws where it does not fit the schema. */
+/** The contents that a block is created with. Throws where they do not fit the schema. */
 const firstContents = ({ schema, content }: EditRequest, parts: Part[], editing: Editing): [Cell, Held][] => {
   if (schema.type === "composite" && content !== undefined) {
     if (!isObject(content)) throw wrongContent(schema, "an object of sections");

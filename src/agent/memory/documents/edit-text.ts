@@ -118,7 +118,7 @@ const toLf = (text: string): string => text.replaceAll("\r\n", "\n");
 const changedLines = (text: string, change: (plain: string) => string): Splice[] =>
   changesBetween(text, isCrlf(text) ? change(toLf(text)).replaceAll("\n", "\r\n") : change(text));
 
-/** What changes a text by its lines, with plain line breaks unless the text has breaks of both kinds. */
+/** The lines or the patch that change a text, with plain line breaks unless the text has breaks of both kinds. */
 const withBreaksOf = (text: string, by: string): string =>
   isCrlf(text) || (isCrlf(by) && !text.includes("\r\n")) ? toLf(by) : by;
 

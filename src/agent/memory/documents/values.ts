@@ -64,7 +64,7 @@ const maxCount = Number.MAX_SAFE_INTEGER;
 /** To nine decimals: fractions add up with an error in their last digits, which depends on the order. Never -0. */
 export const rounded = (count: number): number => Number(count.toFixed(9)) || 0;
 
-/** What a counter counts. Throws where that is too far. */
+/** A counter's new sum. Throws where it is too large. */
 export const counted = (name: string, count: number): number => {
   if (Math.abs(count) <= maxCount) return rounded(count);
   throw refusedEdit(`Field '${name}' cannot count that far: set it to a smaller number`);

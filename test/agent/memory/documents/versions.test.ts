@@ -110,6 +110,19 @@ describe("undo and redo", () => {
   });
 });
 
+describe("an edit that changes nothing", () => {
+  it.each([
+    [{ type: "text" }, "x", { op: "set_text", text: "x" }],
+    [{ type: "list" }, ["x"], { op: "set_item", index: 0, item: "x" }],
+    [{ type: "map", fields: [{ name: "a" }] }, { a: "x" }, { op: "set_field", field: "a", value: "x" }],
+    [{ type: "map", fields: [{ name: "n", type: "counter" }] }, { n: 1 }, { op: "increment", field: "n", by: 0 }],
+  ])("is no version of %j", (schema, content, operation) => {
+    const held = block(schema, { content });
+    expect(held.edit(operation)).toHaveLength(1);
+    expect(held.version()).toBe(1);
+  });
+});
+
 describe("an edit of an earlier version", () => {
   it("merges with what came since", () => {
     const text = block({ type: "text" }, { content: "one two three" });
