@@ -1,8 +1,7 @@
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ToolRule } from "../../protocol/tool.ts";
 import { headings, identityName } from "./grammar.ts";
-import type { Section } from "./sections.ts";
-import { estimateText } from "./tokens.ts";
+import { type Section, textSection } from "./sections.ts";
 import { quote } from "./wording.ts";
 
 /**
@@ -73,8 +72,7 @@ export const ruleLine = (rule: ToolRule): string => {
 export const rulesSection = (ruled: ToolRule[]): Section => {
   const first = ruled.filter(({ rule }) => rule === "start_constraint");
   const lines = [...first, ...ruled.filter((rule) => !first.includes(rule))].map((rule) => `- ${ruleLine(rule)}`);
-  const text = ruled.length === 0 ? "" : `# Tool Execution Rules\n\n${lines.join("\n")}`;
-  return { name: "tool_rules", text, tokens: estimateText(text) };
+  return textSection("tool_rules", ruled.length === 0 ? "" : `# Tool Execution Rules\n\n${lines.join("\n")}`);
 };
 
 /** The system message. `blocks` stand before the tool rules. */

@@ -34,25 +34,19 @@ export const resolveLimits = (
   } else maxTokens = atMost("maxTokens", maxTokens, window, "the model takes no more");
 
   const usual = defaultLimits(maxTokens);
-  const asked = {
-    reserved: given.reservedResponseTokens ?? Math.min(maxOutputTokens ?? usual.reservedResponseTokens, maxTokens / 2),
-    memory: given.memoryTokens ?? usual.memoryTokens,
-  };
-  const fits = asked.reserved + asked.memory < maxTokens;
+  const ofAnswer = Math.min(maxOutputTokens ?? usual.reservedResponseTokens, maxTokens / 2);
+  const { reservedResponseTokens: reserved = ofAnswer, memoryTokens: memory = usual.memoryTokens } = given;
+  const fits = reserved + memory < maxTokens;
   const half = (tokens: number): number => (fits ? tokens : Math.floor(tokens / 2));
   const share = `maxTokens is ${maxTokens}`;
-  const reservedResponseTokens = Math.floor(atMost("reservedResponseTokens", asked.reserved, half(maxTokens), share));
-  const memoryTokens = atMost("memoryTokens", asked.memory, half(maxTokens - reservedResponseTokens), share);
+  const reservedResponseTokens = Math.floor(atMost("reservedResponseTokens", reserved, half(maxTokens), share));
+  const memoryTokens = atMost("memoryTokens", memory, half(maxTokens - reservedResponseTokens), share);
   const room = maxTokens - reservedResponseTokens;
   const historyTokens = atMost("historyTokens", given.historyTokens ?? usual.historyTokens, room, share);
   return {
     model: model.name,
     ...(model.window === null ? {} : { window: model.window }),
-    maxTokens,
-    reservedResponseTokens,
-    memoryTokens,
-    historyTokens,
-    notes,
+    ...{ maxTokens, reservedResponseTokens, memoryTokens, historyTokens, notes },
   };
 };
 

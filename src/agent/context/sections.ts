@@ -36,10 +36,7 @@ export const sectionOf = (name: string, lines: string[]): Section => ({
   tokens: linesTokens(lines),
 });
 
-export const sectionOfBlocks = (texts: string[]): Section => {
-  const text = texts.join("\n");
-  return { name: "blocks", tokens: estimateText(text), text };
-};
+export const textSection = (name: string, text: string): Section => ({ name, tokens: estimateText(text), text });
 
 /**
  * The system message as sections. Blocks and rules in it are sections of their own, and their tokens are subtracted from

@@ -4,7 +4,7 @@ import type { HeadBlocks } from "../../records.ts";
 import type { InputParts } from "../agent-state.ts";
 import { rulesSection } from "../instructions.ts";
 import { inputBudget } from "../limits.ts";
-import { type Composed, firstFitting, sectionOfBlocks, systemSections, tokensIn, told } from "../sections.ts";
+import { type Composed, firstFitting, systemSections, textSection, tokensIn, told } from "../sections.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Cycle } from "./compaction.ts";
 
@@ -47,7 +47,7 @@ export const composeConsciousness = (snapshot: ConsciousnessSnapshot): Composed 
   const { config, correction, tools, window, own } = snapshot;
   const summary = summaryMessage(window.summary);
   const system = systemSections(window.instructions, [
-    sectionOfBlocks(Object.values(window.blocks ?? {})),
+    textSection("blocks", Object.values(window.blocks ?? {}).join("\n")),
     rulesSection(config.toolRules),
   ]);
   const summaries = { name: "earlier_summaries", tokens: estimateMessages(summary), text: window.summary ?? "" };

@@ -8,16 +8,14 @@ type OtherEvent = Exclude<InboxData, { type: "space_message" }>;
 
 /** An event that is no message, on one line. `shown` cuts an instruction, and `json` tells a payload or a result. */
 const otherLine = (event: OtherEvent, shown: (text: string) => string, json: (value: unknown) => string): string => {
-  switch (event.type) {
-    case "plan":
-      return inboxEvents.plan.write({ name: event.planName, instruction: shown(event.instruction) });
-    case "service":
-      return inboxEvents.service.write({ service: event.serviceName, payload: json(event.payload) });
-    case "tool_result": {
-      const { tool, toolCallId, result } = event;
-      return inboxEvents.toolResult.write({ tool: plain(tool), toolCallId, result: json(result) });
-    }
+  if (event.type === "plan") {
+    return inboxEvents.plan.write({ name: event.planName, instruction: shown(event.instruction) });
   }
+  if (event.type === "service") {
+    return inboxEvents.service.write({ service: event.serviceName, payload: json(event.payload) });
+  }
+  const { tool, toolCallId, result } = event;
+  return inboxEvents.toolResult.write({ tool: plain(tool), toolCallId, result: json(result) });
 };
 
 /** One event of the inbox on one line. Everything that a participant wrote is quoted. */

@@ -11,6 +11,7 @@ import {
   type StateLines,
   stateLines,
 } from "../agent-state.ts";
+import { blocksText } from "../blocks.ts";
 import * as grammar from "../grammar.ts";
 import { renderInstructions, rulesSection } from "../instructions.ts";
 import { inputBudget } from "../limits.ts";
@@ -20,8 +21,8 @@ import {
   listSection,
   type Section,
   sectionOf,
-  sectionOfBlocks,
   systemSections,
+  textSection,
   tokensIn,
 } from "../sections.ts";
 import { callLine, excerpt, quote, quoteJson, shortTime } from "../wording.ts";
@@ -101,7 +102,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
     return cut.section;
   };
   const { shown: blocks, dropped: withheld } = state.blocks ?? { shown: [], dropped: [] };
-  const documents = take({ section: sectionOfBlocks(blocks.map(({ text }) => text)), dropped: withheld });
+  const documents = take({ section: textSection("blocks", blocksText(blocks)), dropped: withheld });
   const lists = stateLines(state, now, snapshot.activeSpace?.id);
   const spaces = take(stateSection("spaces", lists.spaces, room));
   const goals = take(stateSection("goals", lists.goals, room));
