@@ -20,12 +20,8 @@ const detail = ({ sharedBlocks }: BlockServices, label: string, version?: number
 
 /** A reader may only pin a shared block; its owner sets all else. */
 const pinShared = ({ sharedBlocks }: BlockServices, row: SharedBlockRow, { pinned, ...others }: UpdateBlock): void => {
-  if (Object.values(others).some((each) => each !== undefined)) {
-    throw new ColloquyError(
-      "forbidden",
-      `"${row.label}" is shared by ${row.ownerName}: change it there, or only pin it`,
-    );
-  }
+  const refusal = `"${row.label}" is shared by ${row.ownerName}: change it there, or only pin it`;
+  if (Object.values(others).some((each) => each !== undefined)) throw new ColloquyError("forbidden", refusal);
   if (pinned !== undefined) sharedBlocks.pin(row, pinned);
 };
 

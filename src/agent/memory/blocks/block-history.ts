@@ -25,30 +25,24 @@ const partBytes = 1024 * 1024;
 const shorterHistories = [200, 20, 0];
 
 const versionsOf = (blockId: number) => eq(blockVersions.blockId, blockId);
+const isInTail = (blockId: number) => and(versionsOf(blockId), isNotNull(blockVersions.update));
 const partsOf = (blockId: number) => eq(blockSnapshots.blockId, blockId);
 
 export const createBlockHistory = (db: Database) => {
   /** In the order of their use, the latest last. */
   const opened = new Map<number, LoroDoc>();
 
-  /** The snapshot and the updates after it, in order. */
-  const bytesOf = (blockId: number): { snapshot: Uint8Array | undefined; updates: Uint8Array[] } => {
+  /** Opens the snapshot and the updates after it, in order. */
+  const openStored = (open: typeof openDocument, loro: Loro, blockId: number): LoroDoc => {
     const parts = db.select({ bytes: blockSnapshots.bytes }).from(blockSnapshots).where(partsOf(blockId));
-    const rows = db
-      .select({ update: blockVersions.update })
-      .from(blockVersions)
-      .where(and(versionsOf(blockId), isNotNull(blockVersions.update)))
-      .orderBy(asc(blockVersions.version));
-    const snapshot = parts.orderBy(asc(blockSnapshots.part)).all();
-    return {
-      snapshot: snapshot.length === 0 ? undefined : new Uint8Array(Buffer.concat(snapshot.map(({ bytes }) => bytes))),
-      updates: rows.all().flatMap(({ update }) => (update ? [new Uint8Array(update)] : [])),
-    };
-  };
-
-  const read = (loro: Loro, blockId: number): LoroDoc => {
-    const { snapshot, updates } = bytesOf(blockId);
-    return openDocument(loro, updates, snapshot);
+    const bytes = parts.orderBy(asc(blockSnapshots.part)).all();
+    const tail = db.select({ update: blockVersions.update }).from(blockVersions).where(isInTail(blockId));
+    const updates = tail.orderBy(asc(blockVersions.version)).all();
+    return open(
+      loro,
+      updates.flatMap(({ update }) => (update ? [new Uint8Array(update)] : [])),
+      bytes.length === 0 ? undefined : new Uint8Array(Buffer.concat(bytes.map((part) => part.bytes))),
+    );
   };
 
   /** Closes a document, and forgets what of it is not stored. */
@@ -72,7 +66,7 @@ export const createBlockHistory = (db: Database) => {
 
     /** The document of a block. Those that were used longest ago are closed. */
     open(loro: Loro, blockId: number): LoroDoc {
-      const doc = opened.get(blockId) ?? read(loro, blockId);
+      const doc = opened.get(blockId) ?? openStored(openDocument, loro, blockId);
       opened.delete(blockId);
       opened.set(blockId, doc);
       for (const id of opened.keys()) {
@@ -83,10 +77,7 @@ export const createBlockHistory = (db: Database) => {
     },
 
     /** The same of bytes that came from elsewhere. Throws what is wrong with them. */
-    openForeign(loro: Loro, blockId: number): LoroDoc {
-      const { snapshot, updates } = bytesOf(blockId);
-      return openForeignDocument(loro, updates, snapshot);
-    },
+    openForeign: (loro: Loro, blockId: number): LoroDoc => openStored(openForeignDocument, loro, blockId),
 
     append(blockId: number, { update, ...version }: Commit, by: { author: string; manner: string }, now: number): void {
       const bytes = update.length === 0 ? null : Buffer.from(update);
@@ -109,8 +100,7 @@ export const createBlockHistory = (db: Database) => {
         const slice = Buffer.from(bytes.slice(part * partBytes, (part + 1) * partBytes));
         db.insert(blockSnapshots).values({ blockId, part, bytes: slice }).run();
       }
-      const isInTail = and(versionsOf(blockId), isNotNull(blockVersions.update));
-      db.update(blockVersions).set({ update: null }).where(isInTail).run();
+      db.update(blockVersions).set({ update: null }).where(isInTail(blockId)).run();
       const isOld = lt(blockVersions.version, version - keep);
       db.delete(blockVersions)
         .where(and(versionsOf(blockId), isOld))

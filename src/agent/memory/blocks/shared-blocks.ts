@@ -30,8 +30,7 @@ type OwnBlockServices = {
 /** Services for an agent's blocks, and for those shared with it. */
 export type BlockServices = OwnBlockServices & { sharedBlocks: SharedBlocks };
 
-/** Which version of a block, and whose where several agents share one of the label. */
-export type View = { version?: number | undefined; from?: string | undefined };
+type View = { version?: number | undefined; from?: string | undefined };
 
 const isRow = ({ ownerId, label }: Pick<SharedBlockRow, "ownerId" | "label">) =>
   and(eq(sharedBlocks.ownerId, ownerId), eq(sharedBlocks.label, label));
@@ -118,13 +117,6 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
     known.writing().delete(sharedBlocks).where(isRow(row)).run();
   };
 
-  /** Stores what the owner says of the block, if it differs from the row. */
-  const believe = (row: SharedBlockRow, { sharedFrom, type, permission }: Block): void => {
-    const ownerName = sharedFrom?.agentName ?? row.ownerName;
-    if (row.ownerName === ownerName && row.type === type && row.permission === permission) return;
-    note({ ownerId: row.ownerId, label: row.label, ownerName, type, permission });
-  };
-
   const readFrom = async (
     ownerId: string,
     rows: SharedBlockRow[],
@@ -194,7 +186,10 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
           drop(row);
           return [];
         }
-        if (block.version > 0) believe(row, block);
+        const { sharedFrom, type, permission, version } = block;
+        const ownerName = sharedFrom?.agentName ?? row.ownerName;
+        const isKnown = row.ownerName === ownerName && row.type === type && row.permission === permission;
+        if (version > 0 && !isKnown) note({ ownerId: row.ownerId, label: row.label, ownerName, type, permission });
         return [{ ...block, pinned: row.pinned }];
       });
     },
