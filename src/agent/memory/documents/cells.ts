@@ -99,8 +99,8 @@ const arrange = (
   order: number[],
   from: number[],
   to: number[],
-  onMove?: (key: number, was: number, at: number) => void,
-): void => {
+  put?: (key: number, was: number, at: number) => void,
+) => {
   const compared = diffArrays(from, to, { maxEditLength: 400 });
   const astray = new Set(compared ? compared.flatMap(({ added, value }) => (added ? value : [])) : to);
   for (const [index, key] of to.entries()) {
@@ -110,7 +110,7 @@ const arrange = (
     const before = to.slice(0, index).findLast((each) => order.includes(each));
     const at = before === undefined ? 0 : order.indexOf(before) + 1;
     order.splice(at, 0, key);
-    onMove?.(key, was, at);
+    put?.(key, was, at);
   }
 };
 

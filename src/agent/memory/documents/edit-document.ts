@@ -159,12 +159,12 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
     };
     const { name, after = contentsAt(step.version), before = contentsAt(step.version - 1) } = step;
     const ours = held;
-    const merged = mapCells(held, (now, cell) => {
+    const merge = (now: Held, cell: Cell): Held => {
       const next = cell.merge(after.get(cell), now, before.get(cell));
       if (cell.readOnly && !sameJson(now, next)) requireSystem(writer, `What ${op} would change`);
       return next;
-    });
-    become(merged);
+    };
+    become(mapCells(held, merge));
     if (name === undefined) {
       commit(op, [op]);
       open = [];
@@ -186,10 +186,8 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
     target = doc;
     held = contentsOf(doc);
   }
-  commit(
-    "edit",
-    undoStacks(open).undo.map(({ name }) => name),
-  );
+  const names = undoStacks(open).undo.map(({ name }) => name);
+  commit("edit", names);
   const value = asData(held);
   checkSize(schema, value, charLimit, request.version === 0 ? undefined : () => asData(first));
   return { commits, results, value };

@@ -21,11 +21,7 @@ const requireRoom = (length: number): void => {
 };
 
 /** The splices that an operation makes in a text, and what it did, in words. Throws `text_too_long` for what no block holds. */
-export const editText = (
-  text: string,
-  operation: TextOperation,
-  label: string,
-): { next: string; splices: Splice[]; message: string } => {
+export const editText = (text: string, operation: TextOperation, label: string) => {
   const { splices, message } = changesOf(text, operation, label);
   requireRoom(splices.reduce((sum, { remove, insert }) => sum + insert.length - remove, text.length));
   return { next: applySplices(text, splices), splices: fewerSplices(text, splices), message };
