@@ -39,8 +39,6 @@ const stretchMs = ({ worksSince }: Pick<RunRow, "worksSince">, now: number): num
 /** Whether other runs go on beside it, so that its rows in the journal lie among theirs. */
 const runsBeside = ({ continuity }: Pick<RunRow, "continuity">): boolean => continuity === "timeline";
 
-type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
-
 /** A run that began less than this ago is still in its first stretch of work. */
 const justBegunMs = 1000;
 
@@ -67,29 +65,18 @@ export const createRuns = (db: Database, clock: Clock) => {
     },
 
     /** Those under way or waiting, oldest first, but for a timeline's that wait for tools. */
-    active(): RunRow[] {
-      return this.front().active;
-    },
-
-    /** The newest run, and the active ones as above. A consciousness' running run is its newest one. */
-    front(): { newest: RunRow | undefined; active: RunRow[] } {
-      const rows = known.get().map((row) => ({ ...row }));
-      const active = rows.filter(isActive);
-      return { newest: rows.at(-1), active };
-    },
+    active: (): RunRow[] => known.get().flatMap((row) => (isActive(row) ? [{ ...row }] : [])),
 
     newest(): RunRow | undefined {
-      return this.front().newest;
+      const row = known.get().at(-1);
+      return row && { ...row };
     },
 
-    nextOrdinal(): number {
-      return ordinalAfter(this.newest());
-    },
+    nextOrdinal: (): number => (known.get().at(-1)?.ordinal ?? 0) + 1,
 
-    /** `previous` is the newest so far. */
-    begin(run: NewRun, previous: RunRow | undefined): RunRow {
-      const begun = { ...run, ...past(previous), ordinal: ordinalAfter(previous), worksSince: run.startedAt };
-      const row = { ...begun, status: "running" } as const;
+    begin(run: NewRun): RunRow {
+      const ordinal = this.nextOrdinal();
+      const row = { ...run, ...this.past(ordinal), ordinal, status: "running", worksSince: run.startedAt } as const;
       return known.writing().insert(runs).values(row).returning().get();
     },
 
@@ -129,7 +116,7 @@ export const createRuns = (db: Database, clock: Clock) => {
       return { workedMs: row.workedMs + stretchMs(row, clock.now()), worksSince: null };
     },
 
-    update(ordinal: number, changes: RunChanges): void {
+    update(ordinal: number, changes: Partial<Omit<RunRow, "ordinal" | "id">>): void {
       known.writing().update(runs).set(changes).where(eq(runs.ordinal, ordinal)).run();
     },
 
@@ -186,8 +173,6 @@ export const createRuns = (db: Database, clock: Clock) => {
 /** A run's rests once it goes on. Its next rows in the journal lie from `nextSeq` on. */
 export const overRests = ({ rests }: Pick<RunRow, "rests">, nextSeq: number): RunRow["rests"] =>
   rests?.map((rest) => ({ ...rest, to: rest.to ?? nextSeq - 1 })) ?? null;
-
-export const ordinalAfter = (previous: RunRow | undefined): number => (previous?.ordinal ?? 0) + 1;
 
 /** A cycle that is not kept, because it skipped or was canceled. */
 const isSilent = ({ continuity, kept, status }: Pick<RunRow, "continuity" | "kept" | "status">): boolean =>

@@ -1,4 +1,3 @@
-import type { Agent } from "../../protocol/agent.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
@@ -28,14 +27,6 @@ export const loopTimer = "loop";
 const housekeepingEveryRuns = 100;
 
 type Live = { controller: AbortController; progressAt: number; done: Promise<unknown> };
-
-/** Times in milliseconds since the epoch. */
-type LoopState = {
-  state: NonNullable<Agent["activity"]>["state"];
-  runId?: string;
-  since?: number;
-  resumesAt?: number;
-};
 
 export type Loop = ReturnType<typeof createLoop>;
 
@@ -93,7 +84,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
 
   /** The run to loop next: one that was cut or whose pause is over, else a new one, if another may go on. */
   const next = (): RunRow | undefined => {
-    const { newest, active } = runs.front();
+    const active = runs.active();
     const running = active.filter((run) => run.status === "running");
     const cut = running.find((run) => !live.has(run.id) && (run.resumeAt ?? 0) <= clock.now());
     if (cut) return cut;
@@ -107,8 +98,8 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     if (active.some(isAlone)) return undefined;
     // A new continuity begins once every run of the old one has ended.
     if (running.some((run) => run.continuity !== config.continuity)) return undefined;
-    if (budgetResetsAt(newest) !== undefined) return undefined;
-    const begun = continuity.begin(services, newest);
+    if (budgetResetsAt() !== undefined) return undefined;
+    const begun = continuity.begin(services);
     if (begun) log.info("run.begun", { ...loggedRun(services, begun), events: begun.events.length });
     return begun;
   };
@@ -168,7 +159,8 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   };
 
   /** Set while the day's budget is spent: it ended the newest run today, and `reconsider` was not called since. */
-  const budgetResetsAt = (newest = runs.newest()): number | undefined => {
+  const budgetResetsAt = (): number | undefined => {
+    const newest = runs.newest();
     if (newest?.error?.code !== "budget_exhausted" || newest.completedAt === null) return undefined;
     const isToday = ledger.dayOf(newest.completedAt) === ledger.today();
     return isToday && identity.get().lastError !== null ? ledger.resetsAt() : undefined;
@@ -237,18 +229,19 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       await Promise.all([...live.keys()].map((runId) => abort(runId, "the agent was deleted")));
     },
 
-    state(): LoopState {
+    /** Times in milliseconds since the epoch. */
+    state() {
       const [first] = runs.running().toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0));
       if (!first) {
         const resumesAt = budgetResetsAt();
-        return resumesAt === undefined ? { state: "idle" } : { state: "budget_exhausted", resumesAt };
+        return { state: resumesAt === undefined ? "idle" : "budget_exhausted", resumesAt } as const;
       }
-      const { id: runId, startedAt, firstFaultAt, resumeAt } = first;
-      if (resumeAt === null || resumeAt <= clock.now()) return { state: "running", runId, since: startedAt };
+      const { id: runId, startedAt, firstFaultAt, resumeAt: resumesAt } = first;
+      if (resumesAt === null || resumesAt <= clock.now()) return { state: "running", runId, since: startedAt } as const;
       const { lastError } = identity.get();
       return lastError?.code === "budget_exhausted"
-        ? { state: "budget_exhausted", since: lastError.at, resumesAt: resumeAt }
-        : { state: "backing_off", runId, since: firstFaultAt ?? startedAt, resumesAt: resumeAt };
+        ? ({ state: "budget_exhausted", since: lastError.at, resumesAt } as const)
+        : ({ state: "backing_off", runId, since: firstFaultAt ?? startedAt, resumesAt } as const);
     },
   };
 };

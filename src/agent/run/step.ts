@@ -16,13 +16,10 @@ import { assistantContent, type Generation, generate } from "./generate.ts";
 import { invocationOf } from "./run-rows.ts";
 import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
-import type { OrdinalCycle } from "./windows.ts";
 
 export type StepInput = LiveRun & { model: ResolvedModel };
 
-type Input = { composed: Composed; past: OrdinalCycle[]; made: AssistantMeta["input"]; maxOutputTokens: number };
-
-const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]): Input => {
+const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]) => {
   const { config, limits, correction: known, model: present } = composingOf(services);
   const window = windowOf(services, run);
   const past = continuityOf(run).past(services, window, run);

@@ -8,7 +8,7 @@ import { quoteLines } from "../../context/grammar.ts";
 import { inputBudget } from "../../context/limits.ts";
 import { estimateMessages, estimateText } from "../../context/tokens.ts";
 import type { JournalRow } from "../../journal.ts";
-import { ordinalAfter, type RunRow } from "../../runs.ts";
+import type { RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
 import {
   composingOf,
@@ -72,15 +72,15 @@ const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number)
 const previewEvents = 10;
 
 /** Begins a cycle, if a waiting event may wake this agent. One transaction stores the run and its inbox message. */
-const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
+const begin = (services: RunServices): RunRow | undefined => {
   if (!services.inbox.nextWaking()) return undefined;
   const { rows: batch, passed } = nextBatch(services);
   if (batch.length === 0) return undefined;
   return services.transaction(() => {
     services.inbox.leave(passed);
-    const prepared = prepareCycle(services, batch, ordinalAfter(newest));
+    const prepared = prepareCycle(services, batch, services.runs.nextOrdinal());
     const { events, withheld, history, text } = prepared;
-    const run = beginRun(services, newest, prepared);
+    const run = beginRun(services, prepared);
     services.journal.append({
       runOrdinal: run.ordinal,
       step: 0,

@@ -3,7 +3,7 @@ import type { ShownBlock } from "../../context/blocks.ts";
 import type { Snapshot } from "../../context/compose.ts";
 import { eventSpaces, triggerOf } from "../../inbox/batch.ts";
 import type { JournalRow } from "../../journal.ts";
-import { type NewRun, ordinalAfter, type RunRow } from "../../runs.ts";
+import type { NewRun, RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
 import type { OrdinalCycle, WindowRow } from "../windows.ts";
@@ -25,8 +25,8 @@ export interface Continuity {
   marksSeen: boolean;
   /** Prepares the agent for this continuity, in the transaction that changes its config. */
   takeOver(services: RunServices): void;
-  /** Begins a run with the waiting events, if they may wake the agent. `newest` is its newest run so far. */
-  begin(services: RunServices, newest: RunRow | undefined): RunRow | undefined;
+  /** Begins a run with the waiting events, if they may wake the agent. */
+  begin(services: RunServices): RunRow | undefined;
   /**
    * Journals what an invocation reads before its first step, as far as it is not journaled yet: step 0 is the run's first,
    * any other goes on after a wait.
@@ -56,11 +56,10 @@ type Begun = {
  */
 export const beginRun = (
   services: RunServices,
-  newest: RunRow | undefined,
   { batch, overheard = [], window, told, activeSpaceId }: Begun,
 ): RunRow => {
   const { id: agentId } = services.identity.get();
-  const ordinal = ordinalAfter(newest);
+  const ordinal = services.runs.nextOrdinal();
   const events = [...batch, ...overheard];
   services.inbox.take(events, batch);
   services.journal.hold(ordinal, true);
@@ -77,5 +76,5 @@ export const beginRun = (
     activeSpaceId,
     startedAt: services.clock.now(),
   };
-  return services.runs.begin(run, newest);
+  return services.runs.begin(run);
 };

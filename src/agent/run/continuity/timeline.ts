@@ -15,7 +15,7 @@ import { quoteJson } from "../../context/wording.ts";
 import { homeOf, triggerOf } from "../../inbox/batch.ts";
 import { messagesOf } from "../../journal.ts";
 import type { InboxData } from "../../records.ts";
-import { ordinalAfter, type RunRow } from "../../runs.ts";
+import type { RunRow } from "../../runs.ts";
 import { isUnknownOutcome } from "../../tools/outcome.ts";
 import { factsOf } from "../../tools/registry.ts";
 import { nextWindow, othersBlocks, ownBlocks, partsIn, shownBlocks, stateWith, windowOf } from "../composing.ts";
@@ -201,16 +201,16 @@ const gatherTimeline = async (
 };
 
 /** Begins a run with one event. The run gathers its input itself. */
-const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
+const begin = (services: RunServices): RunRow | undefined => {
   const row = services.inbox.nextWaking();
   if (!row) return undefined;
   const home = homeOf(row.data);
   return services.transaction(() =>
-    beginRun(services, newest, {
+    beginRun(services, {
       batch: [row],
       // Overheard messages are acknowledged with this run. The history shows them.
       overheard: home === null ? [] : services.inbox.overheardIn(home),
-      window: nextWindow(services, "timeline", ordinalAfter(newest)),
+      window: nextWindow(services, "timeline", services.runs.nextOrdinal()),
       told: {},
       activeSpaceId: home !== null && services.spaces.isMember(home) ? home : null,
     }),
