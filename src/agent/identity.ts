@@ -3,7 +3,6 @@ import type { AgentConfig } from "../protocol/agent.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import type { Failure } from "./records.ts";
 import { agent } from "./schema.ts";
 
 /**
@@ -39,10 +38,6 @@ export const createIdentity = (db: Database, clock: Clock, signingSecret: string
 
     update(changes: Partial<Omit<AgentRow, "id" | "workspaceId" | "createdAt">>): void {
       known.writing().update(agent).set(changes).run();
-    },
-
-    noteError(error: Failure): void {
-      this.update({ lastError: { ...error, at: clock.now() } });
     },
 
     /** A secret of the agent's workspace; undefined where there is none of that name. It lives only in memory. */

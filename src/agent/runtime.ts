@@ -5,6 +5,7 @@ import { faultOnceStored } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
+import { watchdogMs } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
 import { callsTimer, createCalls } from "./calls/calls.ts";
 import { createIdentity } from "./identity.ts";
@@ -47,6 +48,8 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const identity = createIdentity(db, clock, env.SIGNING_SECRET);
   const timers = createTimers(db, ctx.storage, clock, () => ({ agentId: identity.find()?.id }));
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
+  /** Arms the watchdog, in the transaction that stores the work. */
+  const armLoop = (): void => timers.setNoLater(loopTimer, clock.now() + watchdogMs);
   const spaces = createSpaces(db);
   const journal = createJournal(db, clock);
   const runs = createRuns(db, clock);
@@ -80,7 +83,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     ...{ blocks, sharedBlocks, shares, subscriptions, archival, search },
     object: ctx,
     transaction: (work) => db.transaction(work),
-    inbox: createInbox(db, { clock, identity, spaces, roots, armLoop: () => loop.arm() }),
+    inbox: createInbox(db, { clock, identity, spaces, roots, armLoop }),
     dedupeKeys: createDedupeKeys(db, clock),
     waits: createWaits(db, clock),
     hooks: createHooks(db, clock),
@@ -89,7 +92,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     plans: createPlans(db, clock, timers),
     summaries: createSummaries(db, clock),
     tracer: createTracer(env, clock, () => identity.get(), background),
-    armLoop: () => loop.arm(),
+    armLoop,
     stopRun: (runId, why) => loop.abort(runId, why),
     tellCall: (callId) => callWork.tell(callId),
     wakeCalls: () => callWork.wake(),

@@ -11,13 +11,8 @@ export const createDedupeKeys = (db: Database, clock: Clock) => {
   return {
     /** Remembers an id; false if it was known. */
     firstSight(eventId: string): boolean {
-      const rows = db
-        .insert(dedupeKeys)
-        .values({ eventId, receivedAt: clock.now() })
-        .onConflictDoNothing()
-        .returning()
-        .all();
-      return rows.length > 0;
+      const adding = db.insert(dedupeKeys).values({ eventId, receivedAt: clock.now() }).onConflictDoNothing();
+      return adding.returning().all().length > 0;
     },
 
     /** When it came first, in milliseconds since the epoch. */
@@ -27,14 +22,9 @@ export const createDedupeKeys = (db: Database, clock: Clock) => {
 
     /** Forgets the ids that came before `time`, and the oldest of more than `maxDedupeKeys`. */
     forgetBefore(time: number): void {
-      const newest = db
-        .select({ receivedAt: dedupeKeys.receivedAt })
-        .from(dedupeKeys)
-        .orderBy(desc(dedupeKeys.receivedAt))
-        .limit(1)
-        .offset(maxDedupeKeys)
-        .get();
-      const before = Math.max(time, (newest?.receivedAt ?? -1) + 1);
+      const newestFirst = db.select().from(dedupeKeys).orderBy(desc(dedupeKeys.receivedAt));
+      const beyond = newestFirst.limit(1).offset(maxDedupeKeys).get();
+      const before = Math.max(time, (beyond?.receivedAt ?? -1) + 1);
       db.delete(dedupeKeys).where(lt(dedupeKeys.receivedAt, before)).run();
     },
   };

@@ -42,9 +42,6 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   /** Resolves when work comes while a drain waits for its runs. */
   let poke = Promise.withResolvers<void>();
 
-  /** Arms the watchdog, in the transaction that stores the work. */
-  const arm = (): void => timers.setNoLater(loopTimer, clock.now() + watchdogMs);
-
   const tell = (run: RunRow): void => {
     const failed = (error: unknown): void =>
       log.warn("receipts.failed", { ...loggedRun(services, run), error: String(error) });
@@ -61,7 +58,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     const work = drain().catch((error: unknown) => {
       isDraining = false;
       log.error("loop.failed", error, { agentId: identity.find()?.id });
-      if (!isStopped) arm();
+      if (!isStopped) services.armLoop();
     });
     background(work);
   };
@@ -70,7 +67,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     while (!isStopped) {
       poke = Promise.withResolvers<void>();
       for (let run = next(); run; run = next()) {
-        arm();
+        services.armLoop();
         start(run);
       }
       if (live.size === 0) {
@@ -180,7 +177,6 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   };
 
   return {
-    arm,
     wake,
     abort,
 

@@ -158,7 +158,7 @@ const pause = async (
 ): Promise<null> => {
   services.transaction(() => {
     services.runs.update(run.ordinal, { ...faults, resumeAt, ...services.runs.worked(run) });
-    services.identity.noteError(error);
+    services.identity.update({ lastError: { ...error, at: services.clock.now() } });
   });
   log.warn("run.paused", { ...loggedRun(services, run), code: error.code, resumeAt });
   await channels.end(error.code);
