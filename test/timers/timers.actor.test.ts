@@ -145,7 +145,8 @@ test("a row whose handler fails is told by the log with whose it is", async () =
   await passTime(agent, 2 * 3_600_000 + 1000);
   vi.useRealTimers();
   const lines = logged.mock.calls.map(([line]) => JSON.parse(String(line)));
-  expect(lines).toMatchObject([{ event: "timer.failed", timer: "plans", agentId: agent.id, failures: 1 }]);
+  const ofTimers = lines.filter(({ event }) => event === "timer.failed");
+  expect(ofTimers).toMatchObject([{ event: "timer.failed", timer: "plans", agentId: agent.id, failures: 1 }]);
 });
 
 test("[R6] a clock that goes back fires nothing early and nothing twice, and loses nothing", () =>
