@@ -7,7 +7,6 @@ import type { Delivery, DeliveryText } from "../protocol/rpc.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
-import { breathe } from "../shared/timeouts.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import type { AgentRuntime, Area } from "./api/agent-runtime.ts";
 import { blocksArea } from "./api/blocks.ts";
@@ -144,13 +143,11 @@ export class Agent extends DurableObject<Env> implements Own {
 
   deliver(text: DeliveryText): Promise<Outcome<{ cursor: number }>> {
     const delivery: Delivery = JSON.parse(text);
-    return this.#with(delivery.space.workspaceId, async ({ services, loop }) => {
+    return this.#with(delivery.space.workspaceId, ({ services, loop }) => {
       const { cursor, asksForRun } = accept(services, delivery);
       fault("agent.after-deliver", this.ctx);
       if (asksForRun) loop.wake();
       if (delivery.answers || delivery.left) services.wakeCalls();
-      // The model's request goes out before the space hears, which may share the process and writes then.
-      if (asksForRun) await breathe();
       return { cursor };
     });
   }

@@ -2,7 +2,7 @@ import type { ChannelFrame, ChannelOpen } from "../../protocol/events.ts";
 import type { SpaceRpc } from "../../protocol/rpc.ts";
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
-import { breathe, settledWithin } from "../../shared/timeouts.ts";
+import { settledWithin } from "../../shared/timeouts.ts";
 import { endWaitMs } from "../bounds.ts";
 import { excerpt } from "../context/wording.ts";
 import type { RunRow } from "../runs.ts";
@@ -31,20 +31,17 @@ export class Channel {
     this.#ids = { agentId: open.agentId, runId: open.runId };
     this.#writer = writable.getWriter();
     this.#writer.closed.catch(() => undefined);
-    // A run opens its channel and asks its model in one turn: the request goes out first.
-    this.#answered = breathe()
-      .then(() => space.speak(open, readable))
-      .then(
-        (outcome) => {
-          this.#dead = true;
-          if (!outcome.ok) log.warn("channel.refused", { ...this.#ids, code: outcome.problem.code });
-        },
-        (error: unknown) => {
-          this.#dead = true;
-          this.#crashed = true;
-          log.warn("channel.broken", { ...this.#ids, error: String(error) });
-        },
-      );
+    this.#answered = space.speak(open, readable).then(
+      (outcome) => {
+        this.#dead = true;
+        if (!outcome.ok) log.warn("channel.refused", { ...this.#ids, code: outcome.problem.code });
+      },
+      (error: unknown) => {
+        this.#dead = true;
+        this.#crashed = true;
+        log.warn("channel.broken", { ...this.#ids, error: String(error) });
+      },
+    );
   }
 
   get dead(): boolean {
