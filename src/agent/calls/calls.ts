@@ -21,6 +21,7 @@ import { lookAt, serverDueAt } from "./due.ts";
  * 2. The first outcome wins; a call that is `done` never changes again.
  * 3. While a row asks for an errand the timer `calls` is due, so that a crash anywhere is followed by it (R1).
  */
+
 /** What a call has not yet when it begins. */
 const blank = {
   ...{ outcome: null, approval: null, told: null, lease: null, keptUntil: null },

@@ -52,7 +52,7 @@ const knownBlock = (
 export const ownBlocks = (services: RunServices): KnownBlock[] =>
   services.blocks.list().map((block) => knownBlock(services, { ...block, usedAt: block.lastUsedAt }));
 
-/** The blocks that other agents share with it. Each owner is asked; one that does not answer is left out. */
+/** The blocks that other agents share with it. Each owner is asked. A block whose owner does not answer is unavailable. */
 export const othersBlocks = async (
   services: RunServices,
   events: InboxData[],

@@ -28,6 +28,7 @@ const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]) => {
   const composed = compose({
     ...partsIn(services, window),
     correction,
+    // The input of a timeline lies in the journal by now: from here on both have a past and the run's own messages.
     continuity: "consciousness",
     window,
     withheld: rows.flatMap(({ meta }) => (meta?.kind === "inbox" || meta?.kind === "told" ? (meta.dropped ?? []) : [])),

@@ -34,6 +34,8 @@ import { gatherActivity } from "./peer-updates.ts";
  * 1. The input of each invocation is journaled as it was composed, in one transaction: a replay reads the same bytes (R3).
  * 2. A run is composed again at most once because its input was too long. Its journal says so (R4).
  */
+
+/** How many earlier runs a history's actions come from. */
 const actionRuns = 30;
 
 const messagesIn = ({ entries }: History): Message[] =>
