@@ -35,7 +35,7 @@ export const maxSharedBlocks = 200;
 export const maxBlockVersions = 1000;
 export const maxUndoSteps = 500;
 export const maxBlockTail = 64;
-/** What a block's snapshot may fill before the oldest of its history is left out, and one edit may add to it, in bytes. */
+/** Bytes of a block's snapshot before the oldest of its history is left out, and bytes that one edit may add. */
 export const maxBlockSnapshotBytes = 4 * 1024 * 1024;
 export const maxBlockUpdateBytes = 1_500_000;
 /** Blocks that are open in memory; edits whose calls are remembered. */
@@ -62,7 +62,7 @@ export const maxWindowMessages = 200;
 export const maxWindowTokens = 16_000;
 /** Characters of JSON that one answer about a run may fill; past it the rest of the steps is asked for again. */
 export const maxRunViewCharacters = 4_000_000;
-/** Of a server's answer to a tool, what is read, in bytes, and what of it a result may hold, in estimated tokens. */
+/** Bytes that are read of a server's answer to a tool, and estimated tokens of it that a result may hold. */
 export const maxAnswerBytes = 1024 * 1024;
 export const maxToolOutputTokens = 16_000;
 /** The same, in bytes of JSON: estimates say little of what is no words. */
@@ -89,7 +89,7 @@ export const directoryAnswerMs = 5000;
 export const replyWaitMs = 24 * 60 * 60_000;
 /** Runs of one agent that wait for answers at a time. */
 export const maxWaitingRuns = 50;
-/** Of a timeline agent's runs that wait for tools, how many its others are told of by name; the rest is counted. */
+/** How many of a timeline agent's waiting runs its other runs are told of by name. The rest is counted. */
 export const maxToldRuns = 10;
 /** Tool calls of an agent that wait for people or servers, or run beside its runs. */
 export const maxOpenCalls = 1000;
@@ -128,7 +128,7 @@ export const reachSpaceTries = 4;
 export const firstReachPauseMs = 200;
 /** Roots that were not heard of for so long are forgotten. */
 export const rootMemoryMs = 30 * 24 * 60 * 60_000;
-/** What was spent on days longer ago is forgotten. */
+/** A ledger of a day longer ago is forgotten. */
 export const ledgerMemoryMs = 30 * 24 * 60 * 60_000;
 /** Plans of an agent that are still to come, and how many of the others are kept to tell of. */
 export const maxPlans = 100;
@@ -195,12 +195,12 @@ export const embedLongestRetryMs = 30 * 60_000;
 export const embedTimeoutMs = 30_000;
 /** Vectors that one row holds, in bytes: a row may have 2 MB, and is written anew when vectors are added to it. */
 export const maxVectorRowBytes = 256 * 1024;
-/** What a summary of older cycles or messages may fill, in estimated tokens; of a small model's input, a quarter at most. */
+/** Estimated tokens of a summary of older cycles or messages. It fills a quarter of a small model's input at most. */
 export const maxSummaryTokens = 2000;
-/** What a model may answer where it was asked for one, in characters, and how long it may take. */
+/** Characters of a summary that a model answers, and how long the answer may take. */
 export const maxSummaryCharacters = 64_000;
 export const summaryTimeoutMs = 120_000;
-/** Of a space that is older than its agent's summary of it, how many messages before the window are folded. */
+/** How many messages before the window are folded, if a space is older than its agent's summary of it. */
 export const maxSummaryBacklog = 400;
 /** A summary that failed is tried again after this time, twice that the next time, up to the longest. */
 export const summaryFirstRetryMs = 30_000;

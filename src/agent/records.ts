@@ -26,7 +26,7 @@ export type InboxData =
       root: Root;
     };
 
-/** What a run took of one space: its newest message, and its oldest where there are several. */
+/** The newest message that a run took of one space, and the oldest if there are several. */
 export type Receipt = { spaceId: string; messageId: string; firstMessageId?: string };
 
 /** Where the journal belongs to other runs while one rests: `from` its first row, `to` its last, null as yet. */
@@ -47,7 +47,7 @@ export type Awaited = {
   left?: true;
 };
 
-/** What came of a call that has a row of its own. `value` is what the model is given. */
+/** The outcome of a call that has a row of its own. The model is given `value`. */
 export type CallOutcome = {
   status: "complete" | "error" | "expired" | "canceled";
   value: unknown;

@@ -142,7 +142,7 @@ export const runs = sqliteTable(
     outcome: text("outcome").$type<RunOutcome>(),
     reason: text("reason"),
     error: text("error", { mode: "json" }).$type<records.Failure>(),
-    /** What it was done with in each space at its end: the agent's read marks there. */
+    /** The agent's read marks in each space when the run ended. */
     receipts: text("receipts", { mode: "json" }).$type<records.Receipt[]>(),
     prefixReuse: real("prefix_reuse"),
     /** Passing faults of the model: how many in a row, since when, and when it goes on. */
@@ -163,7 +163,7 @@ export const runs = sqliteTable(
   ],
 );
 
-/** Whose answers a waiting run awaits, for each message that it asked with. Gone when the run goes on or ends. */
+/** The members whose answers a waiting run awaits, for each message that asked. Gone when the run goes on or ends. */
 export const waits = sqliteTable(
   "waits",
   {
@@ -210,7 +210,7 @@ export const calls = sqliteTable(
      */
     phase: text("phase").$type<"asked" | "ready" | "running" | "out" | "late" | "answered" | "done">().notNull(),
     outcome: text("outcome", { mode: "json" }).$type<records.CallOutcome>(),
-    /** Who let it run, and what they said to it. */
+    /** The person who let it run, and their words. */
     approval: text("approval", { mode: "json" }).$type<records.CallApproval>(),
     /** The status that the space was told last. */
     told: text("told").$type<ToolCall["status"]>(),
@@ -368,7 +368,7 @@ export const summaries = sqliteTable("summaries", {
   subject: text("subject").primaryKey(),
   /** Null until the first chunk was folded. */
   text: text("text"),
-  /** Of cycles: the first run of the window whose past it folds. Of messages: how many came before its first. */
+  /** For cycles, the first run of the window whose past it folds. For messages, how many came before its first. */
   base: integer("base").notNull(),
   /** The last that is in it: a run's ordinal; a message's place among the space's, from 1 on. */
   upTo: integer("up_to").notNull(),

@@ -45,7 +45,7 @@ export type SharedBlockNote = Pick<Block, "label" | "type" | "permission"> & { o
 /** An agent that may use a block, or a space whose people may, and how. */
 export type BlockGrant = { granteeId: string; permission: Permission; createdAt: string };
 
-/** Who edits a block. The caller has checked that it is that principal. */
+/** The editor of a block. The caller has checked that it is that principal. */
 export type BlockPrincipal =
   /** Somebody with the workspace's rights; `through` is the agent that the block is shared with and is reached by. */
   | { kind: "workspace"; author: string; through?: string | undefined }
@@ -105,7 +105,7 @@ export interface BlockMethods {
   blockHistory(label: string, page: PageRequest, granteeId?: string): Page<BlockChange>;
   /** Oldest first. */
   blockGrants(label: string): BlockGrant[];
-  /** Of a space, the caller has checked that the agent is in it. */
+  /** If it is a space, the caller has checked that the agent is a member. */
   shareBlock(label: string, grant: Omit<BlockGrant, "createdAt">): BlockGrant;
   unshareBlock(label: string, granteeId: string): null;
 

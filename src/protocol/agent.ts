@@ -20,7 +20,7 @@ export const Limits = z.strictObject({
   maxTokensPerRun: z.int().min(1000).max(10_000_000).default(50_000),
   /** Runs at a time; `timeline` only: a consciousness does one thing at a time. */
   maxConcurrentRuns: z.int().min(1).max(20).default(5),
-  /** Of thinking, in all. The minutes stop while a run pauses after a fault, or waits for people or tools. */
+  /** Minutes of work in all. They stop while a run pauses after a fault, or waits for people or tools. */
   maxRunMinutes: z.number().min(0.1).max(minutesOfDay).default(30),
   maxWakesPerRoot: z.int().min(1).max(100).default(6),
   maxTokensPerDay: z.int().min(1000).max(1_000_000_000).default(2_000_000),

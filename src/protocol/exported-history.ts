@@ -61,7 +61,7 @@ const CallRequest = z.object({
 });
 export type CallRequest = z.infer<typeof CallRequest>;
 
-/** What was left out of an input, and by which rule. */
+/** A part that was left out of an input, and the rule that left it out. */
 const Dropped = z.object({ name: z.string(), reason: z.string() });
 export type Dropped = z.infer<typeof Dropped>;
 
@@ -112,9 +112,9 @@ const ResultMeta = z.object({
 });
 export type ResultMeta = z.infer<typeof ResultMeta>;
 
-/** What came of the questions that a run waited for. */
+/** The outcome of the questions that a run waited for. */
 const Answers = z.object({
-  /** Who answered; their messages are in the history. */
+  /** The members who answered; their messages are in the history. */
   replies: z.array(z.object({ messageId: z.string(), name: z.string() })),
   /** Names of those who did not answer in time. */
   timedOut: z.array(z.string()),
@@ -128,18 +128,18 @@ const InboxMeta = z.object({
   lines: z.array(z.string()),
   shown: z.array(Shown).exactOptional(),
   history: z.array(LeftToHistory).exactOptional(),
-  /** Of a timeline's input, which is journaled as it was composed; in the first of its messages. */
+  /** The parts of a timeline's input, which is journaled as it was composed. In the first of its messages. */
   made: MadeOf.exactOptional(),
-  /** Who answered, where the run goes on after a wait. */
+  /** The members who answered, if the run goes on after a wait. */
   answers: Answers.exactOptional(),
   /** The input before it was refused as too long. */
   shortened: z.literal(true).exactOptional(),
-  /** Of a cycle's beginning, which is composed anew with each step, what did not fit it. */
+  /** The parts that did not fit a cycle's beginning, which is composed anew with each step. */
   dropped: z.array(Dropped).exactOptional(),
 });
 export type InboxMeta = z.infer<typeof InboxMeta>;
 
-/** What a living agent is told of others. */
+/** A message that tells a living agent of others. */
 const ToldSection = z.enum(["shared_blocks", "activity"]);
 export type ToldSection = z.infer<typeof ToldSection>;
 

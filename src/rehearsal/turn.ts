@@ -61,7 +61,7 @@ export function* announce(
   return (yield* sayIn(cycle, spaceId, text)) ? done : failed;
 }
 
-/** What is said, and what names it in the summary. */
+/** The words that are said, and their name in the summary. */
 export type Said = [text: string, what: string];
 
 /** Answers in the message's space, as a reply where its sender waits for one. */

@@ -8,7 +8,7 @@ import type { ToolConfig } from "../protocol/tool.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
 
-/** What a body refers to, checked: models' addresses, secrets and aliases, people who approve and consent. */
+/** Checks the things that a body refers to: models' addresses, secrets and aliases, people who approve and consent. */
 type CheckedEnv = Pick<Env, "MODEL_ALIASES" | "ENVIRONMENT">;
 type SecretNames = Pick<WorkspaceRpc, "secretNames">;
 type Directory = Pick<WorkspaceRpc, "resolve">;

@@ -202,7 +202,7 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
 
 const minute = 60_000;
 
-/** Whom a call asks, and until when; undefined for one that asks nobody. */
+/** The people that a call asks, and until when; undefined if it asks nobody. */
 const awaitsOf = ({ tool, createdAt }: CallRow): Omit<AwaitedAnswer, "answers"> | undefined => {
   const expiring = (minutes: number) => ({ expiresAt: isoTime(createdAt + minutes * minute) });
   if (tool.executionType === "space") {

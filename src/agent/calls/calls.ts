@@ -22,7 +22,7 @@ import { lookAt, serverDueAt } from "./due.ts";
  * 3. While a row asks for an errand the timer `calls` is due, so that a crash anywhere is followed by it (R1).
  */
 
-/** What a call has not yet when it begins. */
+/** The columns that are empty when a call begins. */
 const blank = {
   ...{ outcome: null, approval: null, told: null, lease: null, keptUntil: null },
   ...{ pushed: false, listed: false, failures: 0 },
@@ -33,7 +33,7 @@ type Changes = Partial<Omit<CallRow, "callId" | "createdAt">>;
 
 export const callsTimer = "calls";
 
-/** Whose outcome is not known: people, a server or the object itself still have it. */
+/** Phases of a call without an outcome: people, a server or the object itself still work on it. */
 const open = ["asked", "ready", "running", "out", "late"] as const;
 const isOpen = ({ phase }: CallRow): boolean => (open as readonly string[]).includes(phase);
 const isOpenRow = inArray(calls.phase, [...open]);
@@ -59,7 +59,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       .map(({ ordinal }) => ordinal);
   };
 
-  /** What is to be done at once is done at once; the timer is for when that is cut. */
+  /** Work that is due is done at once. The timer makes up for it after a crash. */
   const alarmFor = (at: number): number => {
     const now = clock.now();
     return at <= now ? now + watchdogMs : at;
@@ -245,7 +245,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
 const keptUntil = ({ tool }: CallRow, now: number): number =>
   tool.executionType === "external" ? now + answeredMemoryMs : 0;
 
-/** What was begun may be done (R3). */
+/** A call that was begun may have taken effect (R3). */
 const canceledWithRun = ({ phase }: CallRow): CallOutcome => {
   const why = "the run that made this call has ended";
   if (phase === "asked" || phase === "ready") return failed("canceled", "run_canceled", why);

@@ -34,7 +34,7 @@ const secretsOf = (execution: ReturnType<typeof executionOf>): string[] =>
 /** An answer in the body of what the server said to it: with other fields, or none of these, it is only taken in. */
 const AtOnce = z.union(ToolAnswer.options.map((option) => z.looseObject(option.shape)));
 
-/** What of an answer the model and the space are told: no secret that its server was sent, and no more than fits. */
+/** The part of an answer that the model and the space are told: no secret that its server was sent, and no more than fits. */
 const outcomeOfAnswer = (
   answer: z.infer<typeof AtOnce>,
   { approval }: Pick<CallRow, "approval">,
@@ -135,7 +135,7 @@ export const claimCall = (
     throw new ColloquyError("conflict", `it is claimed until ${isoTime(row.lease.until)}: take another, or wait`);
   }
   const lease = { holder, until: now + leaseSeconds * 1000 };
-  // What is listed is listed anew, with the lease.
+  // A call that was listed before is listed again, with a new lease.
   services.calls.change(callId, { lease, listed: false });
   return waitingCall(services.identity.get().id, { ...row, lease });
 };

@@ -41,7 +41,7 @@ export const createHooks = (db: Database, clock: Clock) => {
     return view(there(db.update(hooks).set(set).where(isIt(id)).returning().get()));
   };
 
-  /** Of a hook that is not there, all but `list` and `create` throw `not_found`. */
+  /** All but `list` and `create` throw `not_found` if there is no such hook. */
   return {
     /** Oldest first; `maxHooks` of them at most. */
     list: (): HookSettings[] => db.select().from(hooks).orderBy(asc(hooks.createdAt), asc(hooks.id)).all().map(view),

@@ -167,7 +167,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
     return dead;
   };
 
-  /** What else came of these roots wakes nobody any more. */
+  /** Other events of these roots wake nobody any more. */
   const mute = (rootIds: string[]): void => {
     const isOfRoot = among(inbox.rootId, rootIds);
     const which = and(eq(inbox.status, "pending"), isNull(inbox.retryAt), isOfRoot, not(isAnswerRow));

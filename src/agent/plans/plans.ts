@@ -27,7 +27,7 @@ export const plansTimer = "plans";
 
 export type PlanRow = typeof plans.$inferSelect;
 
-/** Who sets a plan. `at` is when the tool was called, which a replay knows too. */
+/** The one who sets a plan. `at` is when the tool was called, which a replay knows too. */
 export type Setter = { setBy: "workspace" } | { setBy: "agent"; root: Root; callId: string; at: number };
 
 export type Plans = ReturnType<typeof createPlans>;

@@ -11,7 +11,7 @@ import type { ToolOutput } from "../tools/tool.ts";
 import { cutOffText, openCalls, type RunCall, readRows } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";
 
-/** What came of one call. `refused`: it broke a tool rule and was not executed. */
+/** The outcome of one call. `refused`: it broke a tool rule and was not executed. */
 export type Result = ToolOutput & { error: boolean; refused?: true };
 
 export const resultOf = ({ value, status }: CallOutcome): Result => ({ value, error: status !== "complete" });

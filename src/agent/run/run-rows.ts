@@ -61,7 +61,7 @@ export const invalidStepsInARow = ({ steps }: RunRows): number => {
   return steps.length - 1 - steps.findLastIndex(isValid);
 };
 
-/** What a finished step was billed; undefined while it is none. */
+/** The tokens that a finished step was billed; undefined while it is not finished. */
 export const tokensOfStep = (rows: JournalRow[], step: number): number | undefined => {
   const usage = rows.filter(isStep).find((row) => row.step === step)?.meta.usage;
   return usage && usage.inputTokens + usage.outputTokens;
@@ -74,7 +74,7 @@ export const tokensAdded = ({ steps }: RunRows): number => {
   return output + Math.max(0, (usages.at(-1)?.inputTokens ?? 0) - (usages[0]?.inputTokens ?? 0));
 };
 
-/** What a call gave; undefined while it has no result. */
+/** The output of a call; undefined while it has no result. */
 export const outputOf = ({ result }: RunCall): unknown => {
   if (!result || !("role" in result.content) || result.content.role !== "tool") return undefined;
   const [part] = result.content.content;

@@ -42,7 +42,7 @@ const sayIn =
       if (waits) placeWait(services, run.ordinal, callId, said.seq);
       return said;
     } catch (error) {
-      // What was cut is asked again by a replay; anything else was not asked, as far as the run knows.
+      // A question that was cut is asked again by a replay. Nothing else was asked, as far as the run knows.
       if (waits && !signal.aborted) takeBackWait(services, run.ordinal, callId);
       throw error;
     }
@@ -122,7 +122,7 @@ const ownRuns = (services: RunServices, self: RunRow): ToolContext["runs"] => ({
     settleEnded(services, endOther(services, self, runId, "absorbed"), "another run of the agent absorbed it"),
 });
 
-/** What a tool reaches while this call runs. `begunAt`: when the call was first begun. */
+/** The things that a tool uses while this call runs. `begunAt`: when the call was first begun. */
 export const contextOf = (execution: Execution, begunAt: number): ToolContext => {
   const { services, run, call, activeSpaceId, signal } = execution;
   return {

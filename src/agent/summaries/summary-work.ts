@@ -51,7 +51,7 @@ const wordsPerToken = 0.7;
 const chunkShare = 0.5;
 const mostLooks = 3;
 
-/** What a summary is still to take in, oldest first. `base` is where the summary begins. */
+/** The items that a summary still has to take in, oldest first. The summary begins at `base`. */
 type Folding = Pick<SummaryQuestion, "space" | "earlier"> & { items: Foldable[]; base: number };
 
 /**

@@ -8,7 +8,7 @@ import { templateIssues } from "./configured/request-template.ts";
 import { builtinTool, findTool } from "./registry.ts";
 import { ruleIssues } from "./rules.ts";
 
-/** What is wrong with a config's tools, beyond its shape, told when it is set and not when they are first called. */
+/** Faults of a config's tools beyond its shape. They are told when it is set, not when a tool is first called. */
 type Options = {
   /** In development only. */
   allowLoopback: boolean;

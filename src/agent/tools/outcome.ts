@@ -11,7 +11,7 @@ export const failed = (
   message: string,
 ): CallOutcome => ({ status, value: { success: false, error: { code, message } }, error: { code, message } });
 
-/** What a person approved may carry a word of theirs, which the agent must know. */
+/** An approval may carry words of the person, which the agent must know. */
 export const completed = (value: unknown, approval: CallApproval | null): CallOutcome => ({
   status: "complete",
   value: approval && approval.notes.length > 0 ? { result: value, approval } : value,
@@ -50,7 +50,7 @@ export const asUnknownOutcome = async <T>(asking: Promise<T>): Promise<T> => {
   }
 };
 
-/** What a call is told whose agent was cut while it ran. */
+/** The result of a call whose agent was cut while it ran. */
 export const interruptedCall = unknownInWords("the call was interrupted");
 
 const Unknown = z.object({ error: z.object({ code: z.literal("outcome_unknown") }) });

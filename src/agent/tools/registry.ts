@@ -39,7 +39,7 @@ const toolsOf = (kind: Kind): Tool[] => {
 /** No configured tool may have its name, whatever kind of agent it is of. */
 export const builtinTool = (name: string): Tool | undefined => builtinTools.find((tool) => tool.name === name);
 
-/** What a tool's name alone says of it: brought tools are alike. */
+/** The properties of a tool by its name alone: all tools from outside have the same. */
 export const factsOf = (name: string): Pick<Tool, keyof typeof broughtTool> => builtinTool(name) ?? broughtTool;
 
 /** Undefined for a tool that agents of this kind do not have. */

@@ -32,7 +32,7 @@ export type CallContext = {
   signal: AbortSignal;
 };
 
-/** What a tool may reach while one call of a run goes on. It knows nothing of runs, journals or streams. */
+/** The things that a tool may use while one call of a run goes on. It knows nothing of runs, journals or streams. */
 export type ToolContext = CallContext & {
   activeSpaceId: string | null;
   /** Estimated tokens that a result may hold, so that the model's next input is not too long. */
@@ -41,7 +41,7 @@ export type ToolContext = CallContext & {
   seenIn: ((spaceId: string) => (message: Message) => boolean) | null;
   /** Says `text` in the active space, once per call however often it is replayed. */
   say(spaceId: string, text: string, how?: { replyTo?: string; awaits?: EntityName[] }): Promise<Message>;
-  /** Who said what the call keeps, where and with which message. */
+  /** The source of the text that the call keeps: who said it, where and with which message. */
   source(): ArchivalSource;
   /** The agent's own runs, as one of them sees them. Refusals are thrown. */
   runs: {
@@ -68,13 +68,13 @@ export type ToolOutput = {
   activeSpaceId?: string | null;
   /** The call asks for answers: the run waits for them once its step is done. */
   waits?: true;
-  /** What it showed of spaces: the newest message of each, by its place in the log. */
+  /** The newest message of each space that it showed, by its place in the log. */
   shown?: { spaceId: string; upTo: number }[];
 };
 
 /** How a tool asks people first, outside of the run that called it. */
 export type Consent<Input> = {
-  /** Who must agree; undefined where nobody need. Throws what no consent allows. */
+  /** The people who must agree; undefined if nobody need. Throws if no consent allows it. */
   approval(input: Input, call: CallContext): Promise<Approval | undefined>;
   /** Does it, once they have. */
   carryOut(input: Input, call: CallContext): Promise<unknown>;
@@ -103,7 +103,7 @@ type Definition<Input> = {
   showsInHistory: boolean;
   /** The run that a call ends: its own, another one of the agent, or none. */
   endsRun: "own" | "other" | null;
-  /** Of a tool that people may have to agree to, as its input says. */
+  /** For a tool that people may have to agree to, by its input. */
   consent?: Consent<Input>;
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 };
@@ -111,19 +111,19 @@ type Definition<Input> = {
 /** A capability of the agent, its input checked at the door. Refusals are thrown as `ColloquyError`s. */
 export type Tool = Omit<Definition<unknown>, "execute" | "consent" | "effect" | "input"> & {
   effect(input: unknown): boolean;
-  /** Of a tool that the agent's owner wrote. */
+  /** For a tool that the agent's owner wrote. */
   config?: ToolConfig;
   /** It ends by a timeout of its own: while it runs, its run has not stalled. */
   isTimed?: true;
   consent?: Consent<unknown> | undefined;
-  /** What a model is told that its input must look like. */
+  /** The schema of its input, as the model is told it. */
   schema(): Schema<unknown>;
   /** Throws what is wrong with an input, before anything begins. */
   check(input: unknown): void;
   execute(input: unknown, context: ToolContext): Promise<ToolOutput>;
 };
 
-/** What is true of most tools that change what is kept. */
+/** The properties of most tools that change something. */
 export const acts = {
   effect: true,
   idempotent: true,
@@ -132,7 +132,7 @@ export const acts = {
   endsRun: null,
 } as const;
 
-/** What is true of most tools that change nothing. */
+/** The properties of most tools that change nothing. */
 export const looks = { ...acts, effect: false, showsInHistory: false } as const;
 
 /** What all tools that an owner or a server brings have in common. */

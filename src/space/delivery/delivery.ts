@@ -134,7 +134,7 @@ export class Delivery {
   }
 
   /**
-   * Who posted waits for the same commit as a delivery does. Its answer goes first: an agent that hears begins to think,
+   * The answer of a post waits for the same commit as a delivery does. It goes first: an agent that hears begins to work,
    * in the same process here. Then all agents are told in one turn.
    */
   async #letAnswerGo(): Promise<void> {

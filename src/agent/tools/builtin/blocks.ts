@@ -29,7 +29,7 @@ import {
 const label = z.string().max(64);
 const from = z.string().max(64).optional().describe("Its owner, if another agent shares it.");
 
-/** What is shown of a block after an edit, in characters. */
+/** How many characters of a block are shown after an edit. */
 const maxEcho = 1000;
 /** What a result holds beside the content. */
 const frameTokens = 200;
@@ -104,7 +104,7 @@ const approvalOf = async (
   return { ...asked, approvers: [partner] };
 };
 
-/** Who changes the agent's own blocks. */
+/** The writer of the agent's own blocks. */
 const author = ({ identity }: ToolServices): string => `agent:${identity.get().id}`;
 
 const agent = z.string().min(1).max(64).optional().describe("Name or id of an agent of your spaces.");

@@ -73,7 +73,7 @@ export const memoryStateTools = [
           id: Label.optional().describe("Of your choice; left out, one is made."),
           ...PutPlan.shape,
           runAfter: PutPlan.shape.runAfter.describe('From now, in words: "30 minutes", "2 hours", "3 days".'),
-          // What is no time is refused in words where it is read: its pattern would cost more than all the rest.
+          // A text that is no time is refused when it is read. A pattern in the schema would cost more tokens than all the rest.
           scheduledAt: z.string().optional().describe("ISO 8601; without an offset it is a time in timezone."),
           cron: PutPlan.shape.cron.describe("Five fields: minute hour day month weekday, in timezone."),
           timezone: PutPlan.shape.timezone.describe("IANA name, such as Asia/Riyadh; UTC if left out."),

@@ -42,7 +42,7 @@ const formsOf = (character: string): string => {
   return `(?:${forms.flat().join("|")})`;
 };
 
-/** What of a secret's base64 does not depend on its neighbours, for each place that it may begin at. */
+/** The part of a secret's base64 that does not depend on its neighbours, for each place where it may begin. */
 const base64Cores = (secret: string): string[] =>
   [0, 1, 2].flatMap((offset) => {
     const bytes = [...Array.from({ length: offset }, () => 0), ...utf8(secret)];

@@ -85,7 +85,7 @@ const openConnection = async ({ server, openSecret, legacy, listChanged, ...netw
       maxRetries: 1,
     },
   });
-  // What is wrong with one message is told to who waits for it; the rest is noise.
+  // The fault of one message is told to the call that waits for it. Other faults are noise.
   client.onerror = () => undefined;
   /** Ends it, and the server's session if it gave one, whether or not the server answers to that. Never throws. */
   const close = async (): Promise<void> => {

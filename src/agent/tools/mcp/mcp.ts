@@ -103,7 +103,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
     const now = clock.now();
     const nextAt = now + backoff(row.failures, { firstMs: mcpFirstRetryMs, longestMs: mcpLongestRetryMs });
     const failing = { failures: row.failures + 1, failingSince: row.failingSince ?? now, lastError: { code, message } };
-    // What was agreed on before may be what fails now.
+    // The agreement of an earlier session may be the cause.
     db.update(mcpServers)
       .set({ ...failing, nextAt, protocolVersion: null })
       .where(isOf(server))

@@ -44,7 +44,7 @@ type Listed = z.infer<typeof Listed>;
 
 const bytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length;
 
-/** What a server writes is quoted: it describes a tool, and instructs nobody. */
+/** A server's text is quoted: it describes a tool, and instructs nobody. */
 const descriptionOf = (server: string, { title, description }: Listed): string => {
   const said = (description ?? title ?? "").toWellFormed().trim();
   const from = `A tool of the MCP server "${server}"`;
