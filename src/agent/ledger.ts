@@ -9,10 +9,10 @@ import { ledger } from "./schema.ts";
  *
  * Invariants
  * 1. A step starts only after its estimate was reserved and fits: spent + reserved ≤ limit at every start.
- * 2. What a step was billed replaces its reservation, once. The reservation of a step that was left without an answer
- *    stays, unless its provider refused it: a call that may have been billed is never forgotten.
- * 3. What the journal says too is settled in memory. The next write of the day stores that; after a restart it follows
- *    from the journal.
+ * 2. What a step was billed replaces its reservation, once. A step that was left without an answer is billed its
+ *    reservation, unless its provider refused it: a call that may have been billed is never forgotten.
+ * 3. What the journal says too, and what leaves the total as it is, is settled in memory. The next write of the day
+ *    stores that. After a restart it follows from the journal, or the reservation counts.
  */
 export type Ledger = ReturnType<typeof createLedger>;
 
@@ -77,12 +77,12 @@ export const createLedger = (
       return true;
     },
 
-    /** The step was billed so many tokens, none if it was refused. `isJournaled`: the journal says or will say the same. */
-    settle(step: string, billed: number, isJournaled = false): void {
+    /** The step was billed so many tokens, none if it was refused. `inMemory`: a restart comes to the same total. */
+    settle(step: string, billed: number, inMemory = false): void {
       const row = rowOf(today());
       if (row?.reserved[step] === undefined) return;
       const after = settled(row, step, billed);
-      if (isJournaled) known.set({ day: row.day, row: after });
+      if (inMemory) known.set({ day: row.day, row: after });
       else write(after);
     },
   };

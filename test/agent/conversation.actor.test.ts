@@ -93,12 +93,17 @@ test("memories and goals are kept, told as changes, and a later input repeats th
   expect(unwrap(await agent.goals(house.workspaceId))).toMatchObject([{ id: "q4", status: "active" }]);
 });
 
-test("a message told to another space carries where it comes from", async () => {
+const twoSpaces = async () => {
   const house = await openHouse();
   const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
   const analyst = await house.agent({ name: "Analyst" });
   const alpha = await house.space("Alpha", [husam, analyst]);
   const beta = await house.space("Beta", [sara, analyst]);
+  return { house, husam, analyst, alpha, beta };
+};
+
+test("a message told to another space carries where it comes from", async () => {
+  const { house, husam, analyst, alpha, beta } = await twoSpaces();
   scripted([
     step(call("enter_space", { spaceId: beta.id })),
     step(call("send_message", { text: "The report is ready." })),
@@ -118,11 +123,7 @@ test("a message told to another space carries where it comes from", async () => 
 });
 
 test("words that follow a move in the same step never show in the space that was active before", async () => {
-  const house = await openHouse();
-  const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
-  const analyst = await house.agent({ name: "Analyst" });
-  const alpha = await house.space("Alpha", [husam, analyst]);
-  const beta = await house.space("Beta", [sara, analyst]);
+  const { house, husam, analyst, alpha, beta } = await twoSpaces();
   scripted([
     step(call("enter_space", { spaceId: alpha.id })),
     step(call("enter_space", { spaceId: beta.id }), call("send_message", { text: "only for Beta" })),

@@ -110,7 +110,6 @@ const openSpace = (workspaceId: string, id: string) => {
     stub,
     as,
     messages,
-    /** Answers once the space has told its agents. */
     post: async (who: EntityRef, text: string) => {
       const { message } = unwrap(await stub().post(as(who), { text }));
       await told(id);

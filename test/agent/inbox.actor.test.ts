@@ -90,6 +90,10 @@ test("[B3] long messages that wake nobody are dropped beyond maxOverheardBytes, 
   const { items } = unwrap(await agent.inbox(house.workspaceId, { limit: 100 }));
   expect(items).toHaveLength(Math.floor(maxOverheardBytes / 40_500));
   expect(items.at(-1)).toMatchObject({ data: { message: { seq: long.length } }, wakes: false, status: "pending" });
+  const counted = await runInDurableObject(agentStub(analyst), (_, { storage }) =>
+    storage.sql.exec("SELECT left_to_history AS messages FROM spaces").one(),
+  );
+  expect(counted).toEqual({ messages: long.length - items.length });
 });
 
 test("messages that wake nobody come in the order of the log, before and after one that wakes", async () => {

@@ -111,11 +111,11 @@ const answering = async (maxTokensPerDay: number) => {
   const agent = await house.agent({ name: "Analyst", limits: { maxTokensPerDay } });
   const space = await house.space("Alpha", [husam, agent]);
   const gate = createGate();
-  scripted(({ prompt }) =>
+  const model = scripted(({ prompt }) =>
     prompt.at(-1)?.role === "tool" ? step(text("Read.")) : step(waitAt(gate), call("get_memories", {})),
   );
   const activity = async () => unwrap(await env.AGENT.getByName(agent.id).describe(house.workspaceId)).activity;
-  return { house, husam, agent, space, activity, gate };
+  return { house, husam, agent, space, activity, gate, model };
 };
 
 test("[B2] a call that a crash cut is booked whole, once, and its replays as they are billed", async () => {
@@ -154,4 +154,18 @@ test("[B2] what the day did not allow is done after midnight UTC, and yesterday 
   expect(after).toMatchObject({ status: "completed", trigger: { text: "More" } });
   expect(await activity()).toMatchObject({ state: "idle", tokensToday: 220 });
   expect(await inboxOf(house.workspaceId, agent)).toEqual([]);
+});
+
+test("[B2] runs that are canceled within a step do not pile up in the day's row", async () => {
+  const { house, husam, agent, space, model } = await answering(1_000_000);
+  for (const count of [1, 2, 3]) {
+    await space.post(husam, "Hello");
+    await model.called(count);
+    const [run] = await runsOf(house.workspaceId, agent);
+    unwrap(await env.AGENT.getByName(agent.id).cancelRun(house.workspaceId, run?.id ?? ""));
+  }
+  const { reserved } = await runInDurableObject(agentStub(agent), (_, { storage }) =>
+    storage.sql.exec("SELECT reserved FROM ledger").one(),
+  );
+  expect(Object.keys(JSON.parse(String(reserved)))).toHaveLength(1);
 });

@@ -230,12 +230,11 @@ test("[S4] a wait that mentions nobody, or a reply to a foreign message, is answ
   const { house, husam, analyst, space } = await threaded();
   const elsewhere = await house.space("Beta", [husam]);
   const foreign = await elsewhere.post(husam, "Elsewhere");
-  /** Whether its post has answered or not by the time the model is called. */
-  const asked = async () => (await space.messages())[0]?.id ?? "";
   scripted(async (_, index) => {
     if (index === 0) return step(call("send_message", { text: "@Nobody here?", wait: true }));
     if (index === 1) return step(call("send_reply", { replyToMessageId: foreign.id, text: "To you" }));
-    if (index === 2) return step(call("send_reply", { replyToMessageId: await asked(), text: "To this" }));
+    const [asked] = await space.messages();
+    if (index === 2) return step(call("send_reply", { replyToMessageId: asked?.id ?? "", text: "To this" }));
     return step(text("Done."));
   });
   const trigger = await space.post(husam, "Hello");

@@ -83,12 +83,11 @@ test("a change of messaging takes effect with the next run; a run under way keep
     messaging: "threaded",
   });
   const gate = createGate();
-  /** Whether its post has answered or not by the time the model is called. */
-  const asked = async () => (await space.messages())[0]?.id ?? "";
   scripted(async (_, index) => {
-    const reply = async (words: string) => call("send_reply", { replyToMessageId: await asked(), text: words });
-    if (index === 0) return step(waitAt(gate), await reply("To you."));
-    return step(index === 2 ? await reply("Again.") : text("Done."));
+    // The post may not have answered yet.
+    const [asked] = await space.messages();
+    const reply = call("send_reply", { replyToMessageId: asked?.id ?? "", text: "To you." });
+    return index === 0 ? step(waitAt(gate), reply) : step(index === 2 ? reply : text("Done."));
   });
   await space.post(husam, "Answer me");
   await gate.reached;

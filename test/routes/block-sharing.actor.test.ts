@@ -1,7 +1,9 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
+import { Agent } from "../../src/agent/agent.ts";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { BlockDetail, BlockShare } from "../../src/protocol/block.ts";
+import { refuse } from "../../src/shared/errors.ts";
 import { call, expectOk } from "../support/house.ts";
 import { append, Items, openAgent, set } from "./block-agent.ts";
 import { problemIn } from "./operations.ts";
@@ -39,6 +41,19 @@ describe("sharing", () => {
     expect((await reader.edit(append("c"), { as: "agent" })).status).toBe(403);
     expect(await reader.read()).toMatchObject({ permission: "ReadOnly", value: "ab" });
     expect((await reader.send("DELETE", "/notes")).status).toBe(404);
+  });
+
+  it("[S1] takes nothing from a block with the id of a deleted one, where its own share is refused late", async () => {
+    const { owner, reader, share } = await two();
+    await owner.create({});
+    vi.spyOn(Agent.prototype, "noteSharedBlock").mockImplementationOnce(async () => {
+      await owner.send("DELETE", "/notes");
+      await owner.create({ label: "second" });
+      await owner.send("PUT", `/second/shares/${reader.agent.id}`, {});
+      return refuse("limit_reached", "It has too many.");
+    });
+    expect((await share()).ok).toBe(false);
+    expect((await expectOk(Items(BlockShare), owner.send("GET", "/second/shares"))).items).toHaveLength(1);
   });
 
   it("leaves people their rights at the reader's address, and names them", async () => {

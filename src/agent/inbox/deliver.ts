@@ -87,14 +87,15 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       if (ordinal !== undefined) given.push({ ordinal, index: events.length });
       events.push({ eventId, data, wakes: isWaking(delivered), isTaken: ordinal !== undefined });
     }
+    const to = Math.max(from, delivery.cursor);
+    // First, so that what the inbox evicts is counted for a space that is new.
+    services.spaces.follow(delivery.space, to, delivery.left, unheard);
     const seqs = services.inbox.enter(events);
     for (const { ordinal, index } of given) {
       const taken = services.runs.at(ordinal)?.events ?? [];
       services.runs.update(ordinal, { events: [...taken, ...seqs.slice(index, index + 1)] });
     }
     const decided = (delivery.answers ?? []).filter((each) => each.seq > from && services.calls.decided(each));
-    const to = Math.max(from, delivery.cursor);
-    services.spaces.follow(delivery.space, to, delivery.left, unheard);
     if (known?.version !== delivery.space.version || known.left !== delivery.left) {
       const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
       if (services.waits.left(delivery.space.id, members)) arm();

@@ -98,7 +98,9 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     } catch (cause) {
       const error = modelError(cause);
       trace({ error: error.code });
+      // A call that was left without an answer may have been billed whole.
       if (isRefusal(cause)) services.ledger.settle(name, 0);
+      else services.ledger.settle(name, cost, true);
       throw error;
     }
   };

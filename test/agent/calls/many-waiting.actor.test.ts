@@ -52,9 +52,7 @@ const crowd = async () => {
         waiting < runs;
         waiting += 1
       ) {
-        const next = model.calls.length + 1;
-        await space.post(ann, "Ask");
-        await model.called(next);
+        await until(model.calls.length + 1, () => space.post(ann, "Ask"));
         await vi.waitFor(async () => expect(await statusOf(0)).toBe("waiting_tool"));
       }
       asks = false;

@@ -292,20 +292,22 @@ describe("a living agent that asks people", () => {
     expect(await inboxOf(workspaceId, agent)).toEqual([]);
   });
 
-  test("[R2] what was approved runs once in the background, and its result wakes it", async () => {
+  /** A living agent that asks whether it may deploy, and says these words once it has. */
+  const deploying = async (words: string) => {
     const path = freshPath();
-    const { model, ann, space, shown, asked, give } = await scene({
-      continuity: "consciousness",
-      tools: [deploy(path, approved())],
-      steps: [],
-    });
-    model.push(
-      step(call("enter_space", { spaceId: space.id })),
+    const set = await scene({ continuity: "consciousness", tools: [deploy(path, approved())], steps: [] });
+    set.model.push(
+      step(call("enter_space", { spaceId: set.space.id })),
       step(call("deploy", { to: "prod" })),
       step(text("Asked.")),
-      step(call("send_message", { text: "Deployed." })),
-      step(text("Told.")),
+      step(call("send_message", { text: words })),
+      step(text("Done.")),
     );
+    return { ...set, path };
+  };
+
+  test("[R2] what was approved runs once in the background, and its result wakes it", async () => {
+    const { path, model, ann, space, shown, asked, give } = await deploying("Deployed.");
     await asked("deploy");
     unwrap(await give(ann, "deploy", yes));
     await vi.waitFor(async () => expect(await space.texts()).toContain("Worker: Deployed."));
@@ -317,19 +319,7 @@ describe("a living agent that asks people", () => {
   test.each(["call.after-begin", "call.after-hand-over"] as const)(
     "[R1] [R2] [R3] a crash at %s loses nothing and makes nothing twice",
     async (point) => {
-      const path = freshPath();
-      const { agent, model, ann, space, shown, asked, give } = await scene({
-        continuity: "consciousness",
-        tools: [deploy(path, approved())],
-        steps: [],
-      });
-      model.push(
-        step(call("enter_space", { spaceId: space.id })),
-        step(call("deploy", { to: "prod" })),
-        step(text("Asked.")),
-        step(call("send_message", { text: "Told." })),
-        step(text("Done.")),
-      );
+      const { path, agent, model, ann, space, shown, asked, give } = await deploying("Told.");
       await asked("deploy");
       const crashed = armFault(point);
       unwrap(await give(ann, "deploy", yes));

@@ -199,7 +199,17 @@ const paying = async (path: string, idempotent: boolean) => {
     secrets: { KEY: `whsec_${btoa("a secret of twenty-four b")}` },
   });
   await staged.space.post(staged.ann, "Pay");
-  return staged;
+  /** Lets time pass until it was sent again. */
+  return async (pauseMs: number, code: string) => {
+    await vi.waitFor(
+      async () => {
+        await passTime(staged.agent, pauseMs);
+        expect(await requestsTo(path)).toHaveLength(2);
+      },
+      { timeout: 5000 },
+    );
+    expect(outputs(await staged.run("completed"))).toMatchObject([["pay", { error: { code } }]]);
+  };
 };
 
 test.each([
@@ -207,16 +217,9 @@ test.each([
   [true, "tool_failed"],
 ])("[R3] a server that refuses what it may have been sent before, idempotent %s: %s", async (idempotent, code) => {
   const path = `/twice/${freshPath().slice(6)}`;
-  const { agent, run } = await paying(path, idempotent);
+  const refusedAgain = await paying(path, idempotent);
   await vi.waitFor(async () => expect(await requestsTo(path)).not.toEqual([]));
-  await vi.waitFor(
-    async () => {
-      await passTime(agent, 2000);
-      expect(await requestsTo(path)).toHaveLength(2);
-    },
-    { timeout: 5000 },
-  );
-  expect(outputs(await run("completed"))).toMatchObject([["pay", { error: { code } }]]);
+  await refusedAgain(2000, code);
   const ids = (await requestsTo(path)).map(({ headers }) => headers["idempotency-key"]);
   expect(new Set(ids).size).toBe(1);
 });
@@ -226,17 +229,10 @@ test.each([
   [true, "tool_failed"],
 ])("[R3] a server that refuses what it was sent before a crash, idempotent %s: %s", async (idempotent, code) => {
   const path = `/held/${freshPath().slice(6)}`;
-  const { agent, run } = await paying(path, idempotent);
+  const refusedAgain = await paying(path, idempotent);
   await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1));
   await abortAllDurableObjects();
-  await vi.waitFor(
-    async () => {
-      await passTime(agent, 26_000);
-      expect(await requestsTo(path)).toHaveLength(2);
-    },
-    { timeout: 5000 },
-  );
-  expect(outputs(await run("completed"))).toMatchObject([["pay", { error: { code } }]]);
+  await refusedAgain(26_000, code);
 });
 
 test("an agent that leaves the space while it asks there is told that nobody can answer", async () => {

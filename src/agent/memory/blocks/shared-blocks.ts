@@ -215,7 +215,8 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
       const told = await ask(granteeId, signal, (reader, workspaceId) =>
         reader.noteSharedBlock(workspaceId, { ownerId, ownerName: config.name, label, type, permission }),
       );
-      if (!told.ok) shares.remove(id, granteeId);
+      // A block that was made meanwhile may have the id of a deleted one.
+      if (!told.ok && blocks.find(label)?.id === id) shares.remove(id, granteeId);
       unwrap(told);
       return grant;
     },
