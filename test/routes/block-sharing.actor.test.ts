@@ -43,7 +43,7 @@ describe("sharing", () => {
     expect((await reader.send("DELETE", "/notes")).status).toBe(404);
   });
 
-  it("[S1] takes nothing from a block with the id of a deleted one, where its own share is refused late", async () => {
+  it("[S1] that is refused late takes nothing from a block with the id of a deleted one", async () => {
     const { owner, reader, share } = await two();
     await owner.create({});
     vi.spyOn(Agent.prototype, "noteSharedBlock").mockImplementationOnce(async () => {
