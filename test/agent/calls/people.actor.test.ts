@@ -352,8 +352,8 @@ test.each(["timeline", "consciousness"] as const)(
     await run("completed");
     model.push(step(text("Read.")));
     unwrap(await give(ann, "deploy", yes));
-    await vi.waitFor(async () => expect(await runsOf(workspaceId, agent)).toHaveLength(2));
-    await vi.waitFor(async () => expect(await inboxOf(workspaceId, agent)).toEqual([]));
+    await vi.waitFor(async () => expect(await runsOf(workspaceId, agent)).toHaveLength(2), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await inboxOf(workspaceId, agent)).toEqual([]), { timeout: 10_000 });
     const [second, first] = await runsOf(workspaceId, agent);
     expect(second).toMatchObject({ trigger: { type: "tool_result" }, roots: first?.roots });
   },
