@@ -25,7 +25,7 @@ it("keeps the other column, the section's words and the other sections", () => {
   expect(both).toBe(`${head}\n## cost\n\nWhy.\n\n${table(line)}\n\n## sleep\n\nZzz.\n`);
 });
 
-it("drops a row that neither column has any more", () => {
+it("drops a row that has no value in either column", () => {
   const old = withMeasured(head, "cost", [row("gone", "9 ms"), row("kept", "3 ms")], "now");
   const withBefore = withMeasured(old, "cost", [row("kept", "4 ms")], "before");
   const next = withMeasured(withBefore, "cost", [row("new", "1 ms")], "now");

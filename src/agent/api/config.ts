@@ -55,8 +55,8 @@ const configure = (runtime: AgentRuntime, changes: UpdateAgent): void => {
 };
 
 /**
- * What the loop does, since when, what it waits for and what went wrong last: told from the rows that the loop itself
- * goes by, so that it cannot say otherwise than what happens.
+ * The state of the loop: what it does and since when, what it waits for, and its last error. It is read from the rows
+ * that the loop itself uses, so it cannot differ from what happens.
  */
 const activityOf = ({ services, timers, loop }: AgentRuntime): NonNullable<AgentView["activity"]> => {
   const { createdAt, lastError } = services.identity.get();

@@ -173,7 +173,7 @@ export const createImportSession = (env: Env, life: Life): ImportMethods & { ala
         const there = services.identity.find();
         if (there?.workspaceId === workspaceId) return "there";
         if (there) throw new ColloquyError("not_found", "there is no such agent");
-        // It could not be settled.
+        // Another import still holds the runtime: settling it has failed.
         if (current()) throw underWay();
         services.transaction(() => {
           db.insert(imports).values({ id: 1, workspaceId, agentId, token, touchedAt: systemClock.now() }).run();

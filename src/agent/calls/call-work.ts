@@ -138,7 +138,7 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
         await run(errand, row, ended);
       } catch (error) {
         if (stopped.signal.aborted) return;
-        // It is over meanwhile: what is to be told of that does not wait for another try of what is not asked any more.
+        // The call ended during the errand. Its next errand does not wait for the pause of this one.
         if (isSlow(errand) && next(calls.get(callId)) !== errand) continue;
         const pause = backoff(row.failures, { firstMs: callBackoffMs, longestMs: longestCallBackoffMs });
         const reason = error instanceof Error ? error.message : String(error);

@@ -78,7 +78,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
   }
   if (!response.ok) {
     const refusal = `the tool's server refused the call: it answered ${status}`;
-    // It may have taken in what it was sent before.
+    // An earlier try may have reached the server.
     throw row.failures > 0 && !mayRepeat(tool) ? unknownOutcome(refusal) : new ColloquyError("tool_failed", refusal);
   }
   const answer = await readAnswer(response, signal);
@@ -103,7 +103,7 @@ export const push = async (services: CallServices, row: CallRow, stopped: AbortS
   }
 };
 
-/** What servers that execute `external` tools see of a call. */
+/** A call as it is shown to the servers that execute `external` tools. */
 export const waitingCall = (agentId: string, row: CallRow): WaitingToolCall => ({
   toolCallId: row.callId,
   agentId,
@@ -122,7 +122,7 @@ const external = (services: CallServices, callId: string): CallRow => {
 
 const isOver = ({ phase }: CallRow): boolean => phase === "answered" || phase === "done";
 
-/** It is its holder's alone until the lease ends. */
+/** Gives a waiting call to one server. No other server gets it until the lease ends. */
 export const claimCall = (
   services: CallServices,
   callId: string,
@@ -147,7 +147,7 @@ export const answerCall = async (
   answer: ToolAnswer,
 ): Promise<AnsweredToolCall> => {
   const execution = executionOf(external(services, callId).tool);
-  // What the server was sent is taken out of what it answers (S3).
+  // Secrets that the server was sent are removed from its answer (S3).
   const secrets = await openSecrets(secretsOf(execution), (name) => services.identity.openSecret(name));
   const row = external(services, callId);
   const outcome = outcomeOfAnswer(answer, row, createRedactor(secrets.values()));

@@ -59,7 +59,7 @@ export const goneItems = {
 };
 
 export const quoted = text("text");
-/** What a message says: a quoted text, or the tool call that it shows. */
+/** A message's content: a quoted text, or the tool call that it shows. */
 const content = raw("content", `${quotedPattern}|called .*`);
 
 /** The events that an inbox lists. */
