@@ -45,6 +45,7 @@ export const bench: Bench = async (report) => {
       for (;;) {
         const { items } = await house.api.get<{ items: Run[] }>(`/v1/agents/${agentId}/runs`);
         if (items[0]?.status === "completed") return;
+        if (items[0]?.error) throw new Error(`a run ended as ${JSON.stringify(items[0])}`);
         await pause(20);
       }
     };

@@ -1,6 +1,6 @@
 import { compose } from "../src/agent/context/compose.ts";
 import { prefixReuse } from "../src/agent/context/sections.ts";
-import { estimateMessages, estimateText } from "../src/agent/context/tokens.ts";
+import { estimateMessages, estimateText } from "../src/agent/tokens.ts";
 import type { Bench } from "./support/figure.ts";
 import { consciousnessSteps, type Input, timelineSnapshots } from "./support/inputs.ts";
 import { literalLayout } from "./support/literal-layout.ts";

@@ -179,4 +179,8 @@ export class Agent extends DurableObject<Env> implements Own {
     await this.#with(undefined, ({ services }) => services.subscriptions.forget(socket));
     closeBack(socket, code);
   }
+
+  override async webSocketError(socket: WebSocket): Promise<void> {
+    await this.#with(undefined, ({ services }) => services.subscriptions.forget(socket));
+  }
 }

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import { estimateTokenCount } from "tokenx";
-import { excerpt } from "./wording.ts";
+import { excerpt } from "../shared/quote.ts";
 
 /**
  * Estimated tokens, before the correction by what the model's provider billed. `tokenx` looks at words and
@@ -26,6 +26,16 @@ export const estimateText = (text: string): number => {
   known.set(text, tokens);
   knownCharacters += text.length;
   return tokens;
+};
+
+/** The first items that fit `room` tokens together. */
+export const firstFitting = <Item>(items: Item[], room: number, tokensOf: (item: Item) => number): Item[] => {
+  let left = room;
+  const over = items.findIndex((item) => {
+    left -= tokensOf(item);
+    return left < 0;
+  });
+  return over === -1 ? items : items.slice(0, over);
 };
 
 /** The beginning of a text: all of it, or as much as surely fits. */

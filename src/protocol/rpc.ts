@@ -205,9 +205,9 @@ interface WorkspaceMethods {
   standing(entityId: string): { role: Role; type: EntityType };
   shareSpace(entityId: string, otherId: string): boolean;
 
-  /** From spaces, in order; what is older than what it has is ignored. */
   /** Whether a space with this id may be made, if it is not there: else `limit_reached`. */
   admitSpace(id: string): null;
+  /** From spaces, in order; what is older than what it has is ignored. */
   follow(delivery: IndexDelivery): null;
   /** From agents: a call waits for servers, or does no more. */
   noteToolCall(call: WaitingToolCall, waits: boolean): null;

@@ -6,9 +6,10 @@ import { ColloquyError } from "./errors.ts";
  * one of ECMAScript with the `u` flag, as in JSON Schema, and matches what it matches there. RE2 has no lookaround, no
  * backreferences and no inline flags, and repeats at most 1,000 times.
  */
-const maxCachedPatterns = 100;
+/** The most that the compiled patterns hold together, as sizes of their programs. */
+const maxCachedSteps = 200_000;
 /** The most that one test may cost: the size of the pattern's program times the length of the text. */
-const maxPatternSteps = 20_000_000;
+export const maxPatternSteps = 20_000_000;
 
 /** Escapes, whole; the beginning of a group with flags; else one character. */
 const tokens =
@@ -64,6 +65,7 @@ const compile = (source: string): RE2JS => {
 };
 
 const compiled = new Map<string, RE2JS>();
+let cachedSteps = 0;
 
 /** Stands in for `RegExp` where a library compiles such patterns and only tests by them. */
 export class LinearPattern extends RegExp {
@@ -73,8 +75,12 @@ export class LinearPattern extends RegExp {
     const known = compiled.get(source);
     const pattern = known ?? compile(source);
     if (!known) {
-      if (compiled.size >= maxCachedPatterns) compiled.clear();
+      if (cachedSteps > maxCachedSteps) {
+        compiled.clear();
+        cachedSteps = 0;
+      }
       compiled.set(source, pattern);
+      cachedSteps += pattern.programSize();
     }
     if (pattern.programSize() * text.length <= maxPatternSteps) return pattern.test(text);
     throw new ColloquyError(

@@ -45,7 +45,7 @@ export const timeoutSignal = (timeoutMs: number): AbortSignal => {
 /** Lets what else waits for this object have its turn. */
 export const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** Takes items off the list and does the work for each, at most `atOnce` at a time. Who empties the list ends it. */
+/** Takes items off the list and does the work for each, at most `atOnce` at a time. To end early, empty the list. */
 export const workOff = async <Item>(
   waiting: Item[],
   atOnce: number,

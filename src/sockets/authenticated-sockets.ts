@@ -58,9 +58,10 @@ export const callerOf = (request: Request): Principal => {
 
 /** The object's part of a close that the client began. Without it the connection stays for ten seconds more. */
 export const closeBack = (socket: WebSocket, code: number): void => {
-  // These two say that there was no code, or no close: they cannot be sent.
-  if (code === 1005 || code === 1006) socket.close();
-  else socket.close(code);
+  // These four are reserved, and codes outside the range belong to no close: they cannot be sent.
+  const canBeSent = code >= 1000 && code < 5000 && ![1004, 1005, 1006, 1015].includes(code);
+  if (canBeSent) socket.close(code);
+  else socket.close();
 };
 
 export type AuthenticatedSockets<Data> = ReturnType<typeof createAuthenticatedSockets<Data>>;
@@ -113,7 +114,7 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
     return true;
   };
 
-  /** No answer is no proof: then the sessions' time runs out. */
+  /** No answer is no proof: it is asked for again until the sessions' time runs out. */
   const proveAll = async (name: string, asked: Session<Data>): Promise<void> => {
     const askedAt = clock.now();
     try {
@@ -129,6 +130,7 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
         timers.setNoLater(timer, dueAt(session));
       }
     } catch (error) {
+      timers.setNoLater(timer, clock.now() + proofLeadMs / 3);
       log.warn("socket.unproven", { reason: error instanceof Error ? error.message : String(error) });
     }
   };

@@ -58,11 +58,10 @@ export const createClientRates = () => {
     members: createMemberRates(maxMemberFrames, frameWindowMs),
     typing: createMemberRates(1, typingIntervalMs),
     ofSocket(socket: WebSocket) {
-      const [frames, badFrames] = [
-        createRateWindow(maxFrames, frameWindowMs),
-        createRateWindow(maxBadFrames, frameWindowMs),
-      ];
-      const known = sockets.get(socket) ?? { frames, badFrames };
+      const known = sockets.get(socket) ?? {
+        frames: createRateWindow(maxFrames, frameWindowMs),
+        badFrames: createRateWindow(maxBadFrames, frameWindowMs),
+      };
       sockets.set(socket, known);
       return known;
     },

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { estimateText } from "../../src/agent/context/tokens.ts";
+import { estimateText } from "../../src/agent/tokens.ts";
 import { CreateBlock } from "../../src/protocol/block.ts";
 import type { BlockOperation } from "../../src/protocol/block-operation.ts";
 import { unwrap } from "../../src/shared/errors.ts";

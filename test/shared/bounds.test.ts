@@ -39,7 +39,7 @@ const ofOneFile = [
   "agent/memory/search/match-expression.ts: maxQueryTerms",
   "agent/spaces.ts: maxKnownRows",
   "agent/tools/builtin/blocks.ts: maxEcho",
-  "agent/context/tokens.ts: maxKnownCharacters",
+  "agent/tokens.ts: maxKnownCharacters",
   "agent/tools/check-config.ts: maxOutputBytes",
   "agent/tools/configured/server-answer.ts: maxDepth",
   "agent/tools/configured/request-template.ts: maxHeaders",

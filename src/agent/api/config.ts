@@ -9,13 +9,13 @@ import { withoutNulls } from "../../shared/without-nulls.ts";
 import { viewTimeoutMs } from "../bounds.ts";
 import { ownerOf } from "../context/blocks.ts";
 import { compose } from "../context/compose.ts";
-import { estimateText } from "../context/tokens.ts";
 import { triggerOf } from "../inbox/batch.ts";
 import { heartbeatTimer, startHeartbeat } from "../plans/beats.ts";
 import { plansTimer } from "../plans/plans.ts";
 import { composingOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
+import { estimateText } from "../tokens.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 

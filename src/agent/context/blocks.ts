@@ -1,7 +1,6 @@
 import type { BlockType, Permission } from "../../protocol/block.ts";
 import type { Dropped } from "../../protocol/exported-history.ts";
-import { firstFitting } from "./sections.ts";
-import { estimateText } from "./tokens.ts";
+import { estimateText, firstFitting } from "../tokens.ts";
 import { quote } from "./wording.ts";
 
 /** A block that an agent may read, its own or one that is shared with it. */

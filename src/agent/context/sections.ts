@@ -1,7 +1,7 @@
 import type { ModelMessage, ToolSet } from "ai";
 import type { Dropped } from "../../protocol/exported-history.ts";
+import { contentText, estimateContent, estimateText, firstFitting } from "../tokens.ts";
 import { toldMessage } from "./grammar.ts";
-import { contentText, estimateContent, estimateText } from "./tokens.ts";
 
 /** A part of an input, by name. Tokens are estimates before correction. */
 export type Section = { name: string; tokens: number; text: string };
@@ -52,16 +52,6 @@ export const told = (name: string, messages: ModelMessage[]): Section => {
   const texts = messages.map(contentText);
   const lines = messages.map(({ role }, index) => toldMessage.write({ role, text: texts[index] ?? "" }));
   return { name, tokens: texts.reduce((sum, text) => sum + estimateContent(text), 0), text: lines.join("\n") };
-};
-
-/** The first items that fit `room` tokens together. */
-export const firstFitting = <Item>(items: Item[], room: number, tokensOf: (item: Item) => number): Item[] => {
-  let left = room;
-  const over = items.findIndex((item) => {
-    left -= tokensOf(item);
-    return left < 0;
-  });
-  return over === -1 ? items : items.slice(0, over);
 };
 
 /** Tokens that a note about left out items may need. */

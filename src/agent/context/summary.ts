@@ -1,8 +1,8 @@
 import type { ModelMessage } from "ai";
 import type { Message } from "../../protocol/message.ts";
+import { cutTo, estimateText, firstFitting } from "../tokens.ts";
 import { cycleHeading, member, quoteLines, summariserOpening } from "./grammar.ts";
-import { firstFitting, told } from "./sections.ts";
-import { cutTo, estimateText } from "./tokens.ts";
+import { told } from "./sections.ts";
 import { contentOf, originNote, quote, shortTime } from "./wording.ts";
 
 /** A cycle or a message that is folded into a summary. `at` is its place in their order. */

@@ -2,10 +2,10 @@ import type { RunTrigger } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { maxBatchBytes } from "../bounds.ts";
 import { eventLine } from "../context/consciousness/inbox-message.ts";
-import { estimateText } from "../context/tokens.ts";
 import { excerpt } from "../context/wording.ts";
 import type { InboxData } from "../records.ts";
 import type { InboxRow } from "../schema.ts";
+import { estimateText } from "../tokens.ts";
 
 /** The space of a message, or the space where the call of a result was made. */
 export const homeOf = (data: InboxData): string | null => {

@@ -1,9 +1,9 @@
 import { backoff } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
-import { correct } from "../context/tokens.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
+import { correct } from "../tokens.ts";
 import { builtinTool, factsOf, findTool } from "../tools/registry.ts";
 import { kindOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";

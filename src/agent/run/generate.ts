@@ -9,8 +9,8 @@ import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxCallsPerStep, maxInvalidCharacters, maxStepBytes, modelStallMs } from "../bounds.ts";
 import type { Composed } from "../context/sections.ts";
-import { estimateText } from "../context/tokens.ts";
 import { excerpt } from "../context/wording.ts";
+import { estimateText } from "../tokens.ts";
 import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 

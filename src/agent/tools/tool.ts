@@ -153,16 +153,6 @@ export const parseInput = <Schema extends z.ZodType>(schema: Schema, input: unkn
   throw invalidInput(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
 };
 
-/** The first items, as many as there is room for. */
-export const fitting = <Item>(items: Item[], room: number, sizeOf: (item: Item) => number): Item[] => {
-  let left = room;
-  const end = items.findIndex((item) => {
-    left -= sizeOf(item);
-    return left < 0;
-  });
-  return end === -1 ? items : items.slice(0, end);
-};
-
 export const defineTool = <Input>(definition: Definition<Input>): Tool => {
   const { input: parser, execute, consent, effect, ...plain } = definition;
   const schema = zodSchema(parser);

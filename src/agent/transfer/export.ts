@@ -53,7 +53,7 @@ const boundsOf = (db: Database, services: RunServices): ExportBounds => {
 
 const leftBehind = (db: Database): ExportedHead["agent"]["left"] =>
   db.get(sql`select
-    (select count(*) from inbox) as events,
+    (select count(*) from events) as events,
     (select count(*) from runs where completed_at is null) as runs,
     (select count(*) from calls where phase <> 'done') as calls,
     (select count(*) from hooks) as hooks`);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { blocksInInput, blocksText, type KnownBlock, keyOf, labelOf } from "../../../src/agent/context/blocks.ts";
-import { estimateText } from "../../../src/agent/context/tokens.ts";
+import { estimateText } from "../../../src/agent/tokens.ts";
 
 /** Which blocks an input holds, in which order, and which of them leave where they do not fit. */
 type Given = KnownBlock & { referenced: boolean };

@@ -1,7 +1,6 @@
 import type { ModelMessage } from "ai";
 import type { ContextConfig } from "../../../protocol/context-config.ts";
-import { firstFitting } from "../sections.ts";
-import { cutTo, estimateMessages, estimateText } from "../tokens.ts";
+import { cutTo, estimateMessages, estimateText, firstFitting } from "../../tokens.ts";
 import { excerpt } from "../wording.ts";
 
 /** One earlier cycle that the agent lived through: its model messages, untouched. */

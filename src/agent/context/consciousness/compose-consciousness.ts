@@ -1,11 +1,11 @@
 import type { ModelMessage } from "ai";
 import type { Dropped, ToldSection } from "../../../protocol/exported-history.ts";
 import type { HeadBlocks } from "../../records.ts";
+import { estimateMessages, firstFitting } from "../../tokens.ts";
 import type { InputParts } from "../agent-state.ts";
 import { rulesSection } from "../instructions.ts";
 import { inputBudget } from "../limits.ts";
-import { type Composed, firstFitting, systemSections, textSection, tokensIn, told } from "../sections.ts";
-import { estimateMessages } from "../tokens.ts";
+import { type Composed, systemSections, textSection, tokensIn, told } from "../sections.ts";
 import type { Cycle } from "./compaction.ts";
 
 /** The beginning of all inputs between two compactions or changes of config. */

@@ -1,10 +1,9 @@
 import type { Dropped } from "../../../protocol/exported-history.ts";
 import type { HeadBlocks, ToldState } from "../../records.ts";
+import { estimateText, firstFitting } from "../../tokens.ts";
 import { type AgentState, type StateLine, stateLines } from "../agent-state.ts";
 import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
 import { emptyList, goneItems, headings, listItem, stateSections } from "../grammar.ts";
-import { firstFitting } from "../sections.ts";
-import { estimateText } from "../tokens.ts";
 import { quote } from "../wording.ts";
 
 /**

@@ -18,7 +18,7 @@ import { blockView, type Shares } from "./shares.ts";
  *
  * Invariants
  * 1. A subscriber has the workspace's rights, or is in the space that it subscribed from. That is proven every
- *    `subscriberProofMs`. Once it does not hold, or was not proven twice, the socket closes (S5).
+ *    `subscriberProofMs`. Once it does not hold, or was not proven for as long, the socket closes (S5).
  * 2. A frame is made once for each space, however many sockets get it.
  */
 export const subscriptionsTimer = "subscriptions";

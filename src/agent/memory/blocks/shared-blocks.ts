@@ -81,18 +81,23 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
     question: (agent: ReturnType<Env["AGENT"]["getByName"]>, workspaceId: string, ownId: string) => Promise<Outcome<T>>,
   ): Promise<Outcome<T>> => {
     const { id, workspaceId } = identity.get();
-    return callWithRetry(() => question(env.AGENT.getByName(agentId), workspaceId, id), signal);
+    return callWithRetry(() => question(env.AGENT.getByName(agentId), workspaceId, id), signal, "the agent");
   };
 
   /**
    * The block of another agent that a label means here; of several, that of the agent named or with the id `from`. This
-   * agent's own comes first, where `from` is left out. Throws `conflict` where that leaves more than one.
+   * agent's own comes first, where `from` is left out. Throws `conflict` where that leaves more than one, and `not_found` where
+   * the agent `from` shares none of that label.
    */
   const find = (label: string, from?: string): SharedBlockRow | undefined => {
     if (from === undefined && blocks.find(label)) return undefined;
     const found = list().filter(
       (row) => row.label === label && (from === undefined || row.ownerId === from || row.ownerName === from),
     );
+    if (from !== undefined && found.length === 0) {
+      const message = `"${from}" shares no block "${label}" with you: leave out from for your own`;
+      throw new ColloquyError("not_found", message);
+    }
     if (found.length <= 1) return found[0];
     const owners = found.map(({ ownerName, ownerId }) => `${JSON.stringify(ownerName)} (${ownerId})`).join(", ");
     throw new ColloquyError("conflict", `several agents share "${label}" with you: say from which, ${owners}`);

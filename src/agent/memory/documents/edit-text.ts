@@ -3,6 +3,7 @@ import { RE2JS, RE2JSException } from "re2js";
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import { maxBlockCharacters } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
+import { maxPatternSteps } from "../../../shared/linear-pattern.ts";
 import { applySplices, changesBetween, fewerSplices, type Splice } from "./text-changes.ts";
 import { linesOf, quoted, refusedEdit } from "./values.ts";
 
@@ -69,9 +70,6 @@ const replaced = (text: string, { old, new: next, mode, n = 1 }: Replacement, la
   return { splices: splices.slice(-1), message: `Replaced occurrence #${n} of ${said}` };
 };
 
-/** The most that a match may cost: the program's size times the text's length. RE2 never backtracks. */
-const maxSteps = 20_000_000;
-
 const compiled = (pattern: string): RE2JS => {
   try {
     return RE2JS.compile(pattern);
@@ -94,8 +92,8 @@ const filledIn = (next: string, group: (index: number) => string | undefined): s
 /** Replaces the first match of an RE2 pattern; `$1` and `$0` in `next` stand for its groups, `$$` for `$`. */
 const replacedMatch = (text: string, { old: pattern, new: next }: Replacement, label: string): Changes => {
   const regex = compiled(pattern);
-  if (regex.programSize() * text.length > maxSteps) {
-    throw refusedEdit(`the pattern is too large for a text of ${text.length} characters: shorten it`);
+  if (regex.programSize() * text.length > maxPatternSteps) {
+    throw refusedEdit(`the pattern is too large for a text of ${text.length} characters (maxPatternSteps): shorten it`);
   }
   const matcher = regex.matcher(text);
   if (!matcher.find()) throw refusedEdit(`Pattern not found: '${quoted(pattern)}'`);

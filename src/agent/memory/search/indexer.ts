@@ -135,7 +135,11 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
   const leave = (): void => {
     const mine = new Set(spaces.followed().map(({ id }) => id));
     for (const id of index.spaces().keys()) {
-      if (mine.has(id) || left <= 0) continue;
+      if (mine.has(id)) continue;
+      if (left <= 0) {
+        gathered.isBehind = true;
+        return;
+      }
       const gone = index.transaction(() => index.removeMessages(id, searchBatchRows));
       left -= gone;
       if (gone === searchBatchRows) gathered.isBehind = true;

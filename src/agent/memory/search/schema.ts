@@ -23,7 +23,7 @@ export const searchEntries = sqliteTable(
     head: text("head").notNull(),
     text: text("text").notNull(),
   },
-  // Those that go one by one.
+  // Blocks and archival entries are deleted by `ref`.
   (table) => [index("search_entries_ref").on(table.ref).where(sql`type in ('block', 'archival')`)],
 );
 

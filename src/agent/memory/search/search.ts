@@ -218,7 +218,7 @@ const booked = (embedder: Embedder, ledger: Ledger, limit: number): Embedder => 
       ledger.settle(step, answer.tokens);
       return answer;
     } catch (error) {
-      // Refused before anything was done for it: nobody bills that. Nobody else settles what it may have cost.
+      // Refused before anything was done for it: nobody bills that. Any other failure may be billed.
       ledger.settle(step, error instanceof Error && isRefusal(error.cause) ? 0 : reserved);
       throw error;
     }

@@ -6,10 +6,10 @@ import { eventLine, renderInboxMessage, renderInboxPreview } from "../../context
 import { renderState, toldState, untold } from "../../context/consciousness/state.ts";
 import { quoteLines } from "../../context/grammar.ts";
 import { inputBudget } from "../../context/limits.ts";
-import { estimateMessages, estimateText } from "../../context/tokens.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
+import { estimateMessages, estimateText } from "../../tokens.ts";
 import {
   composingOf,
   newWindow,

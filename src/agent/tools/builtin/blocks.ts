@@ -6,15 +6,14 @@ import type { Approval } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";
-import { estimateText } from "../../context/tokens.ts";
 import { ownPrincipal } from "../../memory/blocks/shared-blocks.ts";
 import { permissionRefusal, ranks, verdictOn } from "../../memory/documents/permission.ts";
+import { estimateText, firstFitting } from "../../tokens.ts";
 import { asUnknownOutcome } from "../outcome.ts";
 import {
   acts,
   type CallContext,
   defineTool,
-  fitting,
   invalidInput,
   looks,
   parseInput,
@@ -47,7 +46,7 @@ const fittingLines = (text: string, context: ToolContext): { content: string; no
   const room = Math.min(maxToolOutputTokens, Math.max(0, context.roomTokens() - frameTokens));
   if (estimateText(text) <= room) return { content: text };
   const lines = text.split("\n");
-  const shown = fitting(lines, room, (line) => estimateText(line) + 1);
+  const shown = firstFitting(lines, room, (line) => estimateText(line) + 1);
   return {
     content: shown.join("\n"),
     note: `cut: ${shown.length} of ${lines.length} lines; set a viewport with block_viewport to read the rest`,

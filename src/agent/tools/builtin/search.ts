@@ -12,8 +12,8 @@ import {
 import { Timestamp } from "../../../protocol/text.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxWindowTokens } from "../../bounds.ts";
-import { estimateText } from "../../context/tokens.ts";
-import { acts, defineTool, fitting, looks, type ToolContext } from "../tool.ts";
+import { estimateText, firstFitting } from "../../tokens.ts";
+import { acts, defineTool, looks, type ToolContext } from "../tool.ts";
 
 /** What a result holds beside its hits. */
 const frameTokens = 150;
@@ -25,7 +25,7 @@ const found = async (query: SearchQuery, context: ToolContext) => {
   const { items, mode, notes } = await context.services.search.search(query);
   const room = Math.min(maxWindowTokens, context.roomTokens()) - frameTokens;
   const hits = items.map(({ score, ...hit }) => ({ ...hit, score: Number(score.toPrecision(4)) }));
-  const shown = fitting(hits, room, (hit) => estimateText(JSON.stringify(hit)));
+  const shown = firstFitting(hits, room, (hit) => estimateText(JSON.stringify(hit)));
   return {
     results: shown,
     mode,

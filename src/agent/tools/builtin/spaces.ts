@@ -7,12 +7,11 @@ import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { absentIn, mentionsIn } from "../../../shared/mentions.ts";
 import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
 import { callWithRetry, spaceWindow } from "../../call-with-retry.ts";
-import { estimateText } from "../../context/tokens.ts";
+import { estimateText, firstFitting } from "../../tokens.ts";
 import {
   acts,
   defineTool,
   type EntityName,
-  fitting,
   looks,
   type ToolContext,
   type ToolOutput,
@@ -41,7 +40,7 @@ type SeenBefore = ((message: Message) => boolean) | undefined;
 const entries = (messages: Message[], isSeen: SeenBefore, context: ToolContext) => {
   const newest = messages.map((message) => asEntry(message, isSeen)).reverse();
   const room = Math.min(maxWindowTokens, context.roomTokens() - frameTokens);
-  const fit = fitting(newest, room, (entry) => estimateText(JSON.stringify(entry)));
+  const fit = firstFitting(newest, room, (entry) => estimateText(JSON.stringify(entry)));
   const shown = fit.length === 0 ? newest.slice(0, 1) : fit;
   const older = newest.length - shown.length;
   return {

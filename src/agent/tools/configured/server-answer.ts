@@ -1,7 +1,7 @@
 import { textBytes } from "../../../protocol/text.ts";
 import { settledWithin, unlessAborted } from "../../../shared/timeouts.ts";
 import { maxAnswerBytes, maxToolOutputBytes, maxToolOutputTokens } from "../../bounds.ts";
-import { estimateText } from "../../context/tokens.ts";
+import { estimateText } from "../../tokens.ts";
 import type { Redactor } from "./redact.ts";
 
 /** What a server answered, as far as it was read. */

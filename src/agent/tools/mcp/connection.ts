@@ -10,15 +10,15 @@ import { guardedFetch, serverHeaders } from "./guarded-fetch.ts";
 import { resultValue } from "./result-value.ts";
 
 /**
- * Connections to MCP servers, in memory alone: the only place that knows the protocol's library, which is evaluated when
- * the first connection of an isolate is opened, and the servers' secrets, which are taken out of all that they say (S3).
+ * Connections to MCP servers, in memory alone. Only this file knows the protocol's library. It is evaluated when the first
+ * connection of an isolate is opened. The servers' secrets are taken out of all that they say (S3).
  *
  * Invariants
  * 1. The protocol's revision is the newest that both know: 2026-07-28, or what the server's `initialize` answers.
  * 2. Nothing is offered to the server: no elicitation, no sampling, no roots.
  * 3. A connection that broke is of no use any more; a call that waited for it fails at once.
- * 4. A server has one connection. It is opened when it is first needed, shared while it is used, and closed `mcpIdleMs`
- *    after its last call, or at once if it was opened for a list alone: while one is open, the object cannot sleep.
+ * 4. A server has one connection. It is opened when it is first needed and shared while it is used. It closes
+ *    `mcpIdleMs` after its last call, or at once if only a list was fetched: while it is open, the object cannot sleep.
  * 5. An object that is evicted or crashes loses them, and needs none of them: the next use opens a new one.
  * 6. One whose server was configured anew, or that failed, is used by nobody who comes after.
  */

@@ -61,6 +61,8 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
   let stopped = false;
   /** What lists say never changes. */
   const lists = new Map<number, Tool[]>();
+  /** The addresses whose lists are being fetched. */
+  const fetching = new Set<string>();
 
   const rows = (): Map<string, McpRow> => {
     const all = db.select().from(mcpServers).all();
@@ -147,6 +149,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
   });
 
   const fetchList = async (server: McpServer): Promise<void> => {
+    fetching.add(addressOf(server));
     try {
       const { listed, protocolVersion } = await sessions.use(server, 0, async (connection) => ({
         listed: await connection.listTools(),
@@ -154,7 +157,8 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
       }));
       db.transaction(() => {
         if (!rowOf(server)) return;
-        const list = acceptTools(server, listed);
+        // Another choice of its tools may have been configured meanwhile.
+        const list = acceptTools(servers().find(({ name }) => name === server.name) ?? server, listed);
         db.update(mcpServers)
           .set({ ...list, ...healthy, protocolVersion, nextAt: null, fetchedAt: clock.now() })
           .where(isOf(server))
@@ -167,6 +171,8 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
       sessions.drop(server.name);
       log.warn("mcp.failed", { server: server.name, code: failure.code });
       db.transaction(() => noteFailure(server, failure));
+    } finally {
+      fetching.delete(addressOf(server));
     }
   };
 
@@ -244,7 +250,8 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
       const leased = db.update(mcpServers).set({ nextAt: now + mcpLeaseMs });
       const due = leased.where(lte(mcpServers.nextAt, now)).returning({ name: mcpServers.name }).all();
       arm();
-      const isDue = ({ name }: McpServer): boolean => due.some((row) => row.name === name);
+      const isDue = (server: McpServer): boolean =>
+        !fetching.has(addressOf(server)) && due.some(({ name }) => name === server.name);
       return Promise.all(servers().filter(isDue).map(fetchList));
     },
 

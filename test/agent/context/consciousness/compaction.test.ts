@@ -5,7 +5,7 @@ import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact, selfSummary } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { summaryMessage } from "../../../../src/agent/context/consciousness/compose-consciousness.ts";
-import { estimateMessages, estimateText } from "../../../../src/agent/context/tokens.ts";
+import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
 import { analyst, callMessages, configOf, livedSnapshot } from "../cast.ts";
 
 const words = (count: number): string => "word ".repeat(count);

@@ -4,7 +4,7 @@ import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { prefixReuse } from "../../../../src/agent/context/sections.ts";
-import { correct } from "../../../../src/agent/context/tokens.ts";
+import { correct } from "../../../../src/agent/tokens.ts";
 import { AgentConfig } from "../../../../src/protocol/agent.ts";
 import { livedSnapshot } from "../cast.ts";
 

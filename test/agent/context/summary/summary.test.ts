@@ -8,7 +8,7 @@ import {
   nextChunk,
   summaryPrompt,
 } from "../../../../src/agent/context/summary.ts";
-import { estimateText } from "../../../../src/agent/context/tokens.ts";
+import { estimateText } from "../../../../src/agent/tokens.ts";
 import { analyst, husam, said } from "../cast.ts";
 
 const lines = fc.array(fc.string({ unit: "grapheme", maxLength: 60 }), { maxLength: 30 }).map((all) => all.join("\n"));

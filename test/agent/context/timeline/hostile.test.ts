@@ -5,8 +5,8 @@ import { deedsIn } from "../../../../src/agent/context/activity.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { TimelineSnapshot } from "../../../../src/agent/context/timeline/compose-timeline.ts";
 import type { HistoryEntry } from "../../../../src/agent/context/timeline/history.ts";
-import { estimateMessages, estimateText } from "../../../../src/agent/context/tokens.ts";
 import type { InboxData } from "../../../../src/agent/records.ts";
+import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
 import {
   analyst,
