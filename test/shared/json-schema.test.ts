@@ -49,10 +49,10 @@ test.each(["^a*a*a*a*a*b$", "(a+)+b", "^((?:a|aa))*b$", "^(a*c?){2,9}b$"])(
       expect(schemaIssues(schema, value)).toHaveLength(1);
       return performance.now() - from;
     };
-    const tries = [1, 2, 3].map(() => answeredInMs({ type: "string", pattern }, text));
-    expect(Math.min(...tries)).toBeLessThan(50);
+    const least = (schema: object, value: unknown) => Math.min(...[1, 2, 3].map(() => answeredInMs(schema, value)));
+    expect(least({ type: "string", pattern }, text)).toBeLessThan(50);
     const names = { patternProperties: { [pattern]: true }, additionalProperties: false };
-    expect(answeredInMs(names, { [text]: 1 })).toBeLessThan(50);
+    expect(least(names, { [text]: 1 })).toBeLessThan(50);
   },
 );
 

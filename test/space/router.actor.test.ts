@@ -92,6 +92,13 @@ const ring = async (home: House, milliseconds: number): Promise<void> => {
   await runDurableObjectAlarm(home.stub);
 };
 
+/** How many messages wait for another ask. */
+const waiting = (home: House): Promise<number> =>
+  runInDurableObject(
+    home.stub,
+    (_, { storage }) => storage.sql.exec("SELECT key FROM jobs WHERE kind = 'route' AND attempts = 0").toArray().length,
+  );
+
 /** Once no ask is under way: when the next one is due, or undefined where everything is decided. */
 const rest = (home: House): Promise<number | undefined> =>
   vi.waitFor(() =>
@@ -213,6 +220,20 @@ test.each([
   );
   expect(model.calls).toHaveLength(2);
   expect(await events(home)).toHaveLength(1);
+});
+
+test("[R4] a message that waits out a fault is asked about at once when another ask is answered", async () => {
+  const [first, second] = [createGate(), createGate()];
+  const fault = refusal(apiError(429, { responseHeaders: { "retry-after": "30" } }));
+  const faulty = () => first.opened.then(() => fault);
+  const model = asked((_, index) => [faulty(), held(second, "Hal")][index] ?? wake("Robo"));
+  const { robo, home, post } = await stage();
+  for (const words of ["one", "two"]) await post(words);
+  await model.called(2);
+  first.open();
+  await vi.waitFor(async () => expect(await waiting(home)).toBe(1));
+  second.open();
+  await vi.waitFor(() => expect(sources(robo)).toEqual(["one: proactive_router", "two: none"]));
 });
 
 test("[R4] [R1] a space that stops while its router's model rests asks again by its timer", async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { AwaitedAnswer, ToolAnswer, ToolCall } from "../../src/protocol/tool-call.ts";
-import { ColloquyError } from "../../src/shared/errors.ts";
 import { createIds } from "../../src/shared/ids.ts";
 import { judge, toldOutcome, type Verdict } from "../../src/space/tool-calls/call-state.ts";
+import { refusal } from "../support/refusal.ts";
 
 const ids = createIds("for tests of the verdict only");
 const nova = ids.mint("ent");
@@ -25,16 +25,6 @@ const say = (call: ToolCall, who: typeof ann, answer: ToolAnswer): Verdict | und
 const approve = (approved = true, note?: string): ToolAnswer => ({
   result: { approved, ...(note === undefined ? {} : { note }) },
 });
-
-const refusal = (act: () => unknown): ColloquyError => {
-  try {
-    act();
-  } catch (error) {
-    if (error instanceof ColloquyError) return error;
-    throw error;
-  }
-  throw new Error("it was not refused");
-};
 
 test("approvals are counted up to the quorum, each person's once, and then the call runs", () => {
   const first = say(waiting({ quorum: 2 }), ann, approve());

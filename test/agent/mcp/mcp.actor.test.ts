@@ -245,6 +245,28 @@ test("[R1] a fetch that was cut is begun again by itself", async () => {
   expect(await scene.until("ok")).toMatchObject({ tools: ["desk__shout"] });
 });
 
+test("a list is fetched once at a time, for the tools that are allowed when it comes", async () => {
+  const [asked, go] = [createGate(), createGate()];
+  const server = testMcpServer("2026-07-28", [shout, { ...shout, name: "whisper" }]);
+  let lists = 0;
+  const fetch: typeof server.fetch = async (request) => {
+    if ((await request.clone().text()).includes("tools/list")) {
+      lists += 1;
+      asked.open();
+      await go.opened;
+    }
+    return server.fetch(request);
+  };
+  open({ ...server, fetch });
+  const scene = await stage(config({ allowedTools: ["shout"] }));
+  await asked.opened;
+  unwrap(await scene.agent.update(scene.house.workspaceId, { mcp: config() }));
+  await passTime(scene.nova, 0);
+  go.open();
+  expect(await scene.until("ok")).toMatchObject({ tools: ["desk__shout", "desk__whisper"] });
+  expect(lists).toBe(1);
+});
+
 test("a call that is under way is not cut by a change of the config or of a secret", async () => {
   const [called, go] = [createGate(), createGate()];
   const slow: TestTool = {

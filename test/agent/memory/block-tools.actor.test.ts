@@ -382,15 +382,18 @@ describe("shared blocks", () => {
   });
 
   test("its own block comes before another's of the same name, which is reached by its owner", async () => {
-    const { run, create, share, agent, archive } = await scene();
+    const { run, create, share, block, agent, archive } = await scene();
     await create({ content: "mine" });
     await create({ content: "theirs" }, archive);
     await share("Append", archive, agent);
     const outputs = await run(
       call("block_load", { label: "notes" }),
       call("block_load", { label: "notes", from: "Archive" }),
+      call("block_edit", { label: "notes", from: "Nobody", operations: [{ op: "set_text", text: "x" }] }),
     );
-    expect(outputs).toMatchObject([{ content: "mine" }, { content: "theirs" }]);
+    const refused = { error: { code: "not_found", message: expect.stringContaining("leave out from") } };
+    expect(outputs).toMatchObject([{ content: "mine" }, { content: "theirs" }, refused]);
+    expect((await block()).rendered).toBe("mine");
   });
 });
 

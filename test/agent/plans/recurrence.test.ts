@@ -2,22 +2,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { firstDueAt, nextCronTime, type PlanTimes } from "../../../src/agent/plans/recurrence.ts";
 import { ColloquyError } from "../../../src/shared/errors.ts";
+import { refusal } from "../../support/refusal.ts";
 
 const at = (iso: string): number => Date.parse(iso);
 const now = at("2026-02-18T15:07:00.000Z");
 const due = (times: PlanTimes, from = now): string => new Date(firstDueAt(times, from)).toISOString();
 const next = (cron: string, timezone: string, after: string): string =>
   new Date(nextCronTime(cron, timezone, at(after))).toISOString();
-
-const refusal = (work: () => unknown): ColloquyError => {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof ColloquyError) return error;
-    throw error;
-  }
-  throw new Error("it was not refused");
-};
 
 describe("after a while", () => {
   test.each([

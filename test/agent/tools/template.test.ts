@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { renderRequest, secretNames, templateIssues } from "../../../src/agent/tools/configured/request-template.ts";
 import { HttpTemplate } from "../../../src/protocol/tool.ts";
 import { ColloquyError } from "../../../src/shared/errors.ts";
+import { refusal } from "../../support/refusal.ts";
 
 const parse = (template: object) => HttpTemplate.parse({ url: "https://api.example.com/", ...template });
 
@@ -15,16 +16,6 @@ const parsed = (template: object) => {
 
 const render = (template: object, input: unknown, secrets: Record<string, string> = {}) =>
   renderRequest(parsed(template), { input, secrets: new Map(Object.entries(secrets)) });
-
-const refusal = (work: () => unknown): ColloquyError => {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof ColloquyError) return error;
-    throw error;
-  }
-  throw new Error("nothing was refused");
-};
 
 describe("a template that is written down", () => {
   test.each<[string, object, string]>([
