@@ -4,7 +4,7 @@ import type { Env } from "../env/env.ts";
 import type { AgentConfig, Agent as AgentView } from "../protocol/agent.ts";
 import type { AgentRpc, SealedHook } from "../protocol/agent-rpc.ts";
 import type { Delivery, DeliveryText } from "../protocol/rpc.ts";
-import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
+import { createSchema, hasSchema, isMigrated, openDatabase } from "../shared/database.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
@@ -68,11 +68,8 @@ export class Agent extends DurableObject<Env> implements Own {
       open: () => this.#open(),
       end: () => this.#end(),
     });
-    if (!hasSchema(ctx.storage)) return;
-    ctx.blockConcurrencyWhile(async () => {
-      await createSchema(openDatabase(ctx.storage), migrations);
-      this.#runtime = createRuntime(ctx, env);
-    });
+    if (isMigrated(ctx.storage, migrations)) this.#runtime = createRuntime(ctx, env);
+    else if (hasSchema(ctx.storage)) void ctx.blockConcurrencyWhile(async () => void (await this.#open()));
   }
 
   /** The runtime of this object, made with its tables where it has none. */

@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import { asc, desc, getTableColumns, gt, max, sql } from "drizzle-orm";
+import { asc, getTableColumns, gt, max, sql } from "drizzle-orm";
 import type { JournalMeta } from "../protocol/exported-history.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
@@ -103,8 +103,8 @@ export const createJournal = (db: Database, clock: Clock) => {
 
     /** When anything was written last, in milliseconds since the epoch: a run that rests has written nothing since. */
     newestAt(): number | undefined {
-      const newest = db.select({ createdAt: journal.createdAt }).from(journal).orderBy(desc(journal.seq)).limit(1);
-      return newest.get()?.createdAt;
+      const newest = sql`select created_at as at from ${journal} order by seq desc limit 1`;
+      return db.get<{ at: number } | undefined>(newest)?.at;
     },
 
     /** All rows of one run, in order; up to `to`, if that is given. */

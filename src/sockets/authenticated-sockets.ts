@@ -44,6 +44,8 @@ type Surroundings<Data> = {
 
 const never = Number.POSITIVE_INFINITY;
 
+const Attachment = z.object({ principal: Principal, data: z.unknown(), provenUntil: z.number().nullable() });
+
 /** The caller of an upgrade to a WebSocket, as the worker says. */
 export const callerOf = (request: Request): Principal => {
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
@@ -69,11 +71,11 @@ export type AuthenticatedSockets<Data> = ReturnType<typeof createAuthenticatedSo
 export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data>) => {
   const { ctx, timers, clock, timer, proofMs, proofLeadMs, proofAnswerMs, needsProof, proofName, prove } = surroundings;
   const sessions = new Map<WebSocket, Session<Data>>();
-  const Attachment = z.object({ principal: Principal, data: surroundings.data, provenUntil: z.number().nullable() });
   for (const socket of ctx.getWebSockets()) {
     const attachment = Attachment.safeParse(socket.deserializeAttachment());
-    if (!attachment.success || socket.readyState !== WebSocket.OPEN) continue;
-    sessions.set(socket, { socket, ...attachment.data });
+    const data = surroundings.data.safeParse(attachment.data?.data);
+    if (!attachment.success || !data.success || socket.readyState !== WebSocket.OPEN) continue;
+    sessions.set(socket, { socket, ...attachment.data, data: data.data });
   }
 
   const expiresAt = ({ principal, provenUntil }: Session<Data>): number =>

@@ -6,7 +6,7 @@ import type { Message, PostMessage } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import type { Space as SpaceView } from "../protocol/space.ts";
-import { createSchema, hasSchema } from "../shared/database.ts";
+import { createSchema, hasSchema, isMigrated } from "../shared/database.ts";
 import { type Outcome, ok, refusalOf, refuse } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { log as logger } from "../shared/log.ts";
@@ -96,6 +96,7 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
     this.#created = hasSchema(ctx.storage);
     if (!this.#created) return;
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
+    if (isMigrated(ctx.storage, migrations)) return;
     void ctx.blockConcurrencyWhile(() => createSchema(this.#services.db, migrations));
   }
 

@@ -44,7 +44,7 @@ export const createTimers = (
   const armed = new Remembered<number | null | undefined>(db, () => undefined);
   /** The due times by name, once they are asked for. */
   const known = new Remembered(db, () => {
-    const rows = db.select().from(timers).all();
+    const rows = db.all<{ name: string; dueAt: number }>(sql`select name, due_at as dueAt from ${timers}`);
     return new Map(rows.map(({ name, dueAt }) => [name, dueAt]));
   });
   /** The guards that may be set, and until when the alarm must have told. */

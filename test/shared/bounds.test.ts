@@ -32,7 +32,6 @@ test("[B3] every bound is one named number in the one file of its actor, and is 
 
 /** What bounds a cache of estimates, a format or one quotation, where it is: nothing that is stored grows by them. */
 const ofOneFile = [
-  "agent/memory/documents/edit-text.ts: maxSteps",
   "agent/memory/documents/text-changes.ts: maxLineEdits",
   "agent/memory/documents/text-changes.ts: maxSplices",
   "agent/memory/documents/text-changes.ts: maxWordEdits",

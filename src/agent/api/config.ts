@@ -6,7 +6,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
-import { viewTimeoutMs } from "../bounds.ts";
+import { maxInboxEvents, viewTimeoutMs } from "../bounds.ts";
 import { ownerOf } from "../context/blocks.ts";
 import { compose } from "../context/compose.ts";
 import { triggerOf } from "../inbox/batch.ts";
@@ -63,10 +63,11 @@ const activityOf = ({ services, timers, loop }: AgentRuntime): NonNullable<Agent
   const { state, runId = null, since, resumesAt } = loop.state();
   // A loop that does nothing has done so since its last run ended or came to rest.
   const rests = Math.max(createdAt, services.runs.newest()?.completedAt ?? 0, services.journal.newestAt() ?? 0);
-  const earliest = (...times: (number | undefined)[]): number =>
+  const { filling, nextRetryAt: eventRetriedAt, ...waitingEvents } = services.inbox.figures();
+  const earliest = (...times: (number | null | undefined)[]): number =>
     Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY));
   const shown = (time: number): string | null => (Number.isFinite(time) ? isoTime(time) : null);
-  const nextRetryAt = earliest(state === "backing_off" ? resumesAt : undefined, services.inbox.nextRetryAt());
+  const nextRetryAt = earliest(state === "backing_off" ? resumesAt : undefined, eventRetriedAt);
   const nextPlanAt = earliest(timers.dueAt(plansTimer));
   const waitsEnd = earliest(services.waits.nextDueAt(), services.calls.nextDueAt());
   const nextDueAt = earliest(resumesAt, nextRetryAt, nextPlanAt, timers.dueAt(heartbeatTimer), waitsEnd);
@@ -75,13 +76,13 @@ const activityOf = ({ services, timers, loop }: AgentRuntime): NonNullable<Agent
     since: isoTime(since ?? rests),
     ...withoutNulls({
       ...{ runId, nextDueAt: shown(nextDueAt), nextRetryAt: shown(nextRetryAt), nextPlanAt: shown(nextPlanAt) },
-      refusing: services.inbox.isFull(1) ? ("maxInboxEvents" as const) : null,
+      refusing: filling >= maxInboxEvents ? ("maxInboxEvents" as const) : null,
       lastError: lastError && { ...lastError, at: isoTime(lastError.at) },
     }),
     waiting: {
       replies: services.runs.active().filter(({ status }) => status === "waiting_reply").length,
       calls: services.calls.waiting(),
-      ...services.inbox.counts(),
+      ...waitingEvents,
     },
     tokensToday: services.ledger.spent(),
   };

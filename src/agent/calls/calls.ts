@@ -48,7 +48,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
   const one = prepared(() => rowsBy(db, calls, calls.callId));
   const allOfRun = prepared(() => rowsBy(db, calls, calls.runOrdinal));
   /** Whether there are none, as most agents never have any. */
-  const none = new Remembered(db, () => db.select({ callId: calls.callId }).from(calls).limit(1).get() === undefined);
+  const none = new Remembered(db, () => db.get(sql`select 1 from ${calls} limit 1`) === undefined);
 
   /** Ordinals of runs, oldest first. They are no more than `maxOpenCalls`. */
   const runsWhose = (where: SQL | undefined): number[] => {

@@ -66,6 +66,11 @@ const isOfSpace = sql`coalesce(json_extract(${events.data}, '$.delivered.message
 
 const isDead = eq(inbox.status, "dead");
 
+/** Conditions are made once for all agents: making them takes longer than SQLite does. */
+const isReadyEvent = isReady(events);
+const isReadyBefore = and(isReadyEvent, lt(events.seq, sql.placeholder("seq")));
+const isReadyUnheeded = and(isReadyEvent, not(events.wakes), isOfSpace);
+
 /** The columns of `event`, of the rows of one JSON array. Two more follow in it: `wakes` and `status`. */
 const added = sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, ${sql.placeholder("receivedAt")}`;
 const fromRows = sql`from json_each(${sql.placeholder("rows")}) where true`;
@@ -89,13 +94,9 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
   /** Rows of both tables. */
   const eventsWhere = (where: SQL | undefined, order: SQL, limit: number) =>
     prepared(() => db.select().from(events).where(where).orderBy(order).limit(limit));
-  const pendingOnes = eventsWhere(isReady(events), asc(events.seq), maxBatchEvents);
-  const earlier = eventsWhere(
-    and(isReady(events), lt(events.seq, sql.placeholder("seq"))),
-    desc(events.seq),
-    maxInboxEvents,
-  );
-  const heardIn = eventsWhere(and(isReady(events), not(events.wakes), isOfSpace), asc(events.seq), maxOverheardEvents);
+  const pendingOnes = eventsWhere(isReadyEvent, asc(events.seq), maxBatchEvents);
+  const earlier = eventsWhere(isReadyBefore, desc(events.seq), maxInboxEvents);
+  const heardIn = eventsWhere(isReadyUnheeded, asc(events.seq), maxOverheardEvents);
   /** Messages have no index for it: who asks for one has just taken it in. */
   const oneByEventId = eventsWhere(eq(events.eventId, sql.placeholder("eventId")), desc(events.seq), 1);
   const wakingOne = prepared(() => {
@@ -195,7 +196,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
     isFull(adding: number): boolean {
       const rows = counting().get()?.rows ?? 0;
       // Counting the dead ones reads all rows, which is rarely needed.
-      return rows + adding > maxInboxEvents && rows - this.counts().dead + adding > maxInboxEvents;
+      return rows + adding > maxInboxEvents && rows - countOf(db, inbox, isDead) + adding > maxInboxEvents;
     },
 
     /** Takes events in, in their order, except those whose ids are there already. Answers their `seq`. In a transaction. */
@@ -260,12 +261,11 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
       return first.where(and(eq(inbox.status, "pending"), gt(inbox.retryAt, clock.now()))).get()?.at ?? undefined;
     },
 
-    /** How many events wait to be taken or tried again, and how many are dead. */
-    counts(): { events: number; dead: number } {
-      const rows = db.select({ status: events.status, rows: count() }).from(events).groupBy(events.status).all();
-      const of = (status: InboxRow["status"]): number => rows.find((row) => row.status === status)?.rows ?? 0;
-      return { events: of("pending"), dead: of("dead") };
-    },
+    /** How many events wait to be taken or tried again, how many are dead, how many fill it, and when the next is tried again. */
+    figures: (): { events: number; dead: number; filling: number; nextRetryAt: number | null } =>
+      db.get(sql`select count(*) filter (where status = 'pending') + (select count(*) from ${overheard}) as events,
+        count(*) filter (where status = 'dead') as dead, count(*) filter (where status <> 'dead') as filling,
+        min(retry_at) filter (where status = 'pending' and retry_at > ${clock.now()}) as nextRetryAt from ${inbox}`),
 
     rows: rowsOf,
 

@@ -1,4 +1,4 @@
-import { countDistinct, eq, gt, min, ne } from "drizzle-orm";
+import { countDistinct, eq, ne, sql } from "drizzle-orm";
 import type { Message } from "../../protocol/message.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
@@ -113,8 +113,8 @@ export const createWaits = (db: Database, clock: Clock) => {
 
     /** When the next wait's time is up, in milliseconds since the epoch. */
     nextDueAt(): number | undefined {
-      const next = db.select({ at: min(waits.dueAt) }).from(waits);
-      return next.where(gt(waits.dueAt, clock.now())).get()?.at ?? undefined;
+      const next = sql`select min(due_at) as at from ${waits} where due_at > ${clock.now()}`;
+      return db.get<{ at: number | null }>(next).at ?? undefined;
     },
   };
 };
