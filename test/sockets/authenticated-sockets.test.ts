@@ -122,7 +122,7 @@ test("[S5] sockets whose rights are denied close at once, those of others stay",
   expect([kept.close.mock.calls.length, sockets.size]).toEqual([0, 1]);
 });
 
-test("[S5] [R1] a socket whose rights cannot be proven in two tries closes, and holds up no other", async () => {
+test("[S5] [R1] a socket whose rights are not proven in two tries closes, and holds up no other", async () => {
   const { accept, alarm, answers } = stage();
   const [lost, found] = [ids.mint("key"), ids.mint("key")];
   const unanswered = vi.fn(() => new Promise<boolean>(() => undefined));
