@@ -77,7 +77,7 @@ export const createLedger = (
       return true;
     },
 
-    /** The step was billed so many tokens, none if it was refused. `inMemory`: a restart comes to the same total. */
+    /** The step was billed so many tokens, none if it was refused. `inMemory`: a restart comes to the same total, or to a larger one if the step was not journaled. */
     settle(step: string, billed: number, inMemory = false): void {
       const row = rowOf(today());
       if (row?.reserved[step] === undefined) return;

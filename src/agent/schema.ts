@@ -43,7 +43,7 @@ export const spaces = sqliteTable("spaces", {
   /** How far its messages are done with, for timeline runs: `SeenMark`. */
   processedSeq: integer("processed_seq").notNull().default(0),
   acknowledged: text("acknowledged", { mode: "json" }).$type<number[]>().notNull().default([]),
-  /** Messages that woke it not and that its inbox does not hold, nor any run was shown; the next cycle is told so. */
+  /** Messages that did not wake it, are not in its inbox and were shown to no run. The next cycle is told how many. */
   leftToHistory: integer("left_to_history").notNull().default(0),
   /** Kept after leaving, so that a late delivery is known for what it is. */
   left: integer("left", { mode: "boolean" }).notNull().default(false),
@@ -130,7 +130,7 @@ export const runs = sqliteTable(
     windowId: integer("window_id").notNull(),
     journalFrom: integer("journal_from").notNull(),
     journalTo: integer("journal_to"),
-    /** Between these its rows are. Others are written while it waits, however long. */
+    /** The stretches of the journal that other runs wrote while this one waited. */
     rests: text("rests", { mode: "json" }).$type<records.JournalRest[]>(),
     told: text("told", { mode: "json" }).$type<records.ToldState>().notNull(),
     /** Whether its cycle is part of consciousness. */

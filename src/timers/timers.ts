@@ -117,8 +117,9 @@ export const createTimers = (
       const soonest = now + Math.min(pauseMs, longestPauseOfSetMs);
       const setTo = setAnew.has(row.name) ? (dueAt(row.name) ?? soonest) : Number.POSITIVE_INFINITY;
       const again = Math.min(now + pauseMs, Math.max(setTo, soonest));
-      db.update(timers).set({ failures, dueAt: again }).where(eq(timers.name, row.name)).run();
-      keep(row.name, again);
+      const failed = db.update(timers).set({ failures, dueAt: again }).where(eq(timers.name, row.name));
+      // One that its handler cleared stays cleared.
+      if (failed.returning().all().length > 0 || guards.includes(row.name)) keep(row.name, again);
       log.error("timer.failed", error, { ...whose(), timer: row.name, failures });
     }
   };

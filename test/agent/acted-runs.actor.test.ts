@@ -150,6 +150,7 @@ test.for(["stop_run", "block_pin", "block_unpin", "block_viewport"])(
     const model = scriptedModel((_, index) => {
       if (index === 0) return step(waitAt(gate), text("Waited."));
       if (index === 1) return step(call(tool, input));
+      if (index === 2) vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 1000 });
       return index === 2 ? rejected() : step(text("Done."));
     });
     playWith(model);
@@ -160,7 +161,9 @@ test.for(["stop_run", "block_pin", "block_unpin", "block_viewport"])(
     await vi.waitFor(() => expect(model.calls).toHaveLength(3));
     gate.open();
     await vi.waitFor(async () => {
-      expect(unwrap(await agent.describe(workspaceId)).activity?.state).toBe("backing_off");
+      const second = (await runsOf(workspaceId, analyst)).find(({ trigger }) => trigger.text === "Second");
+      const { activity } = unwrap(await agent.describe(workspaceId));
+      expect([activity?.state, activity?.since === second?.startedAt]).toEqual(["backing_off", false]);
     });
     await passTime(analyst, 60_000);
     const runs = await ended(workspaceId, analyst, 2);

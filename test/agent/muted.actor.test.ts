@@ -137,7 +137,7 @@ test("[R1] [B1] a dead event that a person picks runs again, though its root's b
 test("[B1] events that wait when their root has woken the agent its last time wake it no more", async () => {
   const { house, husam, listener, space, gate } = await readingTalk({ maxWakesPerRoot: 1 });
   // So many answers to its message came while it was read, and a retry of one.
-  const many = 5 * maxBatchEvents;
+  const many = 10 * maxBatchEvents;
   await runInDurableObject(agentStub(listener), (_, { storage }) => {
     storage.sql.exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
@@ -149,6 +149,10 @@ test("[B1] events that wait when their root has woken the agent its last time wa
   await ended(house.workspaceId, listener, 2);
   const waiting = await inboxOf(house.workspaceId, listener);
   expect(waiting.map(({ wakes }) => wakes)).toEqual(Array.from({ length: maxBatchEvents }, () => false));
+  const heard = await runInDurableObject(agentStub(listener), (_, { storage }) =>
+    storage.sql.exec("SELECT seq FROM overheard").toArray(),
+  );
+  expect(heard).toHaveLength(maxOverheardEvents);
   await space.post(husam, "Are you there?");
   const [, second, third] = await ended(house.workspaceId, listener, 3);
   expect([second?.trigger.eventCount, third?.trigger.eventCount]).toEqual([maxBatchEvents, maxBatchEvents]);

@@ -22,11 +22,11 @@ import { push, waitingCall } from "./server-calls.ts";
  *
  * Invariants
  * 1. What is to be done follows from the rows alone; a crash anywhere is followed by the timer `calls` (R1).
- * 2. One errand of a call at a time. One that fails backs off and delays no other's; those that ask servers hold up
- *    none that does not.
+ * 2. One errand of a call at a time. A failed errand backs off and delays no other call. Errands that ask servers take
+ *    no place from the others.
  * 3. What was begun and cut is done again only if its tool is idempotent; else its outcome is unknown (R3).
- * 4. What a server is asked for a call whose outcome is known is asked no longer: its run was cut (R5), or the server
- *    has answered without waiting for its turn to.
+ * 4. A request to a server is aborted once its call's outcome is known: the run was cut (R5), or the server answered in
+ *    another way.
  */
 export type CallWork = ReturnType<typeof createCallWork>;
 

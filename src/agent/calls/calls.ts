@@ -190,8 +190,8 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
     },
 
     /**
-     * Its run has ended, by itself or by somebody: nothing more comes of what it waited for, nor, where `all` end with it,
-     * of what went on in the background (R5). Answers those: they were told to be pending.
+     * The run has ended. Its attached calls are done; with `all`, those in the background too (R5). Answers the latter: the
+     * model knows them as pending.
      */
     endOf(runOrdinal: number, all: boolean): CallRow[] {
       const cutOff: CallRow[] = [];
@@ -204,7 +204,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       return cutOff;
     },
 
-    /** The agent is in that space no more, which has canceled its calls: people are asked no longer, and what was not begun is not. */
+    /** The agent left that space, which canceled its calls. Those that ask people, or were not begun, end here. */
     left(spaceId: string): void {
       const unbegun = and(eq(calls.spaceId, spaceId), inArray(calls.phase, ["asked", "ready"]));
       for (const { callId, phase } of db.select().from(calls).where(unbegun).all()) {

@@ -31,7 +31,7 @@ const executionOf = (tool: ToolConfig) => (tool.executionType === "external" ? t
 const secretsOf = (execution: ReturnType<typeof executionOf>): string[] =>
   execution ? [execution.secret, ...secretNames(execution)] : [];
 
-/** An answer in the body of what the server said to it: with other fields, or none of these, it is only taken in. */
+/** The answer in a server's response body. Any other body only says that the call was received. */
 const AtOnce = z.union(ToolAnswer.options.map((option) => z.looseObject(option.shape)));
 
 /** The part of an answer that the model and the space are told: no secret that its server was sent, and no more than fits. */

@@ -24,8 +24,8 @@ import type { Roots } from "./roots.ts";
  * The agent's durable queue of events. What wakes it lies in `inbox`, what does not in `overheard`, until a run takes it.
  *
  * Invariants
- * 1. An event id is taken in once, however often it is delivered (R7): a message by the cursor of its space, any other
- *    by an index.
+ * 1. An event id is taken in once, however often it is delivered (R7): a message by the cursor of its space, a service's
+ *    event by its dedupe key, a plan's by its due time, a result by its call's phase.
  * 2. A taken event belongs to one run. The transaction that ends the run acknowledges it, or makes it pending again
  *    (R1). After `maxAttempts` failed runs it is dead: no run takes it any more, until a person retries or discards it.
  * 3. Batches are taken in the order of arrival, which `seq` is in both tables.

@@ -21,7 +21,7 @@ import type { RunServices } from "./run-services.ts";
  * 2. While there is work, the timer `loop` is due within `watchdogMs`: a crash anywhere is followed by a wake (R1).
  * 3. Liveness is progress: a run without any for `stallMs` is interrupted. After the pause of a retryable fault it goes
  *    on from its journal.
- * 4. Nothing here throws to its caller; a drain that fails leaves the timer to try again.
+ * 4. Only `cancel` throws to its caller; a drain that fails leaves the timer to try again.
  */
 export const loopTimer = "loop";
 const housekeepingEveryRuns = 100;

@@ -176,14 +176,15 @@ const failed = async (live: InLoop, thrown: unknown): Promise<RunRow | null> => 
   if (code === "internal") log.error("run.failed", thrown, loggedRun(services, run));
   const now = services.clock.now();
   const firstFaultAt = run.firstFaultAt ?? now;
+  const faults = { faults: run.faults + 1, firstFaultAt };
   if (retryable && now - firstFaultAt < maxBackoffTotalMs) {
     const pauses = { firstMs: faultBackoffMs, longestMs: longestFaultBackoffMs };
     const resumeAt = now + backoff(run.faults, pauses, retryAfterMs);
-    return pause(live, error, resumeAt, { faults: run.faults + 1, firstFaultAt });
+    return pause(live, error, resumeAt, faults);
   }
   if (!retryable && mayHaveActed(services, run)) {
     const attempts = services.inbox.recordAttempt(run.events, error);
-    if (attempts < maxAttempts) return pause(live, error, now + pauseAfter(attempts));
+    if (attempts < maxAttempts) return pause(live, error, now + pauseAfter(attempts), faults);
   }
   return conclude(live, { kind: "failed", error, events: "failed" });
 };

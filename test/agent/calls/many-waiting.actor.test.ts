@@ -38,7 +38,7 @@ const crowd = async () => {
     counted.length = 0;
     await wake();
     await model.called(calls);
-    const ofJournal = counted.filter(({ query }) => query.includes('from "journal"'));
+    const ofJournal = counted.filter(({ query }) => query.includes('"journal"'));
     return { statements: counted.length, rows: ofJournal.reduce((sum, { cursor }) => sum + cursor.rowsRead, 0) };
   };
   return {

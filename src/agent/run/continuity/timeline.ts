@@ -225,7 +225,7 @@ const begin = (services: RunServices): RunRow | undefined => {
  */
 const prepare = async (live: LiveRun, step: number, activeSpaceId: string | null, refused?: number) => {
   const { services, run, signal } = live;
-  const row = services.inbox.byEventId(run.trigger.eventId);
+  const row = services.inbox.rows(run.events).find(({ eventId }) => eventId === run.trigger.eventId);
   if (!row) throw new Error(`run ${run.id} has no event`);
   const asked = { ordinal: run.ordinal, window: windowOf(services, run), event: row.data, trigger: run.trigger };
   const gathered = await gatherTimeline(services, asked, signal, step === 0 ? null : { run, activeSpaceId });
