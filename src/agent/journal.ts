@@ -101,12 +101,6 @@ export const createJournal = (db: Database, clock: Clock) => {
     /** The sequence number that the next row will have. */
     nextSeq: (): number => lastSeq.get().seq + 1,
 
-    /** When anything was written last, in milliseconds since the epoch: a run that rests has written nothing since. */
-    newestAt(): number | undefined {
-      const newest = sql`select created_at as at from ${journal} order by seq desc limit 1`;
-      return db.get<{ at: number } | undefined>(newest)?.at;
-    },
-
     /** All rows of one run, in order; up to `to`, if that is given. */
     ofRun(run: Lived, to?: number): JournalRow[] {
       const known = heldRows.get().get(run.ordinal);

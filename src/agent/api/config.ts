@@ -1,3 +1,4 @@
+import { sql } from "drizzle-orm";
 import type { Env } from "../../env/env.ts";
 import { adapters } from "../../models/adapt.ts";
 import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
@@ -15,6 +16,7 @@ import { plansTimer } from "../plans/plans.ts";
 import { composingOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
+import { inbox, journal, overheard, waits } from "../schema.ts";
 import { estimateText } from "../tokens.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
@@ -55,21 +57,35 @@ const configure = (runtime: AgentRuntime, changes: UpdateAgent): void => {
 };
 
 /**
+ * What the tables say of it beside the loop: when the journal was written last, how many events wait, are dead, and fill
+ * the inbox, and when the next one is due. One query: an agent that is asked about mostly sleeps.
+ */
+type Figures = Record<"events" | "dead" | "filling", number> &
+  Record<"writtenAt" | "retriedAt" | "replyDueAt", number | null>;
+const figuresOf = ({ db, services }: AgentRuntime): Figures =>
+  db.get(sql`select (select created_at from ${journal} order by seq desc limit 1) as writtenAt,
+    (select min(due_at) from ${waits} where due_at > ${services.clock.now()}) as replyDueAt,
+    count(*) filter (where status = 'pending') + (select count(*) from ${overheard}) as events,
+    count(*) filter (where status = 'dead') as dead, count(*) filter (where status <> 'dead') as filling,
+    min(retry_at) filter (where status = 'pending' and retry_at > ${services.clock.now()}) as retriedAt from ${inbox}`);
+
+/**
  * The state of the loop: what it does and since when, what it waits for, and its last error. It is read from the rows
  * that the loop itself uses, so it cannot differ from what happens.
  */
-const activityOf = ({ services, timers, loop }: AgentRuntime): NonNullable<AgentView["activity"]> => {
+const activityOf = (runtime: AgentRuntime): NonNullable<AgentView["activity"]> => {
+  const { services, timers, loop } = runtime;
   const { createdAt, lastError } = services.identity.get();
   const { state, runId = null, since, resumesAt } = loop.state();
+  const { writtenAt, retriedAt, replyDueAt, filling, ...waitingEvents } = figuresOf(runtime);
   // A loop that does nothing has done so since its last run ended or came to rest.
-  const rests = Math.max(createdAt, services.runs.newest()?.completedAt ?? 0, services.journal.newestAt() ?? 0);
-  const { filling, nextRetryAt: eventRetriedAt, ...waitingEvents } = services.inbox.figures();
+  const rests = Math.max(createdAt, services.runs.newest()?.completedAt ?? 0, writtenAt ?? 0);
   const earliest = (...times: (number | null | undefined)[]): number =>
     Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY));
   const shown = (time: number): string | null => (Number.isFinite(time) ? isoTime(time) : null);
-  const nextRetryAt = earliest(state === "backing_off" ? resumesAt : undefined, eventRetriedAt);
+  const nextRetryAt = earliest(state === "backing_off" ? resumesAt : undefined, retriedAt);
   const nextPlanAt = earliest(timers.dueAt(plansTimer));
-  const waitsEnd = earliest(services.waits.nextDueAt(), services.calls.nextDueAt());
+  const waitsEnd = earliest(replyDueAt, services.calls.nextDueAt());
   const nextDueAt = earliest(resumesAt, nextRetryAt, nextPlanAt, timers.dueAt(heartbeatTimer), waitsEnd);
   return {
     state,

@@ -261,12 +261,6 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
       return first.where(and(eq(inbox.status, "pending"), gt(inbox.retryAt, clock.now()))).get()?.at ?? undefined;
     },
 
-    /** How many events wait to be taken or tried again, how many are dead, how many fill it, and when the next is tried again. */
-    figures: (): { events: number; dead: number; filling: number; nextRetryAt: number | null } =>
-      db.get(sql`select count(*) filter (where status = 'pending') + (select count(*) from ${overheard}) as events,
-        count(*) filter (where status = 'dead') as dead, count(*) filter (where status <> 'dead') as filling,
-        min(retry_at) filter (where status = 'pending' and retry_at > ${clock.now()}) as nextRetryAt from ${inbox}`),
-
     rows: rowsOf,
 
     /** Pending events that arrived after `seq`, the first `limit` of them, and how many there are in all. */
