@@ -28,7 +28,7 @@ const atOnce = 8;
 const mostKept = 1.2;
 const mostLeft = 1.2;
 /** How many times as long as waking a bare object waking an agent may take. */
-const mostWaking = 1.6;
+const mostWaking = 1.5;
 /** Longer than an object stays in memory with nothing to do. */
 const evictedMs = 30_000;
 const samples = 5;

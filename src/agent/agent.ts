@@ -68,8 +68,9 @@ export class Agent extends DurableObject<Env> implements Own {
       open: () => this.#open(),
       end: () => this.#end(),
     });
+    if (!hasSchema(ctx.storage)) return;
     if (isMigrated(ctx.storage, migrations)) this.#runtime = createRuntime(ctx, env);
-    else if (hasSchema(ctx.storage)) void ctx.blockConcurrencyWhile(async () => void (await this.#open()));
+    else void ctx.blockConcurrencyWhile(async () => void (await this.#open()));
   }
 
   /** The runtime of this object, made with its tables where it has none. */

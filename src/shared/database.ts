@@ -30,21 +30,15 @@ export const openDatabase = (storage: DurableObjectStorage): Database => {
   return db;
 };
 
-/** The time of the newest migration that this object has; 0 where it was never created. Costs no write. */
-const migratedAt = ({ sql }: DurableObjectStorage): number => {
-  try {
-    return Number(sql.exec("SELECT max(created_at) AS at FROM __drizzle_migrations").one().at);
-  } catch {
-    return 0;
-  }
+/** Whether this object was ever created. Costs no write. */
+export const hasSchema = ({ sql }: DurableObjectStorage): boolean =>
+  sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '__drizzle_migrations'").toArray().length > 0;
+
+/** Whether an object that was created has the newest migration: then it need not wait for its tables. */
+export const isMigrated = ({ sql }: DurableObjectStorage, { journal }: Migrations): boolean => {
+  const { at } = sql.exec("SELECT max(created_at) AS at FROM __drizzle_migrations").one();
+  return Number(at) >= (journal.entries.at(-1)?.when ?? 0);
 };
-
-/** Whether this object was ever created. */
-export const hasSchema = (storage: DurableObjectStorage): boolean => migratedAt(storage) > 0;
-
-/** Whether nothing is to be migrated. An object that wakes with such tables need not wait for them. */
-export const isMigrated = (storage: DurableObjectStorage, { journal }: Migrations): boolean =>
-  migratedAt(storage) >= (journal.entries.at(-1)?.when ?? 0);
 
 export const createSchema = (db: Database, migrations: Migrations): Promise<void> => migrate(db, migrations);
 

@@ -1,7 +1,7 @@
-import { and, asc, eq, gt, lte, min, sql } from "drizzle-orm";
+import { and, asc, eq, gt, lte, min, not, sql } from "drizzle-orm";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
+import { among, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { jobs } from "./schema.ts";
@@ -162,6 +162,15 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose }: Surroundings
       const now = clock.now();
       timers.setNoLater(jobsTimer, dueAt > now ? dueAt : now + jobLeaseMs);
       if (dueAt <= now) wakeSoon();
+    },
+
+    /** Has the jobs of a kind that wait for their time run at once. Those that run now are not touched. */
+    hurry(kind: string): void {
+      const now = clock.now();
+      const running = [...(kinds.get(kind)?.running.keys() ?? [])];
+      const waits = and(eq(jobs.kind, kind), gt(jobs.dueAt, now), not(among(jobs.key, running)));
+      db.update(jobs).set({ dueAt: now }).where(waits).run();
+      wakeSoon();
     },
 
     /** The job is not wanted any more. A run of it is aborted with `reason`. */

@@ -232,8 +232,10 @@ test("[R4] a message that waits out a fault is asked about at once when another 
   await model.called(2);
   first.open();
   await vi.waitFor(async () => expect(await waiting(home)).toBe(1));
+  await post("three");
   second.open();
-  await vi.waitFor(() => expect(sources(robo)).toEqual(["one: proactive_router", "two: none"]));
+  const told = ["one: proactive_router", "two: none", "three: proactive_router"];
+  await vi.waitFor(() => expect(sources(robo)).toEqual(told));
 });
 
 test("[R4] [R1] a space that stops while its router's model rests asks again by its timer", async () => {

@@ -57,8 +57,8 @@ const configure = (runtime: AgentRuntime, changes: UpdateAgent): void => {
 };
 
 /**
- * What the tables say of it beside the loop: when the journal was written last, how many events wait, are dead, and fill
- * the inbox, and when the next one is due. One query: an agent that is asked about mostly sleeps.
+ * Counts of the inbox's events, and times in milliseconds since the epoch. `filling` are the events that are not dead. One
+ * query reads them all, since an agent usually has to be woken for it.
  */
 type Figures = Record<"events" | "dead" | "filling", number> &
   Record<"writtenAt" | "retriedAt" | "replyDueAt", number | null>;

@@ -61,8 +61,6 @@ type Surroundings = {
 export const createRouter = (surroundings: Surroundings) => {
   const { ctx, env, jobs, clock, settings, members, log, decisions, ledger, record } = surroundings;
   const breaker = new CircuitBreaker();
-  /** The messages put off until the breaker closes, by their `seq`. */
-  const resting = new Set<number>();
   /** The agents' own descriptions, by id. */
   const descriptions = new ExpiringMap<string>(descriptionsKeptMs, maxRouterAgents, clock);
 
@@ -143,9 +141,8 @@ export const createRouter = (surroundings: Surroundings) => {
     const signal = AbortSignal.any([dropped, late.signal]);
     try {
       const agents = await unlessAborted(signal, ask(row, signal));
+      if (breaker.openUntil() > clock.now()) jobs.hurry(kind);
       breaker.close();
-      for (const seq of resting) jobs.set({ kind, key: String(seq) });
-      resting.clear();
       return { outcome: agents.length > 0 ? "woke" : "nobody", agents };
     } catch (error) {
       return !signal.aborted && asksAgain(row, error) ? undefined : failed(error);
@@ -154,22 +151,16 @@ export const createRouter = (surroundings: Surroundings) => {
     }
   };
 
-  const rest = (seq: number): number => {
-    resting.add(seq);
-    return breaker.openUntil();
-  };
-
   const route = async (seq: number, attempts: number, signal: AbortSignal): Promise<number | undefined> => {
     const row = log.at(seq);
     const isUndecided = (): boolean => decisions.pending().includes(seq);
     // A crash came between the decision and the end of the job.
     if (!row || !isUndecided()) return undefined;
     const startedAt = clock.now();
-    if (breaker.openUntil() > startedAt) return rest(seq);
-    resting.delete(seq);
+    if (breaker.openUntil() > startedAt) return breaker.openUntil();
     const decision = attempts > maxRouterTries ? failed(interrupted()) : await decide(row, signal);
     fault("space.before-decision", ctx);
-    if (!decision) return rest(seq);
+    if (!decision) return breaker.openUntil();
     // The space may have ended meanwhile.
     if (isUndecided()) record((append) => decided(append, row, decision, startedAt));
     return undefined;
