@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
 import { estimateTokenCount } from "tokenx";
+import { oncePerObject } from "../shared/once-per-object.ts";
 import { excerpt } from "../shared/quote.ts";
 
 /**
@@ -50,8 +51,11 @@ export const contentText = ({ content }: ModelMessage): string =>
 
 export const estimateContent = (text: string): number => perMessage + estimateText(text);
 
+/** A message never changes, so each is counted once. */
+const estimateMessage = oncePerObject((message: ModelMessage) => estimateContent(contentText(message)));
+
 export const estimateMessages = (messages: ModelMessage[]): number =>
-  messages.reduce((sum, message) => sum + estimateContent(contentText(message)), 0);
+  messages.reduce((sum, message) => sum + estimateMessage(message), 0);
 
 const weight = 0.2;
 const lowest = 0.5;

@@ -1,4 +1,5 @@
 import type { ModelMessage, TextPart, ToolModelMessage } from "ai";
+import { oncePerObject } from "../shared/once-per-object.ts";
 import type { ModelFamily } from "./model-spec.ts";
 
 /**
@@ -10,6 +11,7 @@ import type { ModelFamily } from "./model-spec.ts";
  * 3. Every tool call keeps its id, its result and its place; a call's input is an object.
  * 4. Adapting is pure, adapting twice changes nothing, and what was made of a message never depends on later
  *    ones but for neighbours of its own role, which are appended to it.
+ * 5. Messages are never changed in place: each is made fit once.
  */
 export type Adapt = (messages: ModelMessage[]) => ModelMessage[];
 
@@ -34,7 +36,7 @@ const toolParts = (content: ToolModelMessage["content"]): ToolModelMessage["cont
   });
 
 /** The message with its content as parts, or none if nothing is left of it. */
-const cleaned = (message: ModelMessage): ModelMessage | undefined => {
+const cleaned = oncePerObject((message: ModelMessage): ModelMessage | undefined => {
   switch (message.role) {
     case "system":
       return message.content.trim() === "" ? undefined : message;
@@ -53,7 +55,7 @@ const cleaned = (message: ModelMessage): ModelMessage | undefined => {
     case "tool":
       return message.content.length > 0 ? { ...message, content: toolParts(message.content) } : undefined;
   }
-};
+});
 
 /** Merges neighbours of one role. */
 const merged = (before: ModelMessage, after: ModelMessage): ModelMessage | undefined => {
@@ -83,14 +85,14 @@ const alternating: Adapt = (messages) => {
 };
 
 /** Changes each part of the assistant's and the tools' messages. */
-const eachPart =
-  (change: <Part extends { type: string }>(part: Part) => Part[]): Adapt =>
-  (messages) =>
-    messages.map((message) => {
-      if (message.role === "tool") return { ...message, content: message.content.flatMap((part) => change(part)) };
-      if (message.role !== "assistant") return message;
-      return { ...message, content: partsOf(message.content).flatMap((part) => change(part)) };
-    });
+const eachPart = (change: <Part extends { type: string }>(part: Part) => Part[]): Adapt => {
+  const changed = oncePerObject((message: ModelMessage): ModelMessage => {
+    if (message.role === "tool") return { ...message, content: message.content.flatMap((part) => change(part)) };
+    if (message.role !== "assistant") return message;
+    return { ...message, content: partsOf(message.content).flatMap((part) => change(part)) };
+  });
+  return (messages) => messages.map(changed);
+};
 
 /**
  * OpenAI takes ids of 40 characters at most, Mistral of exactly 9 letters and digits. The end of an id is its hash.

@@ -1,6 +1,6 @@
 import type { ModelMessage, ToolSet } from "ai";
 import type { Dropped } from "../../protocol/exported-history.ts";
-import { contentText, estimateContent, estimateText, firstFitting } from "../tokens.ts";
+import { contentText, estimateMessages, estimateText, firstFitting } from "../tokens.ts";
 import { toldMessage } from "./grammar.ts";
 
 /** A part of an input, by name. Tokens are estimates before correction. */
@@ -47,12 +47,14 @@ export const systemSections = (instructions: string, parts: Section[]): Section[
   return [{ name: "instructions", tokens, text: instructions }, ...parts];
 };
 
-/** Model messages as a section shows them. */
-export const told = (name: string, messages: ModelMessage[]): Section => {
-  const texts = messages.map(contentText);
-  const lines = messages.map(({ role }, index) => toldMessage.write({ role, text: texts[index] ?? "" }));
-  return { name, tokens: texts.reduce((sum, text) => sum + estimateContent(text), 0), text: lines.join("\n") };
-};
+/** Model messages as a section shows them. Its text is written when it is read: a run reads the tokens alone. */
+export const told = (name: string, messages: ModelMessage[]): Section => ({
+  name,
+  tokens: estimateMessages(messages),
+  get text() {
+    return messages.map((each) => toldMessage.write({ role: each.role, text: contentText(each) })).join("\n");
+  },
+});
 
 /** Tokens that a note about left out items may need. */
 const noteTokens = 120;

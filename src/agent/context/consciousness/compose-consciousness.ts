@@ -55,12 +55,11 @@ export const composeConsciousness = (snapshot: ConsciousnessSnapshot): Composed 
   const running = [...bySection].map(([name, all]) => told(name, messagesOf(all)));
   const fixed = tokensIn([...system, summaries, ...running]);
 
-  const cycles = snapshot.past.map(({ messages }) => told("earlier_cycles", messages));
-  const fits = firstFitting(cycles.toReversed(), inputBudget(snapshot) - fixed, ({ tokens }) => tokens);
-  const first = cycles.length - fits.length;
+  const room = inputBudget(snapshot) - fixed;
+  const fits = firstFitting(snapshot.past.toReversed(), room, ({ messages }) => estimateMessages(messages));
+  const first = snapshot.past.length - fits.length;
   const past = snapshot.past.slice(first).flatMap((cycle) => cycle.messages);
-  const shown = cycles.slice(first);
-  const lived = { name: "earlier_cycles", tokens: tokensIn(shown), text: shown.map(({ text }) => text).join("\n") };
+  const lived = told("earlier_cycles", past);
   const sections = [...system, summaries, lived, ...running];
   return {
     instructions: window.instructions,
