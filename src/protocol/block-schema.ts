@@ -47,7 +47,7 @@ const Field = z.strictObject({
   description: Description.optional(),
   required: z.boolean().optional(),
   default: z.json().optional(),
-  /** Agents may not change it, whatever the block's permission. */
+  /** Agents and people of a space may not change it, whatever the block's permission. */
   readOnly: z.boolean().optional(),
 });
 export type Field = z.infer<typeof Field>;
@@ -92,7 +92,7 @@ const Section = z.strictObject({
   name: FieldName,
   schema: PlainSchema,
   description: Description.optional(),
-  /** Agents may not change it, whatever the block's permission. */
+  /** Agents and people of a space may not change it, whatever the block's permission. */
   readOnly: z.boolean().optional(),
 });
 

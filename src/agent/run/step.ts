@@ -74,13 +74,13 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const cost = composed.tokens + maxOutputTokens;
   const name = `${run.ordinal}:${index}`;
   const { maxTokensPerDay } = config.limits;
-  /** Null if the budget does not allow it. */
-  const once = async (): Promise<Generation | null> => {
+  /** Null if the budget does not allow it. `trace` sends its span; `error`: why it is not kept. */
+  const once = async (): Promise<{ came: Generation; trace: (error?: string) => void } | null> => {
     if (!services.ledger.reserve(name, cost, maxTokensPerDay)) return null;
     await storedBeforeRequest(services.object);
     const startedAt = services.clock.now();
-    const trace = (came: TracedStep["came"]): void =>
-      services.tracer.step(run, { index, startedAt, maxOutputTokens, composed, came });
+    const trace = (of: Pick<TracedStep, "came" | "error">): void =>
+      services.tracer.step(run, { index, startedAt, maxOutputTokens, composed, ...of });
     try {
       const came = await generate({
         ...{ model, composed, maxOutputTokens, speech, signal },
@@ -93,8 +93,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
         },
       });
       services.ledger.settle(name, came.usage.inputTokens + came.usage.outputTokens, true);
-      trace(came);
-      return came;
+      return { came, trace: (error) => trace({ came, error }) };
     } catch (cause) {
       const error = modelError(cause);
       trace({ error: error.code });
@@ -104,17 +103,20 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
       throw error;
     }
   };
-  let generation = await once();
+  let generated = await once();
   // An empty first answer gets one retry and is then silence (R4). Both are billed.
-  if (generation && index === 0 && generation.text.trim() === "" && generation.calls.length === 0) {
+  if (generated && index === 0 && generated.came.text.trim() === "" && generated.came.calls.length === 0) {
+    generated.trace("empty_answer");
     speech.giveUp();
-    generation = await once();
+    generated = await once();
   }
-  if (!generation) return overBudget(maxTokensPerDay, cost);
+  if (!generated) return overBudget(maxTokensPerDay, cost);
+  const { came: generation, trace } = generated;
+  const refused = generation.calls.length === 0 ? failureOfFinish(generation.finishReason) : undefined;
+  trace(signal.aborted ? "run_canceled" : refused?.code);
   signal.throwIfAborted();
   speech.giveUp(generation.calls.map((each) => each.index));
-  const refused = failureOfFinish(generation.finishReason);
-  if (refused && generation.calls.length === 0) throw new ColloquyError(refused.code, refused.message);
+  if (refused) throw new ColloquyError(refused.code, refused.message);
   const meta: AssistantMeta = {
     kind: "assistant",
     ...generation,

@@ -12,13 +12,14 @@ import type { Composed } from "../context/sections.ts";
 import type { AgentRow } from "../identity.ts";
 import type { RunRow } from "../runs.ts";
 
-/** The facts of a step's span. `came`: the generation, or the code of its failure. */
+/** The facts of a span of a step: what was generated, if anything was. `error`: why it is not kept. */
 export type TracedStep = {
   index: number;
   startedAt: number;
   maxOutputTokens: number;
   composed: Composed;
-  came: { text: string; calls: CallRequest[]; usage: Usage; finishReason: string } | { error: string };
+  came?: { text: string; calls: CallRequest[]; usage: Usage; finishReason: string };
+  error?: string | undefined;
 };
 
 type TracedCall = { step: number; startedAt: number; call: CallRequest; value: unknown; error: boolean };
@@ -148,11 +149,11 @@ export const createTracer = (
       }));
     },
 
-    step(run: RunRow, { index, startedAt, maxOutputTokens, composed, came }: TracedStep): void {
+    step(run: RunRow, { index, startedAt, maxOutputTokens, composed, came, error }: TracedStep): void {
       add(run, () => ({
         ...{ operation: "chat", of: identifyModel(agent().config.model, env).name, startedAt },
-        // A failed step is generated again: only the generation that is kept has the step's own id.
-        path: ["error" in came ? `${index}/${startedAt}/${came.error}` : index],
+        // Only the generation that is kept has the step's own id.
+        path: [error === undefined ? index : `${index}/${startedAt}/${error}`],
         attributes: {
           ...askedModel(),
           "gen_ai.request.stream": true,
@@ -161,20 +162,19 @@ export const createTracer = (
           "colloquy.step": index,
           "gen_ai.system_instructions": content([textPart(composed.instructions)]),
           "gen_ai.input.messages": content(composed.messages.map(spanMessage)),
-          ...("error" in came
-            ? { "error.type": came.error }
-            : {
-                "gen_ai.response.finish_reasons": [came.finishReason],
-                "gen_ai.usage.input_tokens": came.usage.inputTokens,
-                "gen_ai.usage.output_tokens": came.usage.outputTokens,
-                "colloquy.usage.estimated": came.usage.estimated,
-                "gen_ai.output.messages": content(outputMessages(came)),
-              }),
+          "error.type": error,
+          ...(came && {
+            "gen_ai.response.finish_reasons": [came.finishReason],
+            "gen_ai.usage.input_tokens": came.usage.inputTokens,
+            "gen_ai.usage.output_tokens": came.usage.outputTokens,
+            "colloquy.usage.estimated": came.usage.estimated,
+            "gen_ai.output.messages": content(outputMessages(came)),
+          }),
         },
       }));
     },
 
-    /** A call has its result, at once or when somebody has answered. */
+    /** A call has its result: of a detached one, that it is pending. */
     call(run: RunRow, { step, startedAt, call, value, error }: TracedCall): void {
       add(run, () => ({
         ...{ operation: "execute_tool", of: call.toolName, path: [step, call.callId], startedAt },

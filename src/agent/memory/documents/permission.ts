@@ -34,10 +34,10 @@ export const rightOf = (op: GatedOperation): Rule["right"] => rules[op].right;
 /** The least permission that gives a right by itself. */
 const least = { Append: "Append", Overwrite: "ReadWrite", Delete: "Admin" } as const;
 
-/** From the least that a permission lets an agent do to the most. */
+/** From the least that a permission allows to the most. */
 export const ranks = { ReadOnly: 0, Partner: 1, Human: 1, Append: 2, ReadWrite: 3, Admin: 4 };
 
-/** Whether a permission lets an agent do it: `consent` where a person must agree first. */
+/** Whether a permission allows it: `consent` where a person must agree first. */
 export const verdictOn = (op: GatedOperation, permission: Permission): "allowed" | "consent" | "refused" => {
   const right = rightOf(op);
   if (ranks[permission] >= ranks[least[right]]) return "allowed";
@@ -45,7 +45,7 @@ export const verdictOn = (op: GatedOperation, permission: Permission): "allowed"
   return isAsking && right !== "Delete" ? "consent" : "refused";
 };
 
-/** Why an agent may not do it: which permission that needs, and which the block has. */
+/** Why it is refused: which permission that needs, and which the block has. */
 export const permissionRefusal = (op: GatedOperation, permission: Permission): ColloquyError => {
   const right = rightOf(op);
   const consent = verdictOn(op, permission) === "consent" ? "; with it, a person must consent first" : "";
