@@ -14,7 +14,7 @@ const root = resolve(import.meta.dirname, "..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
 const promised = new Set(
-  [...read("docs/promises.md").matchAll(/^- \*\*([A-Z]\d)\*\*/gm)].map((match) => match[1] ?? ""),
+  [...read("docs/promises.md").matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map((match) => match[1] ?? ""),
 );
 const pending = new Set(
   read("test/promises-pending.txt")
@@ -24,7 +24,7 @@ const pending = new Set(
 );
 
 /** Ids in brackets at the head of a string that opens a test's or a suite's name. */
-const named = /\b(?:it|test|describe)(?:\.\w+)*(?:\([^"'`]*\))?\(\s*["'`]((?:\[[A-Z]\d(?:[ ,]+[A-Z]\d)*\]\s*)+)/g;
+const named = /\b(?:it|test|describe)(?:\.\w+)*(?:\([^"'`]*\))?\(\s*["'`]((?:\[[A-Z]\d+(?:[ ,]+[A-Z]\d+)*\]\s*)+)/g;
 
 const quoted = /\(\s*(["'`])((?:\\.|(?!\1)[^\\])*)\1,/.source;
 const plainName = new RegExp(String.raw`\b(?:it|test)(?:\.(?!each|for)\w+)*${quoted}`, "g");
@@ -44,7 +44,7 @@ const longNames: string[] = [];
 for (const file of globSync("test/**/*.test.{ts,tsx}", { cwd: root }).sort()) {
   const source = read(file);
   for (const [, ids = ""] of source.matchAll(named)) {
-    for (const id of ids.match(/[A-Z]\d/g) ?? []) tested.set(id, [...(tested.get(id) ?? []), file]);
+    for (const id of ids.match(/[A-Z]\d+/g) ?? []) tested.set(id, [...(tested.get(id) ?? []), file]);
   }
   const long = namesIn(source).filter((name) => name.length > maxNameLength);
   longNames.push(...long.map((name) => `${file}: ${name.length} characters: ${name}`));
