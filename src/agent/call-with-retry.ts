@@ -1,4 +1,5 @@
 import type { Env } from "../env/env.ts";
+import type { Message } from "../protocol/message.ts";
 import type { SpaceWindow } from "../protocol/rpc.ts";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../shared/errors.ts";
@@ -34,12 +35,24 @@ export const callWithRetry = async <T>(
   }
 };
 
+type Asking = { identity: Identity; env: Pick<Env, "SPACE"> };
+
 /** The messages of one of the agent's spaces, as the space tells them: `offset` counts from the newest. */
 export const spaceWindow = (
-  { identity, env }: { identity: Identity; env: Pick<Env, "SPACE"> },
+  { identity, env }: Asking,
   spaceId: string,
   page: { limit: number; offset: number },
 ): Promise<Outcome<SpaceWindow>> => {
   const { id, workspaceId } = identity.get();
   return env.SPACE.getByName(spaceId).window(workspaceId, id, page);
+};
+
+/** One message of one of the agent's spaces; `not_found` where the space has none with this id. */
+export const spaceMessage = (
+  { identity, env }: Asking,
+  spaceId: string,
+  messageId: string,
+): Promise<Outcome<Message>> => {
+  const { id, workspaceId } = identity.get();
+  return env.SPACE.getByName(spaceId).message(workspaceId, id, messageId);
 };

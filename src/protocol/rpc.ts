@@ -106,8 +106,8 @@ export type AgentMessage = FromRun & {
   text: string;
   /** A message of the same space. */
   replyTo?: string | undefined;
-  /** The agent waits for an answer. */
-  expectsReply?: boolean | undefined;
+  /** The agent waits for the answers of these members, who are addressed by that. */
+  awaits?: string[] | undefined;
 };
 
 /** A visible call as it stands. `messageId` derives from space and call: telling it again changes nothing. */
@@ -161,6 +161,7 @@ interface SpaceMethods {
   /** For agents. */
   window(workspaceId: string, agentId: string, page: { limit: number; offset: number }): SpaceWindow;
   history(workspaceId: string, agentId: string, page: { after: number; limit: number }): SpaceHistory;
+  message(workspaceId: string, agentId: string, messageId: string): Message;
   speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): null;
   append(message: AgentMessage): Message;
   /** Shows a tool call, or how it stands now, once for each state; answers the message as it is then. */

@@ -50,7 +50,7 @@ export const post = (
 /** An agent says something, once for each id (R2). It is the end of the stream that it was spoken in (D4). */
 export const appendFromAgent = (services: SpaceServices, input: AgentMessage): Message => {
   const { ids, log, live } = services;
-  const { agentId, messageId: id, text, root, origin, replyTo, expectsReply } = input;
+  const { agentId, messageId: id, text, root, origin, replyTo, awaits = [] } = input;
   const streamId = live.endedBy(input.streamId);
   const space = spaceIn(services, input.workspaceId);
   if (!ids.isIssued("msg", id) || ids.ownerOf("msg", id) !== space.id) {
@@ -65,8 +65,8 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
   const sender = requireSpeaker(services, input);
   checkText(text);
   checkRepliable(services, replyTo);
-  const body = { id, text, origin, expectsReply: expectsReply || undefined, replyTo, streamId };
-  return store(services, space, sender, body, root);
+  const body = { id, text, origin, expectsReply: awaits.length > 0 || undefined, replyTo, streamId };
+  return store(services, space, sender, body, root, awaits);
 };
 
 /** The agent that says or shows something. Throws where it has stopped waiting (R5), or has left. */
@@ -94,12 +94,14 @@ export const recordSpoken = <T>(
   return value;
 };
 
+/** `awaits`: whose answers its sender waits for. They are addressed, mentioned or not. */
 const store = (
   services: SpaceServices,
   space: SettingsRow,
   sender: MemberRow,
   body: NewMessage,
   root: Root,
+  awaits: string[] = [],
 ): Message => {
   requireStorage(services);
   const members = services.members.all();
@@ -120,7 +122,8 @@ const store = (
   const isRouted =
     space.router !== null && space.wakePolicy === "addressed" && members.some(({ type }) => type === "agent");
   const asksRouter = addressesNobody && isRouted ? true : undefined;
-  const routing: Routing = { root, wakePolicy: space.wakePolicy, mentions, pair, asksRouter };
+  const addressed = [...new Set([...mentions, ...awaits])];
+  const routing: Routing = { root, wakePolicy: space.wakePolicy, mentions: addressed, pair, asksRouter };
   const { seq } = recordSpoken(services, sender, body.streamId, (append) => {
     const row = append({ type: "space.message", message, routing });
     if (asksRouter) services.router.hold(append, row);

@@ -6,7 +6,7 @@ import { maxUnreadCount } from "../protocol/space.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxPageSize, maxUnreadScan } from "./bounds.ts";
-import type { LogRow, Ordinals } from "./log/log.ts";
+import { type LogRow, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
 import { acting, memberIn, seen, spaceIn } from "./rights.ts";
 import type { ReadMark } from "./schema.ts";
@@ -106,6 +106,18 @@ const messageRow = (services: SpaceServices, messageId: string): LogRow => {
   const row = services.log.findMessage(messageId);
   if (row) return row;
   throw new ColloquyError("not_found", `There is no message ${messageId} in this space`);
+};
+
+/** One message, as an agent of the space sees it. */
+export const messageFor = (
+  services: SpaceServices,
+  workspaceId: string,
+  agentId: string,
+  messageId: string,
+): Message => {
+  spaceIn(services, workspaceId);
+  memberIn(services, agentId);
+  return messageOf(messageRow(services, messageId).frame);
 };
 
 /** A person had an agent try again what it had failed at: what comes of that is news. */

@@ -26,7 +26,16 @@ import {
   updateSpace,
 } from "./lifecycle.ts";
 import { appendFromAgent, post } from "./posting.ts";
-import { historyFor, latest, listMessages, markRead, markReadByRun, readsOf, windowFor } from "./reading.ts";
+import {
+  historyFor,
+  latest,
+  listMessages,
+  markRead,
+  markReadByRun,
+  messageFor,
+  readsOf,
+  windowFor,
+} from "./reading.ts";
 import { memberIn, spaceIn } from "./rights.ts";
 import { routingOf } from "./router/decisions.ts";
 import type { SpaceServices } from "./services.ts";
@@ -42,6 +51,7 @@ const answers = {
   latest,
   window: windowFor,
   history: historyFor,
+  message: messageFor,
   markRead,
   reads: readsOf,
   routing: routingOf,

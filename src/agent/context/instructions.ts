@@ -19,7 +19,7 @@ const consciousnessRules = (isThreaded: boolean): string[] => [
   ...(isThreaded
     ? [
         "Reply: send_reply answers one message by its id.",
-        "Wait: wait: true ends the cycle; the answers of those you mentioned come with a later INBOX and say which message they answer.",
+        "Wait: wait: true ends the cycle; the answers of those you mentioned (if nobody: of the one you reply to, or of the other in a space of two) come with a later INBOX and say which message they answer.",
       ]
     : []),
   "End each cycle with one or two sentences that say what you did and why: it is how you will remember it.",
@@ -35,7 +35,7 @@ const timelineRules = (isThreaded: boolean): string[] => [
   ...(isThreaded
     ? [
         "Reply: send_reply answers one message by its id.",
-        "Wait: set wait: true to pause until everyone whom you mentioned has replied. You go on at ← RESUME; THIS RUN SO FAR is what you did before.",
+        "Wait: set wait: true to pause until everyone whom you mentioned (if nobody: the one you reply to, or the other in a space of two) has replied. You go on at ← RESUME; THIS RUN SO FAR is what you did before.",
         "senderExpectsReply: true means that the sender waits for your answer.",
       ]
     : ["Every message begins a run of its own: ask, end, and read the answer in SPACE HISTORY when it has come."]),

@@ -27,7 +27,7 @@ const sayIn =
       root: rootOfRun(services, run),
       streamId: speech?.streamOf(call.index),
       origin: originFor(services, run, spaceId),
-      expectsReply: awaits.length > 0,
+      awaits: awaits.map(({ id }) => id),
     };
     const waits = awaits.length > 0 && continuityOf(run).waitsForAnswers;
     if (waits && services.waits.runsBeside(run.ordinal) >= maxWaitingRuns) {

@@ -6,17 +6,9 @@ import { shownCall } from "../../../shared/call-line.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { absentIn, mentionsIn } from "../../../shared/mentions.ts";
 import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
-import { callWithRetry, spaceWindow } from "../../call-with-retry.ts";
+import { callWithRetry, spaceMessage, spaceWindow } from "../../call-with-retry.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
-import {
-  acts,
-  defineTool,
-  type EntityName,
-  looks,
-  type ToolContext,
-  type ToolOutput,
-  type ToolServices,
-} from "../tool.ts";
+import { acts, defineTool, type EntityName, looks, type ToolContext, type ToolOutput } from "../tool.ts";
 
 const Limit = z.int().min(1).max(maxWindowMessages).default(50);
 
@@ -70,14 +62,53 @@ const pageOf = async (context: ToolContext, spaceId: string, page: { limit: numb
 
 /** The ways to speak. Message ids derive from the call, so saying it again stores nothing twice. */
 const text = MessageText.describe("Message text. Markdown is shown as such.");
-const wait = z.boolean().default(false).describe("Pause until everyone whom the text mentions as @Name has replied.");
+const wait = z
+  .boolean()
+  .default(false)
+  .describe(
+    "Pause until everyone whom the text mentions as @Name has replied. If it mentions nobody: the author of the message that you reply to, or the other member of a space of two.",
+  );
 
-/** The other members of a space whom `text` mentions as `@Name`. */
-const mentioned = ({ spaces, identity }: ToolServices, spaceId: string, text: string): EntityName[] => {
+/** Where nobody is named, somebody has to be meant. */
+const nameSomebody = "name those whose answers you await as @Name, or leave out wait";
+const waitsForNobody = (why: string): ColloquyError =>
+  new ColloquyError("tool_input_invalid", `wait: ${why}; ${nameSomebody}`);
+
+/** Who wrote a message of the space. Throws `unknown_reference` where there is no such message. */
+const authorOf = async ({ services, signal }: ToolContext, spaceId: string, messageId: string): Promise<EntityName> => {
+  const answer = await callWithRetry(() => spaceMessage(services, spaceId, messageId), signal);
+  if (answer.ok || answer.problem.code !== "not_found") return unwrap(answer).sender;
+  throw new ColloquyError(
+    "unknown_reference",
+    "replyToMessageId: it is no message of the active space; read_messages shows those that are",
+  );
+};
+
+/**
+ * The members whose answers a message awaits: those whom it mentions as `@Name`. If there is none, the author of the
+ * message that it answers, or the other member of a space of two. Throws where it would wait for nobody.
+ */
+const awaitedBy = async (
+  context: ToolContext,
+  spaceId: string,
+  text: string,
+  replyTo: string | undefined,
+): Promise<EntityName[]> => {
+  const { spaces, identity } = context.services;
   const { id: agentId } = identity.get();
-  const others = (spaces.get(spaceId)?.snapshot.members ?? []).filter(({ id }) => id !== agentId);
-  const ids = new Set(mentionsIn(text, others));
-  return others.filter(({ id }) => ids.has(id)).map(({ id, name }) => ({ id, name }));
+  const members = spaces.get(spaceId)?.snapshot.members ?? [];
+  const others = members.filter(({ id }) => id !== agentId).map(({ id, name }) => ({ id, name }));
+  const named = new Set(mentionsIn(text, members));
+  const mentioned = others.filter(({ id }) => named.has(id));
+  if (mentioned.length > 0) return mentioned;
+  const author = replyTo === undefined ? undefined : await authorOf(context, spaceId, replyTo);
+  const answered = others.filter(({ id }) => id === author?.id);
+  if (answered.length > 0) return answered;
+  if (author && author.id !== agentId) throw waitsForNobody("who wrote that message has left the space");
+  if (others.length === 1) return others;
+  if (others.length === 0) throw waitsForNobody("nobody else is in the active space");
+  if (author || named.has(agentId)) throw waitsForNobody("you would wait for yourself");
+  throw waitsForNobody("the text mentions no other member of the active space, which has several");
 };
 
 const say = async (
@@ -96,13 +127,7 @@ const say = async (
       `${absent.map((name) => JSON.stringify(name)).join(", ")} would not read it: no member of the active space; enter one of theirs, or name them without the @`,
     );
   }
-  const awaits = how.wait ? mentioned(context.services, spaceId, words) : [];
-  if (how.wait && awaits.length === 0 && !context.replayed) {
-    throw new ColloquyError(
-      "tool_input_invalid",
-      "wait: the text mentions no other member of the active space; name those whose answers you await as @Name",
-    );
-  }
+  const awaits = how.wait ? await awaitedBy(context, spaceId, words, how.replyTo) : [];
   const replyTo = how.replyTo === undefined ? {} : { replyTo: how.replyTo };
   const message = await context.say(spaceId, words, { ...replyTo, awaits });
   const value = { success: true, messageId: message.id, status: "delivered" };
