@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import { asc, getTableColumns, gt, max, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, gte, lt, max, sql } from "drizzle-orm";
 import type { JournalMeta } from "../protocol/exported-history.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
@@ -114,6 +114,13 @@ export const createJournal = (db: Database, clock: Clock) => {
     ofRuns(runs: Lived[]): JournalRow[] {
       const rows = within().all({ stretches: JSON.stringify(runs.flatMap(stretchesOf)) });
       return rows.sort((one, other) => one.seq - other.seq);
+    },
+
+    /** The step's message of the model, in a run whose rows begin at `from`, that makes the call which this row answers. */
+    madeBy({ seq, runOrdinal, step }: JournalRow, from: number): JournalRow | undefined {
+      const isIt = and(eq(journal.runOrdinal, runOrdinal), eq(journal.step, step), eq(journal.kind, "assistant"));
+      const before = and(gte(journal.seq, from), lt(journal.seq, seq), isIt);
+      return db.select().from(journal).where(before).orderBy(desc(journal.seq)).limit(1).get();
     },
 
     after(seq: number, limit: number): JournalRow[] {

@@ -36,6 +36,8 @@ export type SpaceSnapshot = Pick<Space, "id" | "name" | "shareOrigin" | "wakePol
   workspaceId: string;
   version: number;
   members: Member[];
+  /** The space is gone, and what was said there with it. */
+  deleted?: true;
 };
 
 /** One message as one agent gets it. */

@@ -76,7 +76,7 @@ describe("an agent's own tools", () => {
   });
 
   test.each(["consciousness", "timeline"] as const)(
-    "%s: its thoughts and tool results are found; what only repeats the space is not",
+    "%s: its thoughts, tool results and words are found; the answers of its own tools are not",
     async (continuity) => {
       const tools: AgentSettings["tools"] = [
         {
@@ -101,7 +101,10 @@ describe("an agent's own tools", () => {
       expect(await lived("thunderstorm")).toMatchObject([{ role: "tool", source: { runId: run?.id } }]);
       expect(await lived("lisbon")).toMatchObject([{ role: "assistant", source: { authorId: analyst.id } }]);
       if (continuity === "consciousness") expect(texts(await lived("umbrella"))).toEqual(["I pondered umbrellas."]);
-      expect(await lived("rain")).toEqual([]);
+      expect(await lived("rain")).toMatchObject([
+        { role: "assistant", source: { spaceName: "Alpha", runId: run?.id } },
+      ]);
+      expect(await lived("totalMessages")).toEqual([]);
       const own = (await find({ query: "rain", types: ["message"] })).items;
       expect(own).toMatchObject([{ role: "assistant", source: { authorId: analyst.id, spaceName: "Alpha" } }]);
     },

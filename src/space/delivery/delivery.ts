@@ -203,6 +203,7 @@ export class Delivery {
     const { cursor, messages, left } = batch;
     const answers = batch.answers.length > 0 ? { answers: batch.answers } : {};
     const space = snapshotOf(deleted ? { ...row, version: cursor } : row, members.all());
+    if (deleted) space.deleted = true;
     if (subscriber.kind === "index") {
       const createdBy = row.createdBy === null ? {} : { createdBy: row.createdBy };
       const follow = receivers.WORKSPACE.getByName(row.workspaceId).follow({ space, ...createdBy, cursor, deleted });

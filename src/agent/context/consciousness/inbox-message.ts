@@ -1,6 +1,7 @@
+import { z } from "zod";
 import type { HeadBlocks, InboxData, ToldState } from "../../records.ts";
 import type { ShownBlock } from "../blocks.ts";
-import { activeSpace, inboxEvents, inboxHeading, noActiveSpace, nowLine } from "../grammar.ts";
+import { activeSpace, inboxEvents, inboxHeading, noActiveSpace, nowLine, quoted } from "../grammar.ts";
 import { contentOf, excerpt, originNote, plain, quote, quoteJson, shortTime } from "../wording.ts";
 import { renderState, renderStateChanges } from "./state.ts";
 
@@ -34,6 +35,42 @@ export const eventLine = (event: InboxData): string => {
     triggerSource,
     notes: `${replyNote}${message.origin === undefined ? "" : ` ${originNote(message.origin)}`}`,
   });
+};
+
+const Told = z.object({
+  type: z.literal("space_message"),
+  spaceName: z.string(),
+  delivered: z.object({
+    message: z.object({
+      id: z.string(),
+      spaceId: z.string(),
+      sender: z.object({ id: z.string(), name: z.string() }),
+      text: z.string().optional(),
+      toolCall: z.object({ name: z.string(), input: z.unknown() }).optional(),
+    }),
+  }),
+});
+
+const jsonOf = (line: string): unknown => {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+};
+
+/** The message that a line of an inbox tells of, as `eventLine` wrote it, or a timeline's trigger as JSON. */
+export const messageIn = (line: string) => {
+  if (!line.startsWith("{")) {
+    const [told] = inboxEvents.message.readAll(line);
+    return told && { ...told, text: quoted.read(told.content)?.text ?? told.content };
+  }
+  const trigger = Told.safeParse(jsonOf(line));
+  if (!trigger.success) return undefined;
+  const { spaceName, delivered } = trigger.data;
+  const { id: messageId, spaceId, sender, text, toolCall } = delivered.message;
+  const shown = toolCall ? `${toolCall.name} ${JSON.stringify(toolCall.input)}` : (text ?? "");
+  return { messageId, spaceId, spaceName, senderId: sender.id, senderName: sender.name, text: shown };
 };
 
 export type InboxMessageInput = {

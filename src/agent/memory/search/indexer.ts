@@ -21,6 +21,7 @@ import {
   spacePage,
   versionOf,
 } from "./sources.ts";
+import { toldPage } from "./told.ts";
 import { vectorOf } from "./vectors.ts";
 
 /**
@@ -30,7 +31,8 @@ import { vectorOf } from "./vectors.ts";
  * 1. A page and the cursor behind it are stored in one transaction, and only if the cursor is still where the page was
  *    asked from: two that gather at a time take nothing in twice.
  * 2. No more than `budget` rows are taken in: the clock stands still while an object computes, so rows are counted.
- * 3. Messages come from spaces that the agent is in; those of others are taken out, and are not found meanwhile.
+ * 3. Messages come from spaces that the agent is in; those of others are taken out, and are not found meanwhile. Those
+ *    that it was told or said itself stay, as its life, unless their space was deleted.
  * 4. Vectors are made in the order of the passages' ids; those of a batch and the cursor behind them are stored in one
  *    transaction, and only if nobody else has stored that batch or changed the embedder meanwhile.
  * 5. All vectors that are stored are of one embedder: another one begins from the first passage.
@@ -131,7 +133,7 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
     );
   };
 
-  /** Takes out what came from spaces that the agent has left, a batch of each. */
+  /** Takes out what came from spaces that the agent has left, and what it was not told there. A batch of each. */
   const leave = (): void => {
     const mine = new Set(spaces.followed().map(({ id }) => id));
     for (const id of index.spaces().keys()) {
@@ -140,7 +142,8 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
         gathered.isBehind = true;
         return;
       }
-      const gone = index.transaction(() => index.removeMessages(id, searchBatchRows));
+      const isDeleted = spaces.get(id)?.snapshot.deleted === true;
+      const gone = index.transaction(() => index.removeMessages(id, isDeleted, searchBatchRows));
       left -= gone;
       if (gone === searchBatchRows) gathered.isBehind = true;
     }
@@ -154,6 +157,8 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
   await follow("archival", (after) => archivalPage(services, after));
   await follow("journal", (after) => journalPage(services, after));
   await takeMessages();
+  // After the messages themselves, which say more.
+  await follow("told", (after) => toldPage(services, after), "that you were told is");
   leave();
   return gathered;
 };

@@ -1,4 +1,4 @@
-import type { SearchHit } from "../../../protocol/search.ts";
+import type { SearchHit, SearchType } from "../../../protocol/search.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { withoutNulls } from "../../../shared/without-nulls.ts";
 import { type EntryRow, runIdOf } from "./sources.ts";
@@ -110,14 +110,18 @@ export const excerptOf = (content: string, words: string[], length = excerptChar
   return `${start > 0 ? "..." : ""}${excerpt}${end < content.length ? "..." : ""}`;
 };
 
-/** A passage that was found, as it is answered. `spaces` are the names of those that the agent is in. */
-export const hitOf = (row: EntryRow, score: number, words: string[], spaces: Map<string, string>): SearchHit => {
-  const { type, ref, role, spaceId, messageId, authorId, authorName } = row;
-  const spaceName = spaces.get(spaceId ?? "") ?? null;
-  const runId = type === "consciousness" ? runIdOf(ref) : null;
+/** A passage that was found, as it is answered: a message of the agent's own life may show as that. */
+export const hitOf = (
+  { row, score }: Ranking[number],
+  { words, type, spaceName }: { words: string[]; type: SearchType; spaceName: string | null },
+): SearchHit => {
+  const { ref, role, spaceId, authorId, authorName } = row;
+  const id = type === "consciousness" ? (row.lived ?? ref) : ref;
+  const runId = type === "consciousness" ? runIdOf(id) : null;
   const label = type === "block" ? ref : null;
+  const messageId = row.type === "message" ? ref : row.messageId;
   return withoutNulls({
-    ...{ type, id: ref, excerpt: excerptOf(row.text, words), score, createdAt: isoTime(row.at), role },
+    ...{ type, id, excerpt: excerptOf(row.text, words), score, createdAt: isoTime(row.at), role },
     source: withoutNulls({ spaceId, spaceName, messageId, authorId, authorName, runId, label }),
   });
 };

@@ -10,11 +10,14 @@ export const searchEntries = sqliteTable(
     type: text("type").$type<SearchType>().notNull(),
     /** The message, the block's label, the archival entry; of a cycle, run and place in the journal. */
     ref: text("ref").notNull(),
+    /** Of a message that the agent was told or said itself: run and place in the journal. It stays found when it has left. */
+    lived: text("lived"),
     part: integer("part").notNull(),
     /** The block's version that was indexed; null for other types. */
     version: integer("version"),
     role: text("role").$type<SearchRole>(),
     spaceId: text("space_id"),
+    /** Where an archival entry was heard. A message's own id is its `ref`. */
     messageId: text("message_id"),
     authorId: text("author_id"),
     authorName: text("author_name"),
@@ -23,11 +26,15 @@ export const searchEntries = sqliteTable(
     head: text("head").notNull(),
     text: text("text").notNull(),
   },
-  // Blocks and archival entries are deleted by `ref`.
-  (table) => [index("search_entries_ref").on(table.ref).where(sql`type in ('block', 'archival')`)],
+  (table) => [
+    // Blocks and archival entries are deleted by `ref`.
+    index("search_entries_ref").on(table.ref).where(sql`type in ('block', 'archival')`),
+    // A message comes from its space and from the journal, and is in once.
+    index("search_entries_message").on(table.ref).where(sql`type = 'message'`),
+  ],
 );
 
-/** The sources of the index, each with a cursor: the journal, the archival entries, the log of each space. */
+/** The sources of the index, each with a cursor: the journal twice, the archival entries, the log of each space. */
 export const searchSources = sqliteTable("search_sources", {
   name: text("name").primaryKey(),
   cursor: integer("cursor").notNull(),

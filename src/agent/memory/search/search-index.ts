@@ -1,5 +1,5 @@
-import { and, asc, eq, gt, inArray, like, max, type SQL, sql } from "drizzle-orm";
-import { SearchType } from "../../../protocol/search.ts";
+import { and, asc, eq, gt, inArray, isNull, like, max, type SQL, sql } from "drizzle-orm";
+import type { SearchType } from "../../../protocol/search.ts";
 import { among, type Database, prepared } from "../../../shared/database.ts";
 import { spaces } from "../../schema.ts";
 import { searchEntries, searchSources, searchState } from "./schema.ts";
@@ -12,8 +12,11 @@ import { createVectors, type Filter } from "./vectors.ts";
  * Invariants
  * 1. The words of a passage stand in the table `search_words` (FTS5) exactly as long as its row is there: triggers of
  *    the schema see to it. Its vector goes with it.
- * 2. A passage is never changed: what changes is taken out and comes in again, under a higher id.
- * 3. What a query may not see is left out in SQL: messages of spaces that the agent is in no more, by what it has heard.
+ * 2. The words of a passage are never changed: what changes is taken out and comes in again, under a higher id.
+ * 3. What a query may not see is left out in SQL: messages of spaces that the agent is in no more, by what it has heard,
+ *    but for those of its own life where that is asked for.
+ * 4. A message is in once, whichever of its space and the journal tells of it first. The space's copy says more, and
+ *    takes the place of the journal's.
  */
 export type SearchState = typeof searchState.$inferSelect;
 
@@ -23,11 +26,16 @@ const fresh: SearchState = { id: 1, embedderId: null, embeddedUpTo: 0, passages:
 const weights = "bm25(0.5, 1.0)";
 
 const filtered = ({ types, role, from, to }: Filter): SQL[] => {
-  const conditions = [
-    sql`${searchEntries.at} between ${from} and ${to}`,
-    sql`(${searchEntries.type} <> 'message' or ${searchEntries.spaceId} in (select ${spaces.id} from ${spaces} where ${spaces.left} = 0))`,
+  const { type, lived, spaceId } = searchEntries;
+  const own = types.filter((each) => each !== "message");
+  const shows = [
+    among(type, own),
+    ...(types.includes("message")
+      ? [sql`${type} = 'message' and ${spaceId} in (select ${spaces.id} from ${spaces} where ${spaces.left} = 0)`]
+      : []),
+    ...(types.includes("consciousness") ? [sql`${type} = 'message' and ${lived} is not null`] : []),
   ];
-  if (types.length < SearchType.options.length) conditions.push(among(searchEntries.type, types));
+  const conditions = [sql`${searchEntries.at} between ${from} and ${to}`, sql`(${sql.join(shows, sql` or `)})`];
   if (role !== null) conditions.push(sql`${searchEntries.role} = ${role}`);
   return conditions;
 };
@@ -108,6 +116,31 @@ export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) 
     return found.flatMap((each) => (rows.get(each.id) ?? []).map((row) => ({ ...each, row })));
   };
 
+  /** A message that is in already is taken out or noted as lived. Answers what is to be added. */
+  const merged = (found: Findable): Findable[] => {
+    if (found.type !== "message") return [found];
+    // In these very words, so that the partial index answers; those below likewise.
+    const isIt = sql`${searchEntries.type} = 'message' and ${searchEntries.ref} = ${found.ref}`;
+    const known = db.select().from(searchEntries).where(isIt).all();
+    const [first] = known;
+    if (!first) return [found];
+    if (found.lived == null) {
+      remove(isIt);
+      return [{ ...found, lived: first.lived }];
+    }
+    if (first.lived === null) {
+      db.update(searchEntries).set({ lived: found.lived }).where(isIt).run();
+      vectors.relabel(known.map((row) => ({ ...row, lived: found.lived ?? null })));
+    }
+    return [];
+  };
+
+  const insert = (found: Findable): number => {
+    const rows = passagesOf(found.text).map((text, part) => ({ ...found, text, part }));
+    for (const row of rows) db.insert(searchEntries).values(row).run();
+    return rows.length;
+  };
+
   return {
     ...{ vectors, transaction, state, setState, withRows },
 
@@ -130,23 +163,25 @@ export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) 
 
     /** Takes these in, cut into passages. In a transaction. */
     add(findables: Findable[]): void {
-      const rows = findables.flatMap((found) => passagesOf(found.text).map((text, part) => ({ ...found, text, part })));
-      if (rows.length === 0) return;
-      for (const row of rows) db.insert(searchEntries).values(row).run();
-      setState({ passages: state().passages + rows.length });
+      let added = 0;
+      for (const found of findables) for (const each of merged(found)) added += insert(each);
+      if (added > 0) setState({ passages: state().passages + added });
     },
 
     /** Takes these out. In a transaction. */
     removeRefs(type: SearchType, refs: string[]): void {
-      // In these very words, so that the partial index answers.
       remove(
         sql`${searchEntries.type} = ${type} and ${searchEntries.type} in ('block', 'archival') and ${among(searchEntries.ref, refs)}`,
       );
     },
 
-    /** Takes passages of a space's messages out, at most `limit`. Answers how many. The last of them take the source along. */
-    removeMessages(spaceId: string, limit: number): number {
-      const isOfSpace = and(eq(searchEntries.type, "message"), eq(searchEntries.spaceId, spaceId));
+    /**
+     * Takes passages of a space's messages out, at most `limit`; the agent's own life only if it `isDeleted`. Answers how
+     * many. The last of them take the source along.
+     */
+    removeMessages(spaceId: string, isDeleted: boolean, limit: number): number {
+      const goes = isDeleted ? undefined : isNull(searchEntries.lived);
+      const isOfSpace = and(eq(searchEntries.type, "message"), eq(searchEntries.spaceId, spaceId), goes);
       const some = db.select({ id: searchEntries.id }).from(searchEntries).where(isOfSpace).limit(limit);
       const gone = remove(inArray(searchEntries.id, some));
       const isSource = eq(searchSources.name, spaceSource(spaceId));

@@ -92,12 +92,22 @@ export class Search {
       const alike = index.vectors.nearest(quantised(vector), filter, least, most * depth);
       rankings.push(index.withRows(alike, filter).map(({ row, likeness }) => ({ row, score: likeness })));
     }
-    // These have just refused to be read; the agent has not heard yet that it is in them no more.
-    const isClosed = ({ type, spaceId }: EntryRow): boolean => type === "message" && closed.includes(spaceId ?? "");
-    const firsts = rankings.map((ranking) => firstOfEach(ranking.filter(({ row }) => !isClosed(row))).slice(0, most));
+    // Those that are closed have just refused to be read; the agent has not heard yet that it is in them no more.
+    const isOpen = (spaceId: string): boolean => spaces.isMember(spaceId) && !closed.includes(spaceId);
+    const shownAs = ({ type, spaceId, lived }: EntryRow): SearchType | undefined => {
+      if (type !== "message") return type;
+      const space = spaceId ?? "";
+      if (filter.types.includes("message") && isOpen(space)) return "message";
+      const isLife = lived !== null && spaces.get(space)?.snapshot.deleted !== true;
+      return isLife && filter.types.includes("consciousness") ? "consciousness" : undefined;
+    };
+    const firsts = rankings.map((ranking) => firstOfEach(ranking.filter(({ row }) => shownAs(row))).slice(0, most));
     const ranking = mode === "hybrid" ? fuse(firsts) : firsts.flat();
-    const names = new Map(spaces.followed().map(({ id, snapshot }) => [id, snapshot.name]));
-    const items = ranking.slice(0, query.limit).map(({ row, score }) => hitOf(row, score, words, names));
+    const items = ranking.slice(0, query.limit).map((each) => {
+      const { type, spaceId } = each.row;
+      const spaceName = spaces.get(spaceId ?? "")?.snapshot.name ?? null;
+      return hitOf(each, { words, type: shownAs(each.row) ?? type, spaceName });
+    });
     return { items, nextCursor: null, mode, partial: notes.length > 0, notes };
   }
 

@@ -31,10 +31,24 @@ export type SearchServices = {
   archival: Archival;
   isBuiltin: (toolName: string) => boolean;
   isSpeech: (toolName: string) => boolean;
+  /** The message that a line of an inbox or a trigger tells of. */
+  messageIn: (line: string) => ToldMessage | undefined;
+  /** The space that a message is in. */
+  spaceOf: (messageId: string) => string;
   /** The name of an id from before the agent was imported. */
   originName: (id: string) => string | undefined;
   /** Up to which row the journal was lived through elsewhere, in spaces that the agent cannot be asked to read. */
   importedJournalEnd: () => number;
+};
+
+/** A message as an agent was told it. */
+export type ToldMessage = {
+  messageId: string;
+  spaceId: string;
+  spaceName: string;
+  senderId: string;
+  senderName: string;
+  text: string;
 };
 
 /** One passage that search finds. */
@@ -59,9 +73,10 @@ const words = new Intl.DateTimeFormat("en", {
 /** A time as people name its day, in UTC, so that it is found by it: `Sunday, November 22, 2026`. */
 export const dateWords = (at: number): string => words.format(at);
 
-const headOf = (parts: (string | null | undefined)[]): string => parts.filter((part) => part != null).join(" · ");
+export const headOf = (parts: (string | null | undefined)[]): string =>
+  parts.filter((part) => part != null).join(" · ");
 
-const byAgent = ({ identity }: SearchServices): Pick<Findable, "authorId" | "authorName"> => {
+export const byAgent = ({ identity }: SearchServices): Pick<Findable, "authorId" | "authorName"> => {
   const { id, config } = identity.get();
   return { authorId: id, authorName: config.name };
 };
@@ -133,7 +148,7 @@ const livedText = (
 
 /**
  * Rows of the journal, found as consciousness: the agent's thoughts, its calls of tools that are not builtin, and what
- * services, plans and tools told it. A space's messages are found as messages, and the answers of builtin tools are
+ * services, plans and tools told it. A space's messages are told in `told.ts`, and the answers of builtin tools are
  * stored elsewhere. Messages from before an import are found here, because no space can be asked for them.
  */
 export const journalPage = (services: SearchServices, after: number): Page => {
@@ -190,7 +205,7 @@ export const spacePage = async (services: SearchServices, spaceId: string, after
     const at = Date.parse(message.createdAt);
     return {
       ...{ type: "message", ref: id, role: sender.id === agentId ? "assistant" : "user" },
-      ...{ spaceId, messageId: id, authorId: sender.id, authorName: sender.name, at },
+      ...{ spaceId, authorId: sender.id, authorName: sender.name, at },
       head: headOf([sender.name, name, dateWords(at), answeredBy(message, answered)]),
       text: messageText(message),
     };

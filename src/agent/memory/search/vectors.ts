@@ -16,7 +16,7 @@ import type { EntryRow } from "./sources.ts";
 type Vector = Int8Vector & {
   id: number;
   at: number;
-  /** Type and role of the passage as one number. */
+  /** Kind and role of the passage as one number. */
   traits: number;
 };
 
@@ -50,9 +50,15 @@ export const dotAt = (vector: Int8Array, all: Int8Array, at: number): number => 
 const roles: (SearchRole | null)[] = [null, ...SearchRole.options];
 const types = SearchType.options;
 
+/** A message of the agent's own life is a kind of its own, after the types. */
+const kinds: SearchType[][] = [...types.map((type) => [type]), ["message", "consciousness"]];
+
+const traitsOf = ({ type, lived, role }: EntryRow): number =>
+  (lived === null ? types.indexOf(type) : types.length) * roles.length + roles.indexOf(role);
+
 /** The vector of a passage, as it is stored. */
-export const vectorOf = ({ id, type, role, at }: EntryRow, vector: ArrayLike<number>): Vector => ({
-  ...{ id, at, traits: types.indexOf(type) * roles.length + roles.indexOf(role) },
+export const vectorOf = (row: EntryRow, vector: ArrayLike<number>): Vector => ({
+  ...{ id: row.id, at: row.at, traits: traitsOf(row) },
   ...quantised(vector),
 });
 
@@ -111,6 +117,22 @@ export const createVectors = (db: Database) => {
     insert.onConflictDoUpdate({ target: searchVectors.id, set: values }).run();
   };
 
+  /** Changes the vectors of these passages, if they have any; undefined takes one out. In a transaction. */
+  const rewrite = (ids: number[], changed: (vector: Vector) => Vector | undefined): void => {
+    const asked = new Set(ids);
+    let done = 0;
+    for (const id of ids.toSorted((one, other) => one - other)) {
+      const row = id <= done ? undefined : lastUpTo(id);
+      if (!row) continue;
+      const all = vectorsIn(row);
+      done = all.at(-1)?.id ?? 0;
+      if (!all.some((vector) => asked.has(vector.id))) continue;
+      const kept = all.flatMap((vector) => (asked.has(vector.id) ? (changed(vector) ?? []) : vector));
+      if (kept.length === 0) db.delete(searchVectors).where(eq(searchVectors.id, row.id)).run();
+      else write(row.id, kept);
+    }
+  };
+
   return {
     /** Adds vectors of passages that are newer than all that have one, in order. In a transaction. */
     append(vectors: Vector[]): void {
@@ -125,18 +147,12 @@ export const createVectors = (db: Database) => {
     },
 
     /** Takes out the vectors of these passages, if they have any. In a transaction. */
-    remove(ids: number[]): void {
-      const gone = new Set(ids);
-      let done = 0;
-      for (const id of ids.toSorted((one, other) => one - other)) {
-        const row = id <= done ? undefined : lastUpTo(id);
-        if (!row) continue;
-        const all = vectorsIn(row);
-        const kept = all.filter((vector) => !gone.has(vector.id));
-        done = all.at(-1)?.id ?? 0;
-        if (kept.length === 0) db.delete(searchVectors).where(eq(searchVectors.id, row.id)).run();
-        else if (kept.length < all.length) write(row.id, kept);
-      }
+    remove: (ids: number[]): void => rewrite(ids, () => undefined),
+
+    /** These passages are of another kind now. In a transaction. */
+    relabel(rows: EntryRow[]): void {
+      const byId = new Map(rows.map((row) => [row.id, traitsOf(row)]));
+      rewrite([...byId.keys()], (vector) => ({ ...vector, traits: byId.get(vector.id) ?? vector.traits }));
     },
 
     clear(): void {
@@ -145,9 +161,10 @@ export const createVectors = (db: Database) => {
 
     /** The passages most like `query`, best first: their cosines, none below `least`. */
     nearest(query: Int8Vector, filter: Filter, least: number, most: number): Alike[] {
-      const wanted = types.flatMap((type) =>
-        roles.map((role) => filter.types.includes(type) && (filter.role === null || filter.role === role)),
-      );
+      const wanted = kinds.flatMap((kind) => {
+        const isKind = kind.some((type) => filter.types.includes(type));
+        return roles.map((role) => isKind && (filter.role === null || filter.role === role));
+      });
       let best: Alike[] = [];
       if (query.norm === 0) return best;
       for (let row = next().get({ after: 0 }); row; row = next().get({ after: row.id })) {

@@ -1,6 +1,8 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
-import { renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
+import { eventLine, messageIn, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
+import { quoteJson } from "../../../../src/agent/context/wording.ts";
 import type { InboxData } from "../../../../src/agent/records.ts";
 import {
   analyst,
@@ -16,6 +18,7 @@ import {
   space,
   stateOf,
 } from "../cast.ts";
+import { hostile } from "../hostile.ts";
 
 const family = space("Family", husam, analyst);
 const state = toldState(
@@ -42,6 +45,23 @@ test("a tool call of another agent tells its name, input, status, and what came 
   const failed = tellOf({ ...call, status: "error", error: { code: "tool_failed", message: "no\nlight" } });
   expect(failed.line).toContain('[error] → {"error":{"code":"tool_failed","message":"no\\nlight"}}');
 });
+test("[K3] [S2] a message is read back from its line or trigger, whatever its words are", () => {
+  fc.assert(
+    fc.property(hostile, hostile, hostile, (name, place, words) => {
+      const event = arrived({ ...family, name: place }, said("1", "14:00", { ...husam, name }, words));
+      if (event.type !== "space_message") throw new Error("a message is expected");
+      const { id: messageId, spaceId } = event.delivered.message;
+      const told = { messageId, spaceId, spaceName: place, senderId: husam.id, senderName: name, text: words };
+      expect(messageIn(eventLine(event))).toMatchObject(told);
+      expect(messageIn(quoteJson(event))).toMatchObject(told);
+    }),
+  );
+  for (const event of [hooked("jira", { issue: 'a "b"' }), resultOf("confirm", "tc_1", {})]) {
+    expect(messageIn(eventLine(event))).toBeUndefined();
+    expect(messageIn(quoteJson(event))).toBeUndefined();
+  }
+});
+
 test("the first inbox message of a window tells the whole state", async () => {
   const events = [
     message("Tell Muhammad the meeting is at 3pm"),

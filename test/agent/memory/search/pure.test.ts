@@ -36,7 +36,15 @@ describe("an excerpt", () => {
 });
 
 test("rankings are fused by reciprocal rank, k = 60", () => {
-  const authored = { spaceId: null, messageId: null, authorId: null, authorName: null, role: null, version: null };
+  const authored = {
+    spaceId: null,
+    messageId: null,
+    authorId: null,
+    authorName: null,
+    role: null,
+    version: null,
+    lived: null,
+  };
   const entry: EntryRow = { id: 1, type: "block", ref: "", part: 0, at: 0, head: "", text: "", ...authored };
   const ranking = (...refs: string[]) => refs.map((ref) => ({ row: { ...entry, ref }, score: 0 }));
   const fused = fuse([ranking("A", "B"), ranking("B", "C")]);

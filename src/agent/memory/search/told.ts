@@ -1,0 +1,82 @@
+import { z } from "zod";
+import type { JournalMeta } from "../../../protocol/exported-history.ts";
+import { searchBatchRows } from "../../bounds.ts";
+import type { JournalRow } from "../../journal.ts";
+import type { RunRow } from "../../runs.ts";
+import { byAgent, dateWords, type Findable, headOf, type Page, type SearchServices } from "./sources.ts";
+
+/**
+ * The messages of an agent's own life: those that its runs were told as events, and those that it said. They follow the
+ * journal with a cursor of their own, so that an index from before they were followed is brought up by itself.
+ */
+const Said = z.object({ messageId: z.string() });
+const Saying = z.object({ text: z.string() });
+
+/** Old journals hold lines that no form reads: their words are found all the same. */
+const unquoted = (line: string): string =>
+  line.replaceAll(/\\(?:u([0-9a-fA-F]{4})|(.))/g, (_, code?: string, letter = "") => {
+    if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
+    return "nrtbf".includes(letter) ? " " : letter;
+  });
+
+/** What a run's event told, message by message. */
+const heard = (services: SearchServices, row: JournalRow, lines: string[], lived: string): Findable[] =>
+  lines.flatMap((line): Findable[] => {
+    const at = row.createdAt;
+    const told = services.messageIn(line);
+    if (!told) {
+      if (!line.startsWith('["')) return [];
+      return [{ type: "consciousness", ref: lived, role: "user", at, head: dateWords(at), text: unquoted(line) }];
+    }
+    const { messageId: ref, spaceId, spaceName, senderId: authorId, senderName: authorName, text } = told;
+    const head = headOf([authorName, spaceName, dateWords(at)]);
+    return [{ type: "message", ref, lived, role: "user", spaceId, authorId, authorName, at, head, text }];
+  });
+
+/** What a run said in a space. */
+const said = (
+  services: SearchServices,
+  row: JournalRow,
+  meta: Extract<JournalMeta, { kind: "result" }>,
+  run: RunRow | undefined,
+  lived: string,
+): Findable[] => {
+  if (meta.error || !services.isSpeech(meta.toolName)) return [];
+  const { content } = row;
+  const [answer] = "content" in content && Array.isArray(content.content) ? content.content : [];
+  const value = answer?.type === "tool-result" && answer.output.type === "json" ? answer.output.value : undefined;
+  const step = services.journal.madeBy(row, run?.journalFrom ?? row.seq)?.meta;
+  const call = step?.kind === "assistant" ? step.calls.find(({ callId }) => callId === meta.callId) : undefined;
+  const [id, words] = [Said.safeParse(value), Saying.safeParse(call?.input)];
+  if (!id.success || !words.success) return [];
+  const spaceId = services.spaceOf(id.data.messageId);
+  const at = row.createdAt;
+  const author = byAgent(services);
+  const spaceName = services.spaces.get(spaceId)?.snapshot.name;
+  const head = headOf([author.authorName, spaceName, dateWords(at)]);
+  const text = words.data.text;
+  return [{ type: "message", ref: id.data.messageId, lived, role: "assistant", spaceId, ...author, at, head, text }];
+};
+
+/**
+ * The next rows of the journal, as messages of the agent's life. Those of an import are found as its journal's own
+ * lines. What an event shows in part while a cycle runs comes in full with a later one.
+ */
+export const toldPage = (services: SearchServices, after: number): Page => {
+  const from = Math.max(after, services.importedJournalEnd());
+  const rows = services.journal.after(from, searchBatchRows);
+  const runs = new Map(
+    services.runs.those([...new Set(rows.map(({ runOrdinal }) => runOrdinal))]).map((run) => [run.ordinal, run]),
+  );
+  const found = rows.flatMap((row): Findable[] => {
+    const run = runs.get(row.runOrdinal);
+    const lived = `${run?.id ?? ""}:${row.seq}`;
+    if (row.meta?.kind === "inbox") return heard(services, row, row.meta.lines, lived);
+    return row.meta?.kind === "result" ? said(services, row, row.meta, run, lived) : [];
+  });
+  const isDeleted = ({ spaceId }: Findable): boolean => services.spaces.get(spaceId ?? "")?.snapshot.deleted === true;
+  return {
+    ...{ rows: rows.length, upTo: rows.at(-1)?.seq ?? from, more: rows.length >= searchBatchRows },
+    found: found.filter((each) => !isDeleted(each)),
+  };
+};

@@ -1,0 +1,179 @@
+import { runInDurableObject } from "cloudflare:test";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { searchBatchRows, searchPauseMs } from "../../src/agent/bounds.ts";
+import type { Principal } from "../../src/protocol/principal.ts";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { SearchQuery } from "../../src/protocol/search.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { call, step, text } from "../support/scripted-model.ts";
+import { agentStub, ended, openScene, passTime, scripted, statementsOf } from "./fixture.ts";
+
+/** Search over what an agent was told and said, as part of its own life. */
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const continuities = ["consciousness", "timeline"] as const;
+type Stage = Awaited<ReturnType<typeof stage>>;
+
+const stage = async (continuity: (typeof continuities)[number], settings: object = {}) => {
+  const scene = await openScene({ continuity, ...settings });
+  const { house, agent, analyst } = scene;
+  const key: Principal = { kind: "key", workspaceId: house.workspaceId, keyId: "key" };
+  const find = async (query: string, types: SearchQuery["types"] = ["consciousness"], more: object = {}) =>
+    unwrap(await agent.search(house.workspaceId, SearchQuery.parse({ query, types, mode: "fts", ...more })));
+  const leave = async (): Promise<void> => {
+    unwrap(await scene.space.stub().removeMember(key, analyst.id));
+    await vi.waitFor(async () => expect((await find("nothing", ["message"])).items).toEqual([]));
+    await vi.waitFor(async () => expect(await column(analyst, "select left from spaces")).toEqual([1]));
+  };
+  return { ...scene, key, find, leave };
+};
+
+const column = (agent: EntityRef, query: string): Promise<unknown[]> =>
+  runInDurableObject(agentStub(agent), (_, { storage }) =>
+    storage.sql
+      .exec(query)
+      .toArray()
+      .map((row) => Object.values(row)[0]),
+  );
+
+/** Husam asks about quinces, and the agent answers about medlars. */
+const quinces = async (staged: Stage) => {
+  scripted([
+    step(call("enter_space", { spaceId: staged.space.id })),
+    step(call("send_message", { text: "Medlars ripen\nin November" })),
+    step(text("Done.")),
+  ]);
+  const asked = await staged.space.post(staged.husam, "I hear that the quinces\nare ripe");
+  const [run] = await ended(staged.house.workspaceId, staged.analyst, 1);
+  return { asked, run };
+};
+
+describe.each(continuities)("%s", (continuity) => {
+  test("[K3] what a message told it is found as its life, with its author, place and run", async () => {
+    const staged = await stage(continuity);
+    const { asked, run } = await quinces(staged);
+    const { items } = await staged.find("ripe quinces");
+    expect(items[0]).toMatchObject({
+      type: "consciousness",
+      role: "user",
+      excerpt: asked.text,
+      createdAt: asked.createdAt,
+    });
+    expect(items[0]?.source).toMatchObject({
+      ...{ spaceId: staged.space.id, spaceName: "Alpha", messageId: asked.id, runId: run?.id },
+      ...{ authorId: staged.husam.id, authorName: "Husam" },
+    });
+    expect((await staged.find("medlars")).items).toMatchObject([{ role: "assistant", source: { runId: run?.id } }]);
+  });
+
+  test("[K3] a message is one hit where all types are asked for, and a message where messages are", async () => {
+    const staged = await stage(continuity);
+    const { asked } = await quinces(staged);
+    for (const types of [[], ["message"], ["consciousness", "message"]] as const) {
+      expect((await staged.find("quinces", [...types])).items).toMatchObject([{ type: "message", id: asked.id }]);
+    }
+    expect((await staged.find("quinces", ["block", "archival"])).items).toEqual([]);
+  });
+
+  test.each(["before", "after"])(
+    "[K3] what it was told and said is found %s it left, not as messages",
+    async (when) => {
+      const staged = await stage(continuity);
+      const { asked, run } = await quinces(staged);
+      if (when === "before") expect((await staged.find("quinces")).items).toHaveLength(1);
+      await staged.leave();
+      for (const words of ["quinces", "medlars"]) {
+        for (const types of [[], ["consciousness"]] as const) {
+          const { items } = await staged.find(words, [...types]);
+          expect(items).toMatchObject([{ type: "consciousness", source: { runId: run?.id, spaceName: "Alpha" } }]);
+        }
+        expect((await staged.find(words, ["message"])).items).toEqual([]);
+      }
+      unwrap(await staged.space.stub().addMember(staged.key, staged.analyst));
+      await vi.waitFor(async () =>
+        expect((await staged.find("quinces", [])).items).toMatchObject([{ type: "message", id: asked.id }]),
+      );
+    },
+  );
+
+  test("[K3] what was said in a space that was deleted is found no more, as nothing at all", async () => {
+    const staged = await stage(continuity);
+    await quinces(staged);
+    expect((await staged.find("quinces", [])).items).toHaveLength(1);
+    unwrap(await staged.space.stub().remove(staged.key));
+    await vi.waitFor(async () => expect((await staged.find("quinces", [])).items).toEqual([]));
+    expect(await column(staged.analyst, "select id from search_entries where type = 'message'")).toEqual([]);
+  });
+
+  test("[K3] an index from before is brought up once, in the background and in bounded batches", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const staged = await stage(continuity);
+    const { asked } = await quinces(staged);
+    await staged.find("quinces");
+    // As it was: messages that say nothing of the agent's life, and nothing that follows it.
+    await column(
+      staged.analyst,
+      "update search_entries set lived = null, message_id = case type when 'message' then ref end",
+    );
+    await column(staged.analyst, "delete from search_sources where name = 'told'");
+    const statements = await statementsOf(agentStub(staged.analyst));
+    await passTime(staged.analyst, 24 * 60 * 60_000);
+    await vi.waitFor(async () =>
+      expect(await column(staged.analyst, "select ref from search_entries where lived is not null")).toContain(
+        asked.id,
+      ),
+    );
+    for (const { cursor } of statements) expect(cursor.rowsRead).toBeLessThanOrEqual(2 * searchBatchRows);
+    expect((await staged.find("quinces", [])).items).toHaveLength(1);
+    await passTime(staged.analyst, searchPauseMs);
+    expect((await staged.find("quinces")).items).toMatchObject([{ source: { messageId: asked.id } }]);
+  });
+});
+
+test("[K3] words of an inbox message are found after its cycle was compacted away", async () => {
+  const staged = await stage("consciousness", {
+    context: { maxTokens: 5000, reservedResponseTokens: 500, minRecentCycles: 1 },
+  });
+  scripted(() => ({ ...step(text("Read it.")), usage: null }));
+  const asked = await staged.space.post(
+    staged.husam,
+    `The caretaker hid the pomegranates. ${"Filler words. ".repeat(200)}`,
+  );
+  await ended(staged.house.workspaceId, staged.analyst, 1);
+  for (let run = 2; run <= 8; run += 1) {
+    await staged.space.post(staged.husam, `Number ${run}: ${"some words that say little ".repeat(90)}`);
+    await ended(staged.house.workspaceId, staged.analyst, run);
+  }
+  const { messages } = unwrap(await staged.agent.context(staged.house.workspaceId));
+  expect(JSON.stringify(messages)).not.toContain("pomegranates");
+  const { items } = await staged.find("pomegranates");
+  expect(items).toMatchObject([{ type: "consciousness", source: { messageId: asked.id, authorName: "Husam" } }]);
+});
+
+test("[K3] what vectors alone find is narrowed to its life as well", async () => {
+  const staged = await stage("timeline", { messaging: "simple" });
+  const { asked } = await quinces(staged);
+  const mode = { mode: "vector" };
+  expect((await staged.find("quinces ripe", [], mode)).items.length).toBeGreaterThan(0);
+  expect((await staged.find("quinces ripe", ["consciousness"], mode)).items[0]).toMatchObject({
+    source: { messageId: asked.id },
+  });
+  await staged.leave();
+  expect((await staged.find("quinces ripe", ["message"], mode)).items).toEqual([]);
+  expect((await staged.find("quinces ripe", ["consciousness"], mode)).items).toHaveLength(1);
+});
+
+test("[K3] what hostile names and words told it is found by those words, and by who said them", async () => {
+  const staged = await stage("consciousness");
+  scripted(() => step(text("Read.")));
+  const words = 'He said "[\\"Alpha\\", spc_1] zanzibar": tea\tand\u2028tulips';
+  await staged.space.post(staged.husam, words);
+  await ended(staged.house.workspaceId, staged.analyst, 1);
+  await staged.leave();
+  for (const word of ["zanzibar", "tulips", "tea", "Husam"]) {
+    expect((await staged.find(word)).items).toMatchObject([{ excerpt: words, source: { authorName: "Husam" } }]);
+  }
+});
