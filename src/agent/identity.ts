@@ -1,5 +1,6 @@
 import { unseal } from "../auth/sealing.ts";
 import type { AgentConfig } from "../protocol/agent.ts";
+import { withoutIdleTimeouts } from "../protocol/tool.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -18,7 +19,10 @@ export type Identity = ReturnType<typeof createIdentity>;
 
 export const createIdentity = (db: Database, clock: Clock, signingSecret: string) => {
   const query = prepared(() => db.select().from(agent));
-  const known = new Remembered(db, () => query().get());
+  const known = new Remembered(db, () => {
+    const row = query().get();
+    return row && { ...row, config: withoutIdleTimeouts(row.config) };
+  });
 
   return {
     create(id: string, workspaceId: string, config: AgentConfig): AgentRow {

@@ -9,6 +9,7 @@ import { archivalId, entityId, idPattern, spaceId } from "./ids.ts";
 import { GoalStatus, maxMemoryCharacters } from "./mind.ts";
 import { PlanStatus, PutPlan } from "./plan.ts";
 import { component, Label, strictComponent, Timestamp, TimeZone } from "./text.ts";
+import { withoutIdleTimeouts } from "./tool.ts";
 
 /**
  * An exported agent: lines of JSON. The first is the head, then comes a line for each row, and the last says how many
@@ -147,7 +148,7 @@ const LeftBehind = z
 
 export const agentHead = {
   id: entityId.describe("Who it was. An import makes another agent"),
-  config: AgentConfig,
+  config: z.preprocess(withoutIdleTimeouts, AgentConfig),
   createdAt: Timestamp.optional(),
   updatedAt: Timestamp.optional(),
   activeSpaceId: spaceId.nullable().default(null),

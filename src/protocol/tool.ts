@@ -76,6 +76,8 @@ const ExternalTool = z.strictObject({
 const SpaceTool = z.strictObject({
   ...common,
   executionType: z.literal("space"),
+  /** It would change nothing: `answer.expiresInMinutes` says how long people have. */
+  timeoutMs: z.never("has no effect on a tool of type space: set answer.expiresInMinutes instead").optional(),
   answer: z
     .strictObject({
       /** The people who may answer; everyone in the space if left out. */
@@ -136,6 +138,17 @@ const uniqueNames = <Named extends { name: string }>(list: z.ZodType<Named[]>) =
   });
 
 export const ToolConfigs = uniqueNames(z.array(ToolConfig).max(64));
+
+const EarlierSpaceTool = z
+  .looseObject({ executionType: z.literal("space"), timeoutMs: z.unknown() })
+  .transform(({ timeoutMs: _, ...tool }) => tool);
+const EarlierTools = z.looseObject({ tools: z.array(z.union([EarlierSpaceTool, z.unknown()])) });
+
+/** A stored or exported config. Earlier versions kept a `timeoutMs`, which did nothing, with each tool of type `space`. */
+export const withoutIdleTimeouts = <Config>(config: Config): Config =>
+  // Only a field that the config's type does not have is taken away.
+  (EarlierTools.safeParse(config).data ?? config) as Config;
+
 export const ToolRules = z.array(ToolRule).max(64);
 export const McpServers = strictComponent("McpServers", { servers: uniqueNames(z.array(McpServer).max(8)) });
 

@@ -15,3 +15,9 @@ test("[S4] a quorum needs as many different approvers", () => {
   const refused = ToolConfig.safeParse({ ...internal, approval: { approvers: [one, one], quorum: 2 } });
   expect(refused.error?.issues).toMatchObject([{ path: ["approval", "quorum"] }]);
 });
+
+test("[K15] a space tool's timeoutMs is refused, with the field that has the effect", () => {
+  const refused = ToolConfig.safeParse({ ...described, timeoutMs: 5000 });
+  const message = expect.stringContaining("answer.expiresInMinutes");
+  expect(refused.error?.issues).toMatchObject([{ path: ["timeoutMs"], message }]);
+});

@@ -3,6 +3,7 @@ import type { Env } from "../../env/env.ts";
 import { adapters } from "../../models/adapt.ts";
 import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
 import type { ContextView } from "../../protocol/run.ts";
+import { withoutIdleTimeouts } from "../../protocol/tool.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
@@ -124,7 +125,7 @@ export const createAgent = (
   { id, workspaceId, config }: { id: string; workspaceId: string; config: AgentConfig },
 ): void => {
   if (services.identity.find()) return;
-  const { config: created } = services.identity.create(id, workspaceId, AgentConfig.parse(config));
+  const { config: created } = services.identity.create(id, workspaceId, AgentConfig.parse(withoutIdleTimeouts(config)));
   startHeartbeat(timers, created.heartbeat, services.clock.now());
   services.mcp.configured();
 };

@@ -61,4 +61,4 @@ export const lookAt = (row: CallRow, now: number): number | null => {
 
 /** When nobody waits for a server's answer any more. */
 export const serverDueAt = ({ tool, attached }: Pick<CallRow, "tool" | "attached">, now: number): number =>
-  now + (attached ? tool.timeoutMs : lateAnswerMs);
+  now + ((attached ? tool.timeoutMs : undefined) ?? lateAnswerMs);

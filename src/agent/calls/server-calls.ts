@@ -92,7 +92,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
  * outcome, where the server answers at once or can never be asked; null where it took it in. Throws what may pass.
  */
 export const push = async (services: CallServices, row: CallRow, stopped: AbortSignal): Promise<CallOutcome | null> => {
-  const timeoutMs = Math.min(pushTimeoutMs, row.tool.timeoutMs);
+  const timeoutMs = Math.min(pushTimeoutMs, row.tool.timeoutMs ?? pushTimeoutMs);
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(timeoutMs)]);
   try {
     return await send(services, row, signal);
