@@ -29,6 +29,10 @@ export const keyProofAnswerMs = 10_000;
 export const maxPageSize = 200;
 /** Messages after a read mark that are looked at to count the unread. */
 export const maxUnreadScan = 1000;
+/** Events after a message among which its receipts are looked for. Who reads it later has read it, by no run. */
+export const maxReceiptScan = 10_000;
+/** Ends of runs that are kept with an agent's newer mark until the next one. */
+export const maxLateReads = 50;
 
 /** Bytes of the log's database after which nothing more can be said here. */
 export const maxDatabaseBytes = 8 * 1024 ** 3;

@@ -3,13 +3,13 @@ import type { Message, ReadReceipt } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { Page, SpaceHistory, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
 import { maxUnreadCount } from "../protocol/space.ts";
-import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { maxPageSize, maxUnreadScan } from "./bounds.ts";
+import { maxLateReads, maxPageSize, maxUnreadScan } from "./bounds.ts";
 import { type LogRow, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
+import { isUntold, publicRun, receiptsOf } from "./receipts.ts";
 import { acting, memberIn, seen, spaceIn } from "./rights.ts";
-import type { ReadMark } from "./schema.ts";
+import type { LateRead, ReadMark } from "./schema.ts";
 import type { SpaceServices } from "./services.ts";
 import { snapshotOf } from "./settings.ts";
 import type { RunRead } from "./streams/channel.ts";
@@ -21,7 +21,8 @@ import type { RunRead } from "./streams/channel.ts";
  * Invariants
  * 1. A read mark moves forward only; an older one, or the same again, changes nothing and is no event. Only a failure
  *    gives way at its place, to what a second try came to.
- * 2. The mark in the member's row and its `member.read` in the log are stored together.
+ * 2. The mark in the member's row and its `member.read` in the log are stored together. A run's end that the mark has
+ *    passed is kept with the mark, and goes into the log with the next one.
  */
 const size = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxPageSize);
 
@@ -125,9 +126,11 @@ const isSecondTry = (known: ReadMark | null, mark: ReadMark): boolean =>
   known?.run?.outcome === "failed" && mark.run !== undefined && mark.run.outcome !== "failed";
 
 const move = (services: SpaceServices, member: MemberRow, row: LogRow, mark: ReadMark): void => {
-  if (row.seq < member.readSeq || (row.seq === member.readSeq && !isSecondTry(member.mark, mark))) return;
+  const { readSeq, mark: before, entityId } = member;
+  if (row.seq < readSeq || (row.seq === readSeq && !isSecondTry(before, mark))) return;
+  const places = { seq: row.seq, at: mark.at, firstSeq: mark.run?.firstSeq, late: before?.late };
   services.record((append) => {
-    append({ type: "member.read", ...publicMark(member.entityId, mark) });
+    append({ type: "member.read", ...publicMark(entityId, mark), places });
     services.members.change(member, { readSeq: row.seq, readCount: row.messageCount, mark });
   });
 };
@@ -145,18 +148,22 @@ export const markReadByRun = (services: SpaceServices, { agentId, runId }: Chann
   const [first, newest] = [services.log.findMessage(firstMessageId), services.log.findMessage(messageId)];
   if (!first || !newest) return;
   const run = { id: runId, firstSeq: first.seq, outcome, reason };
-  move(services, member, newest, { messageId, at: services.clock.now(), run });
+  const [{ seq }, at] = [newest, services.clock.now()];
+  if (seq >= member.readSeq) move(services, member, newest, { messageId, at, run });
+  else keepLate(services, member, { seq, at, run });
 };
 
-/** The members who have read up to this message, without its sender. A run that took it says what came of it. */
+/** A run beside this one, which took newer messages, has ended before it. */
+const keepLate = (services: SpaceServices, member: MemberRow, read: LateRead): void => {
+  const { mark } = member;
+  if (!mark || !isUntold(services, member, read)) return;
+  const late = [...(mark.late ?? []), read].slice(-maxLateReads);
+  services.transaction(() => services.members.change(member, { mark: { ...mark, late } }));
+};
+
 export const readsOf = (services: SpaceServices, principal: Principal, messageId: string): ReadReceipt[] => {
   seen(services, principal);
-  const { seq, entityId: senderId } = messageRow(services, messageId);
-  return services.members.all().flatMap(({ entityId, name, type, readSeq, mark }) => {
-    if (!mark || readSeq < seq || entityId === senderId) return [];
-    const run = mark.run && mark.run.firstSeq <= seq ? publicRun(mark.run) : {};
-    return [{ entityId, name, type, at: isoTime(mark.at), ...run }];
-  });
+  return receiptsOf(services, messageRow(services, messageId));
 };
 
 /** Every member's mark, for who comes in. */
@@ -168,5 +175,3 @@ const publicMark = (entityId: string, { messageId, run }: ReadMark) => ({
   messageId,
   ...(run && publicRun(run)),
 });
-
-const publicRun = ({ id: runId, outcome, reason }: NonNullable<ReadMark["run"]>) => ({ runId, outcome, reason });

@@ -32,6 +32,20 @@ export const space = sqliteTable("space", {
   deletedSeq: integer("deleted_seq"),
 });
 
+/** The end of an agent's run, which took the messages from `firstSeq` to a mark. */
+type RunMark = { id: string; firstSeq: number; outcome: "answered" | "silent" | "failed"; reason?: string | undefined };
+
+/** A run that ended after one beside it, whose mark is newer: up to the message at `seq`. */
+export type LateRead = { seq: number; at: number; run: RunMark };
+
+/** When and where a read mark was set, and the late reads since the member's mark before. */
+export type ReadPlaces = {
+  seq: number;
+  at: number;
+  firstSeq?: number | undefined;
+  late?: LateRead[] | undefined;
+};
+
 /**
  * Everything that happened, in order. Rows written are what a message costs, and an index is a row: a read mark
  * costs one, a message three.
@@ -51,6 +65,8 @@ export const log = sqliteTable(
     routing: text("routing", { mode: "json" }).$type<Routing>(),
     /** Updated messages only: what was decided about the call, which its agent is told. */
     outcome: text("outcome").$type<CallOutcome>(),
+    /** Read marks only: what their receipts need and nobody is shown. Null in older rows. */
+    read: text("read", { mode: "json" }).$type<ReadPlaces>(),
     /** The event as it goes over the wire, JSON. */
     frame: text("frame").notNull(),
   },
@@ -60,15 +76,8 @@ export const log = sqliteTable(
   ],
 );
 
-/**
- * A member's newest read mark, `at` in milliseconds since the epoch. `run` is an agent's: it took the messages from
- * `firstSeq` to the mark.
- */
-export type ReadMark = {
-  messageId: string;
-  at: number;
-  run?: { id: string; firstSeq: number; outcome: "answered" | "silent" | "failed"; reason?: string | undefined };
-};
+/** A member's newest read mark, `at` in milliseconds since the epoch. `run` and `late` are an agent's. */
+export type ReadMark = { messageId: string; at: number; run?: RunMark; late?: LateRead[] };
 
 /** The members now. The log has when they came and went. */
 export const members = sqliteTable("members", {

@@ -36,7 +36,7 @@ test("[D3] what a run took is read, with what came of it: an answer, or silence 
     { ...mark, messageId: thanked.id, runId: silent?.id, outcome: "silent", reason: "nothing to add" },
   ]);
   const reader = { entityId: analyst.id, name: "Analyst", type: "agent", at: expect.any(String) };
-  expect(await readsOf(asked.id)).toEqual([reader]);
+  expect(await readsOf(asked.id)).toEqual([{ ...reader, runId: answering?.id, outcome: "answered" }]);
   expect(await readsOf(thanked.id)).toEqual([
     { ...reader, runId: silent?.id, outcome: "silent", reason: "nothing to add" },
   ]);
@@ -108,3 +108,28 @@ test("[D3] [R1] a crash between the commit and the telling leaves the mark told,
   const [run] = await ended(house.workspaceId, analyst, 1);
   expect(marks()).toMatchObject([{ messageId, runId: run?.id, outcome: "silent", reason: "not for me" }]);
 });
+
+test.each(["consciousness", "timeline"] as const)(
+  "[K13] what came of each message stays while the agent, a %s, reads on",
+  async (continuity) => {
+    const { house, husam, analyst, space, marks, readsOf } = await stage({ continuity });
+    const enters = continuity === "timeline" ? [] : [step(call("enter_space", { spaceId: space.id }))];
+    scripted([
+      ...enters,
+      step(call("send_message", { text: "Here." })),
+      step(text("Done.")),
+      step(text("Nothing to add.")),
+      step(text("Nothing either.")),
+    ]);
+    const said: string[] = [];
+    for (const words of ["Anyone?", "Thanks", "Bye"]) {
+      said.push((await space.post(husam, words)).id);
+      await ended(house.workspaceId, analyst, said.length);
+      await vi.waitUntil(() => marks().length === said.length);
+    }
+    const runs = await runsOf(house.workspaceId, analyst);
+    const outcomes = ["answered", "silent", "silent"];
+    const expected = runs.toReversed().map(({ id: runId }, index) => [{ runId, outcome: outcomes[index] }]);
+    expect(await Promise.all(said.map(readsOf))).toMatchObject(expected);
+  },
+);

@@ -13,7 +13,7 @@ const at = "2026-02-18T15:06:55.000Z";
 type Kind = "said" | "mine" | "decided" | "counted" | "others" | "read" | "renamed" | "joined" | "left";
 
 const rowFor = (kind: Kind, seq: number): LogRow => {
-  const row = { seq, messageId: null, messageCount: 0, routing: null, outcome: null, frame: "{}" };
+  const row = { seq, messageId: null, messageCount: 0, routing: null, outcome: null, read: null, frame: "{}" };
   if (kind === "said" || kind === "mine") {
     const sender = { id: kind === "mine" ? me : other, name: "N", type: "agent" };
     const message = {

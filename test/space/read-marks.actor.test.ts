@@ -90,6 +90,47 @@ test("a read receipt has the run's outcome where the mark's run took that messag
   expect(await readsOf(home, after.id)).toEqual([]);
 });
 
+test("[K13] a message's receipts stay as they were when members read on", async () => {
+  const home = await house([ann, ben, robo]);
+  const [one, two] = [await say(home, "one"), await say(home, "two")];
+  unwrap(await home.rpc.markRead(home.as(ben), one.id));
+  const silent = { outcome: "silent", reason: "nothing to add" } as const;
+  const read = { type: "read", messageId: two.id, firstMessageId: one.id, ...silent } as const;
+  const runId = await run(home, robo, "first", read);
+  const [ofOne, ofTwo] = [await readsOf(home, one.id), await readsOf(home, two.id)];
+  expect(ofTwo).toMatchObject([{ entityId: robo.id, runId, ...silent }]);
+  const three = await say(home, "three");
+  unwrap(await home.rpc.markRead(home.as(ben), three.id));
+  await run(home, robo, "second", { type: "read", messageId: three.id, outcome: "answered" });
+  expect(await readsOf(home, one.id)).toEqual(ofOne);
+  // Ben has read it since.
+  expect((await readsOf(home, two.id)).filter(({ entityId }) => entityId === robo.id)).toEqual(ofTwo);
+});
+
+test("[K13] a run that ends after one beside it still says what came of its message", async () => {
+  const home = await house([ann, robo]);
+  const [one, two, three] = [await say(home, "one"), await say(home, "two"), await say(home, "three")];
+  const newer = await run(home, robo, "newer", { type: "read", messageId: two.id, outcome: "answered" });
+  const late = { type: "read", messageId: one.id, outcome: "silent" } as const;
+  const older = await run(home, robo, "older", late);
+  expect(await readsOf(home, one.id)).toMatchObject([{ runId: older, outcome: "silent" }]);
+  await run(home, robo, "newest", { type: "read", messageId: three.id, outcome: "answered" });
+  // Told again, as after a crash.
+  await run(home, robo, "older", { ...late, outcome: "failed" });
+  expect(await readsOf(home, one.id)).toMatchObject([{ runId: older, outcome: "silent" }]);
+  expect(await readsOf(home, two.id)).toMatchObject([{ runId: newer, outcome: "answered" }]);
+});
+
+test("[K13] a second try's outcome replaces the failure also where the agent has read on", async () => {
+  const home = await house([ann, robo]);
+  const [one, two] = [await say(home, "one"), await say(home, "two")];
+  await run(home, robo, "first", { type: "read", messageId: one.id, outcome: "failed", reason: "no key" });
+  await run(home, robo, "next", { type: "read", messageId: two.id, outcome: "answered" });
+  expect(await readsOf(home, one.id)).toMatchObject([{ outcome: "failed", reason: "no key" }]);
+  const runId = await run(home, robo, "again", { type: "read", messageId: one.id, outcome: "answered" });
+  expect(await readsOf(home, one.id)).toMatchObject([{ runId, outcome: "answered" }]);
+});
+
 test("[S1] a caller outside the space sees no read receipts; an unknown message is not found", async () => {
   const home = await house([ann]);
   const { id } = await say(home, "hello");

@@ -3,7 +3,7 @@ import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { maxTailLength } from "../bounds.ts";
-import { type CallMessage, type CallOutcome, log } from "../schema.ts";
+import { type CallMessage, type CallOutcome, log, type ReadPlaces } from "../schema.ts";
 import type { Routing } from "../wake.ts";
 import { createRecentRows } from "./recent-rows.ts";
 
@@ -27,7 +27,9 @@ export type NewEvent = DurableEvent extends infer Event
     ? { type: "space.message"; message: Omit<Message, "seq">; routing: Routing }
     : Event extends { type: "space.message.updated" }
       ? { type: "space.message.updated"; message: CallMessage; outcome: CallOutcome | null }
-      : Omit<Event, "cursor">
+      : Event extends { type: "member.read" }
+        ? Omit<Event, "cursor"> & { places: ReadPlaces }
+        : Omit<Event, "cursor">
   : never;
 
 /** Appends an event, within the transaction that makes it true. */
@@ -37,6 +39,9 @@ export type Append = (event: NewEvent) => LogRow;
 export type Ordinals = { over: number; upTo: number };
 
 export type Log = ReturnType<typeof createLog>;
+
+/** Events that are looked through for read marks at a time. */
+const readsPageEvents = 500;
 
 export const createLog = (db: Database) => {
   const end = new Remembered<Head>(db, () => newest().get() ?? { seq: 0, messageCount: 0 });
@@ -56,6 +61,7 @@ export const createLog = (db: Database) => {
       messageCount: sql.placeholder("messageCount"),
       routing: sql.placeholder("routing"),
       outcome: sql.placeholder("outcome"),
+      read: sql.placeholder("read"),
       frame: sql.placeholder("frame"),
     }),
   );
@@ -90,6 +96,16 @@ export const createLog = (db: Database) => {
     at(seq: number): LogRow | undefined {
       const [row] = after(seq - 1, 1);
       return row?.seq === seq ? row : undefined;
+    },
+
+    /** The read marks among the `most` events after `seq`, in order. */
+    *readsAfter(seq: number, most: number): Generator<LogRow> {
+      const end = Math.min(seq + most, head().seq);
+      for (let from = seq; from < end; from += readsPageEvents) {
+        const isIn = and(gt(log.seq, from), lte(log.seq, Math.min(from + readsPageEvents, end)));
+        const isRead = and(isIn, eq(log.type, "member.read"));
+        yield* db.select().from(log).where(isRead).orderBy(asc(log.seq)).all();
+      }
     },
 
     /** How many messages there are up to and with `seq`. */
@@ -128,7 +144,7 @@ export const messageIn = (row: LogRow): Message => {
 };
 
 const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
-  const row = { seq, type: event.type, messageId: null, messageCount, routing: null, outcome: null };
+  const row = { seq, type: event.type, messageId: null, messageCount, routing: null, outcome: null, read: null };
   if (event.type === "space.message") {
     const { type, routing } = event;
     const message: Message = { ...event.message, seq };
@@ -142,10 +158,16 @@ const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
     const { type, message, outcome } = event;
     return { ...row, entityId: message.sender.id, outcome, frame: JSON.stringify({ type, cursor: seq, message }) };
   }
+  if (event.type === "member.read") {
+    const { places: read, ...shown } = event;
+    return { ...row, entityId: event.entityId, read, frame: JSON.stringify({ ...shown, cursor: seq }) };
+  }
   return { ...row, entityId: subjectOf(event), frame: JSON.stringify({ ...event, cursor: seq }) };
 };
 
-const subjectOf = (event: Exclude<NewEvent, { type: "space.message" | "space.message.updated" }>): string | null => {
+const subjectOf = (
+  event: Exclude<NewEvent, { type: "space.message" | "space.message.updated" | "member.read" }>,
+): string | null => {
   switch (event.type) {
     case "member.joined":
       return event.member.id;

@@ -1,0 +1,83 @@
+import { DurableEvent } from "../protocol/events.ts";
+import type { ReadReceipt } from "../protocol/message.ts";
+import { isoTime } from "../shared/clock.ts";
+import { maxReceiptScan } from "./bounds.ts";
+import type { LogRow } from "./log/log.ts";
+import type { MemberRow } from "./members.ts";
+import type { LateRead, ReadMark } from "./schema.ts";
+import type { SpaceServices } from "./services.ts";
+
+/**
+ * Who read a message, and what came of it: from the read marks in the log, and the newest ones.
+ *
+ * Invariants
+ * 1. A receipt is a fact of its message: the first run that took it tells of it, and a later mark changes nothing. Only a
+ *    failure gives way, to what a second try came to.
+ * 2. At most `maxReceiptScan` events are looked through, however long the log is.
+ */
+type Read = Partial<LateRead> & { seq: number };
+
+/** The reads that a row of the log tells of. Rows of earlier versions have no places and no time. */
+const readsIn = ({ log }: SpaceServices, { frame, read }: LogRow): Read[] => {
+  const event = DurableEvent.parse(JSON.parse(frame));
+  if (event.type !== "member.read") return [];
+  const { messageId, runId: id, outcome = "silent", reason } = event;
+  const seq = read?.seq ?? log.findMessage(messageId)?.seq ?? 0;
+  const own: Read = { seq, ...(read && { at: read.at }) };
+  if (id !== undefined) own.run = { id, firstSeq: read?.firstSeq ?? seq, outcome, reason };
+  return [...(read?.late ?? []), own];
+};
+
+/** What the member's row tells. */
+const newestOf = ({ readSeq: seq, mark }: MemberRow): Read[] =>
+  mark ? [...(mark.late ?? []), { seq, at: mark.at, ...(mark.run && { run: mark.run }) }] : [];
+
+const took = ({ run, seq: last }: Read, seq: number): boolean =>
+  run !== undefined && run.firstSeq <= seq && seq <= last;
+
+/** A second try takes no more than what failed, and comes to something. */
+const isSecondTry = ({ run: failed, seq }: Read, { run, seq: last }: Read): boolean =>
+  failed?.outcome === "failed" && run?.outcome !== "failed" && failed.firstSeq <= (run?.firstSeq ?? 0) && last <= seq;
+
+/** What is known of these members and the message at `seq`. */
+const readsAt = (services: SpaceServices, seq: number, members: readonly MemberRow[]): Map<string, Read> => {
+  const found = new Map<string, Read>();
+  const take = (entityId: string, read: Read): void => {
+    const known = found.get(entityId);
+    const isNews = !known || (took(read, seq) && (!took(known, seq) || isSecondTry(known, read)));
+    if (read.seq >= seq && isNews) found.set(entityId, read);
+  };
+  const open = new Map(members.map((member) => [member.entityId, member]));
+  for (const row of services.log.readsAfter(seq, maxReceiptScan)) {
+    const member = open.get(row.entityId ?? "");
+    if (!member) continue;
+    for (const read of readsIn(services, row)) take(member.entityId, read);
+    const known = found.get(member.entityId);
+    const isSettled = known && (member.type !== "agent" || (took(known, seq) && known.run?.outcome !== "failed"));
+    if (isSettled) open.delete(member.entityId);
+    if (open.size === 0) break;
+  }
+  for (const member of open.values()) for (const read of newestOf(member)) take(member.entityId, read);
+  return found;
+};
+
+/** Whether a run's end, which the agent's mark has passed, is news of the message at its place. */
+export const isUntold = (services: SpaceServices, member: MemberRow, read: LateRead): boolean => {
+  const known = readsAt(services, read.seq, [member]).get(member.entityId);
+  return !known || !took(known, read.seq) || isSecondTry(known, read);
+};
+
+/** The members who have read up to a message, without its sender. A run that took it says what came of it. */
+export const receiptsOf = (services: SpaceServices, { seq, entityId: senderId }: LogRow): ReadReceipt[] => {
+  const readers = services.members.all().filter((row) => row.entityId !== senderId && row.readSeq >= seq);
+  const found = readsAt(services, seq, readers);
+  return readers.flatMap(({ entityId, name, type, mark }): ReadReceipt[] => {
+    const read = found.get(entityId);
+    const at = read?.at ?? mark?.at;
+    if (!read || at === undefined) return [];
+    return [{ entityId, name, type, at: isoTime(at), ...(read.run && took(read, seq) ? publicRun(read.run) : {}) }];
+  });
+};
+
+/** The end of an agent's run, as members see it. */
+export const publicRun = ({ id: runId, outcome, reason }: NonNullable<ReadMark["run"]>) => ({ runId, outcome, reason });
