@@ -10,6 +10,9 @@ export { excerpt, quote, quoteJson } from "../../shared/quote.ts";
 export const plain = (text: string): string =>
   /^[A-Za-z0-9_*?#@/,.+-]+(?: [A-Za-z0-9_*?#@/,.+-]+)*$/.test(text) ? text : quote(text);
 
+/** Stands for the words of a step that had none: providers refuse empty content. */
+export const noAnswer = "(no answer)";
+
 /** A message's content: its text, quoted, or the tool call that it shows. */
 export const contentOf = ({ text, toolCall }: Pick<Message, "text" | "toolCall">): string =>
   toolCall ? shownCall(toolCall) : quote(text ?? "");

@@ -9,7 +9,7 @@ import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxCallsPerStep, maxInvalidCharacters, maxStepBytes, modelStallMs } from "../bounds.ts";
 import type { Composed } from "../context/sections.ts";
-import { excerpt } from "../context/wording.ts";
+import { excerpt, noAnswer } from "../context/wording.ts";
 import { estimateText } from "../tokens.ts";
 import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
@@ -138,7 +138,7 @@ export const assistantContent = (
   generation: Generation,
 ): string | (ToolCallPart | { type: "text"; text: string })[] => {
   const text = generation.text.trim();
-  if (generation.calls.length === 0) return text === "" ? "(no answer)" : text;
+  if (generation.calls.length === 0) return text === "" ? noAnswer : text;
   return [
     ...(text === "" ? [] : [{ type: "text" as const, text }]),
     ...generation.calls.map((call) => ({

@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { ContextConfig } from "../../../protocol/context-config.ts";
 import { cutTo, estimateMessages, estimateText, firstFitting } from "../../tokens.ts";
-import { excerpt } from "../wording.ts";
+import { selfSummary } from "./cycle-summary.ts";
 
 /** One earlier cycle that the agent lived through: its model messages, untouched. */
 export type Cycle = { runId: string; messages: ModelMessage[] };
@@ -16,23 +16,6 @@ export type CompactionLimits = {
   keepRecent: number;
   /** The estimated tokens that the summary and the kept cycles may fill together. */
   maxTokens: number;
-};
-
-const summaryCharacters = 1000;
-
-/** The last text of a cycle, in which the agent says what it did. */
-export const selfSummary = (messages: ModelMessage[]): string => {
-  const texts = messages
-    .filter((message) => message.role === "assistant")
-    .map(({ content }) => {
-      if (typeof content === "string") return content.trim();
-      return content
-        .map((part) => (part.type === "text" ? part.text : ""))
-        .join("")
-        .trim();
-    });
-  const last = texts.findLast((text) => text !== "");
-  return last === undefined ? "(no summary was written)" : excerpt(last.replace(/\s+/g, " "), summaryCharacters);
 };
 
 /** Shares of the budget that the summaries, and the cycles kept whole beside others, may fill. */
@@ -52,9 +35,9 @@ export const keepFrom = (past: Cycle[], { keepRecent, maxTokens }: Omit<Compacti
 };
 
 /**
- * `self_summaries` keeps each older cycle's own final text, `truncate` nothing of it. Both keep the newest cycles whole.
+ * `self_summaries` keeps each older cycle's own final text, or its facts where it wrote none; `truncate` nothing of it. Both keep the newest cycles whole.
  * Null if there is nothing to compact. The first `folded` cycles are in `earlier` already, which a model has written.
- * For cycles that it has not summarised yet, their own final texts are used.
+ * For cycles that it has not summarised yet, their own final texts are used, or their facts.
  */
 export const compact = (
   past: Cycle[],

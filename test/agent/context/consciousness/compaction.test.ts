@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
-import { compact, selfSummary } from "../../../../src/agent/context/consciousness/compaction.ts";
+import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { summaryMessage } from "../../../../src/agent/context/consciousness/compose-consciousness.ts";
 import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
 import { analyst, callMessages, configOf, livedSnapshot } from "../cast.ts";
@@ -140,8 +140,4 @@ test("a cycle too large to be kept at all is summarised too", () => {
     summary: "- Read a very long text.",
     keptFrom: 1,
   });
-});
-
-test("a cycle that ended without words says so in its summary", () => {
-  expect(selfSummary([{ role: "user", content: "x" }])).toBe("(no summary was written)");
 });

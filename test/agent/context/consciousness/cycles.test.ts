@@ -205,3 +205,38 @@ test("a compaction leaves the summaries, and the newest cycles whole", async () 
     await expect(readable(composed, standing)).toMatchFileSnapshot(`./compacted-${name}.golden.txt`);
   }
 });
+
+test("[K2] compacted cycles that ended without words are told by their facts", async () => {
+  const asked = inbox({
+    time: "15:00",
+    events: [arrived(family, said("1", "15:00", husam, "Refund order A1, and ask Muhammad whether that is all"))],
+    now: state(),
+    before: state(),
+    active: family,
+  });
+  const fired = inbox({
+    time: "15:01",
+    events: [due("daily", "Daily Report", "Post the numbers in Dev Channel")],
+    now: state(),
+    before: state(),
+    active: family,
+  });
+  const waited = { success: true, messageId: "msg_A1", status: "delivered", waitingFor: ["Muhammad"] };
+  const past: Cycle[] = [
+    {
+      runId: "run_1",
+      messages: [
+        asked,
+        ...call("refund", { order: "A1" }, { success: true, refunded: 12 }),
+        ...call("send_message", { text: "Refunded. @Muhammad is that all?", wait: true }, waited),
+      ],
+    },
+    { runId: "run_2", messages: [fired, ...enter(dev), ...say("12 orders, 1 refund.", "msg_A2")] },
+    switching,
+  ];
+  const compaction = compact(past, null, { strategy: "self_summaries", keepRecent: 1, maxTokens: 50_000 });
+  const window = { instructions, summary: compaction?.summary ?? null };
+  const own = inbox({ time: "15:09", events: [arrived(family, request)], now: state(), before: null, active: family });
+  const composed = compose(livedSnapshot(config, [own], { window, past: past.slice(compaction?.keptFrom) }));
+  await expect(readable(composed, standing)).toMatchFileSnapshot("./compacted-without-words.golden.txt");
+});
