@@ -54,6 +54,7 @@ export const timelineSnapshots = (
       now: turn.now,
       state: turn.state,
       histories: [{ space, entries: entries.slice(-parts.config.context.historyMessages), total: entries.length }],
+      past: { runs: [], earlier: 0 },
       activeRuns: [
         {
           runId: `run_${String(run).padStart(26, "0")}`,

@@ -91,6 +91,13 @@ export const replyWaitMs = 24 * 60 * 60_000;
 export const maxWaitingRuns = 50;
 /** How many of a timeline agent's waiting runs its other runs are told of by name. The rest is counted. */
 export const maxToldRuns = 10;
+/** Of its ended runs: how many of the newest an input looks at for what they did, lists, and what those may fill, in estimated tokens. */
+export const maxPastRuns = 30;
+export const maxRecentRuns = 10;
+export const maxRecentRunsTokens = 4000;
+/** What each of those tells: its newest deeds, and the characters of an input, an output or a text in it. */
+export const maxRecentDeeds = 8;
+export const maxRecentCharacters = 400;
 /** Tool calls of an agent that wait for people or servers, or run beside its runs. */
 export const maxOpenCalls = 1000;
 /** Errands of calls that are under way at a time, of those that ask servers and of the others: the platform allows six connections. */

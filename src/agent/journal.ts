@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import { and, asc, desc, eq, getTableColumns, gt, gte, lt, max, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, gte, lt, max, type SQL, sql } from "drizzle-orm";
 import type { JournalMeta } from "../protocol/exported-history.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
@@ -54,14 +54,19 @@ export const createJournal = (db: Database, clock: Clock) => {
     const isIn = sql`seq between ${from} and ${to} and run_ordinal = ${sql.placeholder("ordinal")}`;
     return db.select().from(journal).where(isIn).orderBy(asc(journal.seq));
   });
+  const { content, ...others } = getTableColumns(journal);
   /** The rows in some stretches. SQLite reads nothing between them. */
-  const within = prepared(() =>
-    db
-      .select(getTableColumns(journal))
-      .from(sql`json_each(${sql.placeholder("stretches")}) stretch`)
-      .crossJoin(journal)
-      .where(sql`seq between value ->> 'from' and value ->> 'to' and run_ordinal = value ->> 'ordinal'`),
-  );
+  const withinAs = (shown: SQL) =>
+    prepared(() =>
+      db
+        .select({ ...others, content: shown.mapWith(content) })
+        .from(sql`json_each(${sql.placeholder("stretches")}) stretch`)
+        .crossJoin(journal)
+        .where(sql`seq between value ->> 'from' and value ->> 'to' and run_ordinal = value ->> 'ordinal'`),
+    );
+  const within = withinAs(sql`${content}`);
+  /** Without the texts of inputs, which are long: SQLite skips them. */
+  const withinUntold = withinAs(sql`iif(${journal.kind} = 'inbox', '{"role":"user","content":""}', ${content})`);
   const appending = prepared(() =>
     db
       .insert(journal)
@@ -110,9 +115,13 @@ export const createJournal = (db: Database, clock: Clock) => {
       return rows;
     },
 
-    /** The rows of these runs, in order: of one that has ended those up to its end. */
-    ofRuns(runs: Lived[]): JournalRow[] {
-      const rows = within().all({ stretches: JSON.stringify(runs.flatMap(stretchesOf)) });
+    /**
+     * The rows of these runs, in order: of one that has ended those up to its end. Without `texts`, what the model was
+     * given is left out of them.
+     */
+    ofRuns(runs: Lived[], { texts = true } = {}): JournalRow[] {
+      const query = texts ? within() : withinUntold();
+      const rows = query.all({ stretches: JSON.stringify(runs.flatMap(stretchesOf)) });
       return rows.sort((one, other) => one.seq - other.seq);
     },
 

@@ -40,9 +40,11 @@ export const firstFitting = <Item>(items: Item[], room: number, tokensOf: (item:
 };
 
 /** The beginning of a text: all of it, or as much as surely fits. */
-export const cutTo = (text: string, maxTokens: number): string => {
+export const cutTo = (text: string, maxTokens: number, tokensOf: (text: string) => number = estimateText): string => {
   let cut = text;
-  while (cut.length > 1 && estimateText(cut) > maxTokens) cut = excerpt(cut, Math.floor(([...cut].length - 1) / 2));
+  for (let tokens = tokensOf(cut); cut.length > 1 && tokens > maxTokens; tokens = tokensOf(cut)) {
+    cut = excerpt(cut, Math.floor(([...cut].length - 1) * Math.min(0.95, maxTokens / tokens)));
+  }
   return cut;
 };
 

@@ -2,20 +2,17 @@ import { excerpt, quote, quoteJson } from "./quote.ts";
 
 const maxShownCharacters = 2000;
 
-/** A value as JSON on one line; of a long one its beginning, as a string, with how much there is. */
-const shortJson = (value: unknown, most: number): string => {
+/** A value as JSON on one line; of one longer than `most` characters its beginning, as a string, with how much there is. */
+export const shortJson = (value: unknown, most = maxShownCharacters): string => {
   const json = quoteJson(value);
-  if (json.length <= most) return json;
-  return `(first ${most} of ${json.length} characters) ${quote(excerpt(json, most))}`;
+  return json.length <= most ? json : `(first ${most} of ${json.length} characters) ${quote(excerpt(json, most))}`;
 };
 
 type Called = { toolName: string; input: unknown; output?: unknown };
+type How = { status?: string; most?: number | undefined };
 
 /** `called name({…}) [status] → {…}`, on one line. A text, which is quoted, can never look like it (S2). */
-export const callLine = (
-  { toolName, input, output }: Called,
-  { status, most = maxShownCharacters }: { status?: string; most?: number } = {},
-): string =>
+export const callLine = ({ toolName, input, output }: Called, { status, most }: How = {}): string =>
   [
     `called ${/^[\w.-]+$/.test(toolName) ? toolName : quote(toolName)}(${shortJson(input, most)})`,
     ...(status === undefined ? [] : [`[${status}]`]),

@@ -3,7 +3,7 @@ import { shownCall } from "../../shared/call-line.ts";
 import { quote } from "../../shared/quote.ts";
 
 /** How texts, calls, messages and times stand in a prompt. */
-export { callLine } from "../../shared/call-line.ts";
+export { callLine, shortJson } from "../../shared/call-line.ts";
 export { excerpt, quote, quoteJson } from "../../shared/quote.ts";
 
 /** A label, a cron or a time zone as it is. Any other text is quoted, so that it cannot pass for more (S2). */

@@ -2,7 +2,7 @@ import type { RunTrigger } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { maxBatchBytes } from "../bounds.ts";
 import { eventLine } from "../context/consciousness/inbox-message.ts";
-import { excerpt } from "../context/wording.ts";
+import { excerpt, quoteJson } from "../context/wording.ts";
 import type { InboxData } from "../records.ts";
 import type { InboxRow } from "../schema.ts";
 import { estimateText } from "../tokens.ts";
@@ -15,7 +15,7 @@ export const homeOf = (data: InboxData): string | null => {
 
 const triggerTextCharacters = 200;
 
-/** The trigger of a run that takes this batch: its newest event that wakes. */
+/** The trigger of a run that takes this batch: its newest event that wakes, with the beginning of what it says. */
 export const triggerOf = (batch: InboxRow[]): RunTrigger => {
   const newest = batch.findLast((row) => row.wakes) ?? batch.at(-1);
   if (!newest) throw new Error("a run begins with at least one event");
@@ -24,8 +24,15 @@ export const triggerOf = (batch: InboxRow[]): RunTrigger => {
     const { planName, instruction } = newest.data;
     return { ...common, senderName: planName, text: excerpt(instruction, triggerTextCharacters) };
   }
-  if (newest.data.type === "service") return { ...common, senderName: newest.data.serviceName };
-  if (newest.data.type === "tool_result") return { ...common, senderName: newest.data.tool };
+  const json = (value: unknown): string => excerpt(quoteJson(value), triggerTextCharacters);
+  if (newest.data.type === "service") {
+    const { serviceName, payload } = newest.data;
+    return { ...common, senderName: serviceName, text: json(payload) };
+  }
+  if (newest.data.type === "tool_result") {
+    const { tool, result } = newest.data;
+    return { ...common, senderName: tool, text: json(result) };
+  }
   const { message } = newest.data.delivered;
   return {
     ...common,

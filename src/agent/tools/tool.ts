@@ -45,11 +45,14 @@ export type ToolContext = CallContext & {
   source(): ArchivalSource;
   /** The agent's own runs, as one of them sees them. Refusals are thrown. */
   runs: {
-    list(status: string | undefined, limit: number): unknown[];
+    list(asked: { status?: string; before?: string; runId?: string; limit: number }): {
+      runs: object[];
+      omitted?: string;
+    };
     /** Ends another run at once. Throws `conflict` if it has ended. */
     stop(runId: string): Promise<void>;
-    /** Ends another run at once and takes over what it took. Answers its trigger, what it did, and what of it was cut. */
-    absorb(runId: string): Promise<{ trigger: unknown; actions: unknown[]; notes?: string[] }>;
+    /** Ends another run at once and takes over what it took. Answers it: its trigger, what it did, and what of it was cut. */
+    absorb(runId: string): Promise<object>;
   };
   /** Setting them again in a replay of the call changes nothing. */
   plans: {

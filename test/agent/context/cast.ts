@@ -7,6 +7,7 @@ import { toldState } from "../../../src/agent/context/consciousness/state.ts";
 import { resolveLimits } from "../../../src/agent/context/limits.ts";
 import type { ActiveRun, TimelineSnapshot } from "../../../src/agent/context/timeline/compose-timeline.ts";
 import type { History, HistoryEntry } from "../../../src/agent/context/timeline/history.ts";
+import type { Deed, PastRuns } from "../../../src/agent/context/timeline/past-runs.ts";
 import type { InboxData } from "../../../src/agent/records.ts";
 import { AgentConfig } from "../../../src/protocol/agent.ts";
 import type { EntityType } from "../../../src/protocol/entity.ts";
@@ -114,9 +115,10 @@ export const livedSnapshot = (
 
 export const seen = (message: Message): HistoryEntry => ({ kind: "message", message, seen: true });
 export const fresh = (message: Message): HistoryEntry => ({ kind: "message", message, seen: false });
-export const did = (time: string, toolName: string, input: unknown, output?: unknown): HistoryEntry => ({
+export const did = (time: string, toolName: string, input: unknown, output?: unknown): Deed => ({
   kind: "action",
   at: day(time),
+  callId: `tc_${time}`,
   action: { toolName, input, ...(output === undefined ? {} : { output }) },
 });
 
@@ -213,6 +215,7 @@ export type Situation = {
   /** Of the trigger's space first. */
   histories?: History[];
   activity?: AgentState["activity"];
+  past?: PastRuns;
   otherRuns?: ActiveRun[];
   resume?: TimelineSnapshot["resume"];
   activeSpace?: TimelineSnapshot["activeSpace"];
@@ -244,6 +247,7 @@ export const snapshotOf = (situation: Situation): TimelineSnapshot => {
       ...(situation.activity ? { activity: situation.activity } : {}),
     }),
     histories: situation.histories ?? [],
+    past: situation.past ?? { runs: [], earlier: 0 },
     activeRuns: [thisRun(trigger), ...(situation.otherRuns ?? [])],
     trigger,
     activeSpace: situation.activeSpace ?? activeIn(trigger),

@@ -54,7 +54,7 @@ const writtenOnly = [
   /^\((?!none\)).+\)$/,
   /^\["[^"]*", spc_\w+\] \(\d+ earlier messages/,
   /^\[(?:reply to|sent because) .*\]$/,
-  /^\[[^\]]*\] You: called /,
+  /^\[[^\]]*\] You: (?:called|sent) /,
   /^(?:"|You: called ).* {2}\[msg_\w+\] \[[^\]]*\] \[SEEN\]$/,
   /^- "\w+" is kept, not shown: /,
   /^SUMMARY of |^\| /,

@@ -1,6 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { Answers, Dropped } from "../../../protocol/exported-history.ts";
-import type { RunStatus, RunTrigger } from "../../../protocol/run.ts";
+import type { RunStatus } from "../../../protocol/run.ts";
+import { maxRecentRunsTokens } from "../../bounds.ts";
 import type { InboxData } from "../../records.ts";
 import { activitySection } from "../activity.ts";
 import {
@@ -26,15 +27,15 @@ import {
   tokensIn,
 } from "../sections.ts";
 import { callLine, excerpt, quote, quoteJson, shortTime } from "../wording.ts";
-import { type Action, asMessages, type History, showHistory } from "./history.ts";
+import { asMessages, type History, showHistory } from "./history.ts";
+import { type Action, type BegunBy, begunByLine, type PastRuns, recentRunsSection } from "./past-runs.ts";
 
 /** A run of this agent that is under way or waits. */
 export type ActiveRun = {
   runId: string;
   status: RunStatus;
   isThis: boolean;
-  /** The sender, plan or service that it answers, with the message's text, the instruction or the payload's JSON. */
-  begunBy: Pick<RunTrigger, "type" | "senderName" | "text"> & { spaceName?: string | undefined };
+  begunBy: BegunBy;
   /** Its question and whose answers it waits for, or its call and what that waits for. */
   waiting?:
     | { text: string; spaceName: string; names: string[] }
@@ -50,6 +51,8 @@ export type TimelineSnapshot = InputParts & {
   state: AgentState;
   /** The history of the trigger's space, and of the space where it waited, if another. Empty for a plan or a service. */
   histories: History[];
+  /** Runs of this agent that have ended. */
+  past: PastRuns;
   /** This one too. */
   activeRuns: ActiveRun[];
   /** How many more runs wait for tools. */
@@ -70,13 +73,15 @@ const headingTokens = 320;
 /** The history leaves this share of the budget to the results of the run's calls, up to `mostForCalls` tokens. */
 const callsShare = 0.15;
 const mostForCalls = 4000;
+/** And this share to what the agent's runs did elsewhere. */
+const pastShare = 0.15;
 
 const textOf = (sections: Section[]): string => sections.map(({ text }) => text).join("\n");
 
 /**
  * Every timeline run reads the space's history, from stable to volatile. Trigger, active space and time come last.
- * Trigger and runs are never cut. The room that they leave goes to spaces, goals, plans and the
- * run's earlier calls, then to memories, activity and the history, which leaves some to the run.
+ * Trigger and active runs are never cut. The room that they leave goes to spaces, goals, plans and the
+ * run's earlier calls, then to memories, activity and the history, which leaves some to recent runs and the run.
  * If the model refused an input as too long, everything that may be cut is halved, whatever the config allows.
  */
 export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
@@ -113,8 +118,10 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const others = state.activity ? [take(activitySection(state.activity, now, room))] : [];
 
   const forCalls = Math.max(0, Math.min(mostForCalls, budget * callsShare));
+  const { past } = snapshot;
+  const forPast = past.runs.length === 0 ? 0 : Math.max(0, Math.min(maxRecentRunsTokens, budget * pastShare));
   const each = snapshot.histories.length;
-  const [ofRoom, ofHistory] = [(room - forCalls) / each, limits.historyTokens / correction / each];
+  const [ofRoom, ofHistory] = [(room - forCalls - forPast) / each, limits.historyTokens / correction / each];
   const marks = {
     agentId: state.agentId,
     triggerId: snapshot.trigger.type === "space_message" ? snapshot.trigger.delivered.message.id : null,
@@ -125,9 +132,12 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const most = { tokens: Math.min(ofRoom, ofHistory), rule, asTurns } as const;
   const histories = snapshot.histories.map((history) => showHistory(history, marks, most));
   const shown = histories.map(({ section }) => section);
+  const standing = new Set(histories.flatMap((history) => history.standing));
+  const recent = recentRunsSection(past, standing, Math.min(forPast, room));
 
   const head = [...(blocks.length === 0 ? [] : [documents]), spaces, goals, memories];
-  const tail = [plans, runs, ...thisRun, ...others.filter(({ text }) => text !== ""), ...last];
+  const told = [recent.section, plans, runs, ...thisRun, ...others, ...last];
+  const tail = told.filter(({ text }) => text !== "");
   const inPrompt = [textOf(head), ...shown.map(({ text }) => text), textOf(tail)].join("\n\n");
   const messages: ModelMessage[] = asTurns
     ? asMessages(textOf(head), histories, textOf(tail))
@@ -139,7 +149,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
     tools,
     sections: sections.filter(({ tokens }) => tokens > 0),
     tokens: Math.ceil((tokensIn(sections) + frameTokens) * correction),
-    dropped: [...dropped, ...histories.flatMap((history) => history.dropped)],
+    dropped: [...dropped, ...histories.flatMap((history) => history.dropped), ...recent.dropped],
     unshown: histories.map(({ unshown }) => unshown),
     firstCycle: 0,
   };
@@ -224,12 +234,11 @@ const activeSpaceLine = ({ activeSpace: active }: TimelineSnapshot): string =>
   active === null ? grammar.noActiveSpace : grammar.activeSpace.write({ ...active, why: `  [${whys[active.why]}]` });
 
 const textCharacters = 80;
+/** Payloads and results begin with what they have in common. */
+const jsonCharacters = 200;
 
-const begunBy = ({ type, senderName = "", spaceName, text = "" }: ActiveRun["begunBy"]): string => {
-  const kind = type === "space_message" ? "" : `${type} `;
-  const where = spaceName === undefined ? "" : ` in ${quote(spaceName)}`;
-  return `${kind}${quote(senderName)}${where}: ${quote(excerpt(text, textCharacters))}`;
-};
+const whyOf = ({ begunBy }: ActiveRun): string =>
+  begunByLine(begunBy, begunBy.type === "service" || begunBy.type === "tool_result" ? jsonCharacters : textCharacters);
 
 const awaited = { approval: "somebody's approval", answer: "somebody's answer", server: "its server" } as const;
 
@@ -247,7 +256,7 @@ const activeRunLines = ({ activeRuns, moreRuns = 0 }: TimelineSnapshot): string[
   "ACTIVE RUNS:",
   ...activeRuns.map(
     (run) =>
-      `  - ${run.runId} (${run.isThis ? "this run" : run.status}) — ${run.waiting ? waitingFor(run.waiting) : begunBy(run.begunBy)}`,
+      `  - ${run.runId} (${run.isThis ? "this run" : run.status}) — ${run.waiting ? `${waitingFor(run.waiting)}; begun by ` : ""}${whyOf(run)}`,
   ),
   ...(moreRuns === 0 ? [] : [`  - and ${moreRuns} earlier ones that wait for their tools; get_my_runs lists them`]),
 ];

@@ -3,17 +3,15 @@ import type { Message } from "../../../protocol/message.ts";
 import type { SpaceRef } from "../agent-state.ts";
 import { historyFacts, historyMessage, historyTurn, marks as markTexts, quoteLines, sender } from "../grammar.ts";
 import { keepFitting, linesTokens } from "../sections.ts";
-import { callLine, contentOf, originNote, quote, shortTime } from "../wording.ts";
-
-/** A tool call of this agent, with its output if that is known. */
-export type Action = { toolName: string; input: unknown; output?: unknown };
+import { contentOf, originNote, quote, shortTime } from "../wording.ts";
+import { type Deed, deedLine } from "./past-runs.ts";
 
 /** One entry of a space's history as this agent reads it. */
 export type HistoryEntry =
   /** `seen`: acknowledged by a committed run. The agent's own messages count as seen anyway. */
   | { kind: "message"; message: Message; seen: boolean }
-  /** A silent action of the agent, which only it sees. `at` is ISO 8601. */
-  | { kind: "action"; at: string; action: Action };
+  /** What the agent did in silence, or said elsewhere. */
+  | Deed;
 
 /** The newest entries of a space, oldest first, of `total` messages that it has in all. */
 export type History = {
@@ -35,12 +33,12 @@ export type ShownHistory = ReturnType<typeof showHistory>;
 
 /**
  * An entry as lines of the prompt, or as a turn. As turns the agent's own messages are the assistant's, all others the
- * user's, with their sender. Everything stays quoted. Silent actions are the user's too: in the assistant's words they
- * would look like the way to make a call.
+ * user's, with their sender. Everything stays quoted. What the agent did otherwise is the user's too: in the assistant's
+ * words it would look like the way to make a call.
  */
 const turnOf = (entry: HistoryEntry, marks: Marks, asTurns: boolean): Turn => {
-  if (entry.kind === "action") {
-    const line = `[${shortTime(entry.at)}] You: ${callLine(entry.action)}`;
+  if (entry.kind !== "message") {
+    const line = `[${shortTime(entry.at)}] You: ${deedLine(entry)}`;
     return { role: "user", lines: [asTurns ? line : `  ${line}`] };
   }
   const { message, seen } = entry;
@@ -130,6 +128,10 @@ export const showHistory = (
     dropped: earlier === 0 ? [] : [{ name: "history", reason: `${earlier} earlier messages are beyond context.${by}` }],
     heading,
     turns: shown,
+    /** The ids of the messages and calls that are shown. */
+    standing: entries.flatMap((entry) =>
+      entry.kind === "message" ? [entry.message.id, entry.message.toolCall?.id ?? ""] : [entry.callId],
+    ),
     /** How many messages lie before it. */
     unshown: { spaceId: history.space.id, messages: earlier },
   };

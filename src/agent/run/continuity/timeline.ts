@@ -16,14 +16,13 @@ import { messagesOf } from "../../journal.ts";
 import type { InboxData } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
 import { estimateMessages, estimateText } from "../../tokens.ts";
-import { isUnknownOutcome } from "../../tools/outcome.ts";
-import { factsOf } from "../../tools/registry.ts";
 import { nextWindow, othersBlocks, ownBlocks, partsIn, shownBlocks, stateWith, windowOf } from "../composing.ts";
 import { seenIn, shownOf } from "../run-events.ts";
-import { finishedCalls, inputsIn, invocationOf, outputOf, readRows } from "../run-rows.ts";
+import { finishedCalls, inputsIn, invocationOf, readRows } from "../run-rows.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
 import type { WindowRow } from "../windows.ts";
 import { beginRun, type Continuity } from "./continuity.ts";
+import { begunBy, deedsFor, type GatheredPast, gatherPast, spaceNameOf } from "./past-runs.ts";
 import { gatherActivity } from "./peer-updates.ts";
 
 /**
@@ -35,26 +34,8 @@ import { gatherActivity } from "./peer-updates.ts";
  * 2. A run is composed again at most once because its input was too long. Its journal says so (R4).
  */
 
-/** How many earlier runs a history's actions come from. */
-const actionRuns = 30;
-
 const messagesIn = ({ entries }: History): Message[] =>
   entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : []));
-
-/** The silent actions of earlier runs for this space; those of unknown outcome too. */
-const actionsIn = (services: RunServices, spaceId: string, before: number): HistoryEntry[] => {
-  const runs = services.runs
-    .page(before, actionRuns, undefined)
-    .filter((run) => run.spaceIds.includes(spaceId) && run.completedAt !== null);
-  return readRows(services.journal.ofRuns(runs)).calls.flatMap((made): HistoryEntry[] => {
-    const { result, call } = made;
-    if (!result || !factsOf(call.toolName).showsInHistory) return [];
-    const output = result.meta.error ? outputOf(made) : undefined;
-    if (result.meta.error && !isUnknownOutcome(output)) return [];
-    const { toolName, input } = call;
-    return [{ kind: "action", at: isoTime(result.createdAt), action: { toolName, input, output } }];
-  });
-};
 
 const timeOf = (entry: HistoryEntry): string => (entry.kind === "message" ? entry.message.createdAt : entry.at);
 
@@ -62,7 +43,7 @@ const timeOf = (entry: HistoryEntry): string => (entry.kind === "message" ? entr
 const historyOf = async (
   services: RunServices,
   spaceId: string,
-  before: number,
+  past: GatheredPast,
   signal: AbortSignal,
 ): Promise<History> => {
   const page = { limit: services.identity.get().config.context.historyMessages, offset: 0 };
@@ -72,8 +53,10 @@ const historyOf = async (
     (message): HistoryEntry => ({ kind: "message", message, seen: isSeen(message) }),
   );
   const oldest = window.messages[0]?.createdAt ?? "";
-  const actions = actionsIn(services, spaceId, before).filter((entry) => timeOf(entry) >= oldest);
-  const entries = [...messages, ...actions].sort((one, other) => timeOf(one).localeCompare(timeOf(other)));
+  // A call that shows in the space stands there as its message.
+  const calls = new Set(window.messages.map(({ toolCall }) => toolCall?.id));
+  const deeds = deedsFor(services, past, spaceId).filter(({ at, callId }) => at >= oldest && !calls.has(callId));
+  const entries = [...messages, ...deeds].sort((one, other) => timeOf(one).localeCompare(timeOf(other)));
   const { space, total } = window;
   return { space: { id: spaceId, name: space.name }, entries, total, summary: summaryOf(services, spaceId) };
 };
@@ -133,9 +116,6 @@ const waitingOf = (services: RunServices, run: RunRow): ActiveRun["waiting"] => 
   return { text: wait.text, spaceName: nameOf(wait.spaceId) ?? "", names };
 };
 
-const spaceNameOf = ({ spaces }: RunServices, spaceId: string | null): string | undefined =>
-  spaceId === null ? undefined : spaces.get(spaceId)?.snapshot.name;
-
 /**
  * The active runs, oldest first, this one too even if it has not begun. Only the newest that wait for tools are shown;
  * `moreRuns` counts the others.
@@ -149,17 +129,16 @@ const activeRunsOf = (
   const waiting = services.calls.waitingRuns().filter((each) => !known.has(each));
   const newest = services.runs.those(waiting.slice(-maxToldRuns));
   const told = [...active, ...newest].sort((one, other) => one.ordinal - other.ordinal);
-  const begunBy = (by: RunTrigger) => ({ ...by, spaceName: spaceNameOf(services, by.spaceId ?? null) });
   const activeRuns: ActiveRun[] = told.map((run) => ({
     runId: run.id,
     status: run.status,
     isThis: run.ordinal === ordinal,
-    begunBy: begunBy(run.trigger),
+    begunBy: begunBy(services, run.trigger),
     waiting: waitingOf(services, run),
   }));
   if (!activeRuns.some(({ isThis }) => isThis)) {
     const runId = services.ids.deriveOwned("run", services.identity.get().id, ordinal);
-    activeRuns.push({ runId, status: "running", isThis: true, begunBy: begunBy(trigger) });
+    activeRuns.push({ runId, status: "running", isThis: true, begunBy: begunBy(services, trigger) });
   }
   return { activeRuns, moreRuns: waiting.length - newest.length };
 };
@@ -179,8 +158,9 @@ const gatherTimeline = async (
   const home = spaces.find((space) => space.id === homeOf(event));
   const waited = resumed && spaces.find((space) => space.id === resumed.activeSpaceId);
   const histories: History[] = [];
+  const past = gatherPast(services, ordinal);
   for (const space of new Set([home, waited])) {
-    if (space) histories.push(await historyOf(services, space.id, ordinal, signal));
+    if (space) histories.push(await historyOf(services, space.id, past, signal));
   }
   const active = resumed ? waited : home;
   const begun = event.type === "tool_result" ? "call" : "trigger";
@@ -195,6 +175,7 @@ const gatherTimeline = async (
     now: isoTime(services.clock.now()),
     state: { ...stateWith(services, blocks), spaces, activity: others?.activity },
     histories,
+    past,
     ...activeRunsOf(services, gathering),
     trigger: event,
     activeSpace: active ? { id: active.id, name: active.name, why: active === home ? begun : "wait" } : null,

@@ -27,14 +27,17 @@ export const runTools = [
   skip,
   defineTool({
     name: "get_my_runs",
-    description: "List your runs, newest first: what began them and how far they are.",
+    description:
+      "Your runs, newest first: what began each, whole, all that it did with the results, and how far it is.",
     input: z.object({
-      status: z.string().optional().describe("Only those of this status, such as running."),
+      status: z.string().exactOptional().describe("Only those of this status, such as running."),
+      before: z.string().exactOptional().describe("Id of a run: only those that began before it."),
+      runId: z.string().exactOptional().describe("Only this one."),
       limit: z.int().min(1).max(50).default(10),
     }),
     ...looks,
     only: "timeline",
-    execute: ({ status, limit }, context) => ({ value: { runs: context.runs.list(status, limit) } }),
+    execute: (asked, context) => ({ value: context.runs.list(asked) }),
   }),
   defineTool({
     name: "stop_run",

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import { maxActivityLines } from "../../../../src/agent/bounds.ts";
+import { maxActivityLines, maxRecentCharacters, maxRecentRuns } from "../../../../src/agent/bounds.ts";
 import { deedsIn } from "../../../../src/agent/context/activity.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { TimelineSnapshot } from "../../../../src/agent/context/timeline/compose-timeline.ts";
 import type { HistoryEntry } from "../../../../src/agent/context/timeline/history.ts";
+import type { Deed, PastRun } from "../../../../src/agent/context/timeline/past-runs.ts";
 import type { InboxData } from "../../../../src/agent/records.ts";
 import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
@@ -27,7 +28,7 @@ import {
 } from "../cast.ts";
 import { hostile, hostileJson, hostileOrigin, readBack } from "../hostile.ts";
 import { Reader } from "../reader.ts";
-import { type Entry, parseTimeline } from "./parse-timeline.ts";
+import { type Entry, parseTimeline, readDeed, type Told } from "./parse-timeline.ts";
 
 /** A property is a thousand inputs. */
 vi.setConfig({ testTimeout: 30_000 });
@@ -64,14 +65,18 @@ const message: fc.Arbitrary<Message> = fc
 
 const action = fc.record({ toolName: hostile, input: hostileJson, output: fc.option(hostileJson, { nil: undefined }) });
 
+const deed: fc.Arbitrary<Deed> = fc.oneof(
+  fc.record({ kind: fc.constant("action" as const), at: fc.constant(at), callId: fc.constant("tc_2"), action }),
+  fc.record({
+    ...{ kind: fc.constant("sent" as const), at: fc.constant(at), callId: fc.constant("tc_3") },
+    ...{ text: hostile, spaceName: hostile, messageId: fc.constant("msg_elsewhere") },
+  }),
+);
+
 const entries: fc.Arbitrary<HistoryEntry[]> = fc
-  .array(
-    fc.oneof(
-      fc.record({ kind: fc.constant("message" as const), message, seen: fc.boolean() }),
-      fc.record({ kind: fc.constant("action" as const), at: fc.constant(at), action }),
-    ),
-    { maxLength: 6 },
-  )
+  .array(fc.oneof(fc.record({ kind: fc.constant("message" as const), message, seen: fc.boolean() }), deed), {
+    maxLength: 6,
+  })
   .map((all) =>
     all.map((entry, index) =>
       entry.kind === "message" ? { ...entry, message: { ...entry.message, id: `msg_${index}` } } : entry,
@@ -80,9 +85,15 @@ const entries: fc.Arbitrary<HistoryEntry[]> = fc
 
 const defined = <Value extends object>(value: Value): Value => JSON.parse(JSON.stringify(value));
 
+/** A deed as the prompt must give it back. */
+const asTold = (deed: Deed): Told =>
+  deed.kind === "action"
+    ? { kind: "action", call: defined(deed.action) }
+    : { kind: "sent", text: deed.text, spaceName: deed.spaceName, messageId: deed.messageId };
+
 /** An entry as the prompt must give it back. */
 const expected = (entry: HistoryEntry, why: InboxData): Entry => {
-  if (entry.kind === "action") return { kind: "action", call: defined(entry.action) };
+  if (entry.kind !== "message") return asTold(entry);
   const { id, sender: by, text, toolCall, replyTo, origin } = entry.message;
   const own = by.id === analyst.id;
   const marks = [
@@ -121,9 +132,14 @@ const snapshot: fc.Arbitrary<TimelineSnapshot> = fc
     entries,
     names: fc.array(hostile, { minLength: 6, maxLength: 6 }),
     soFar: fc.array(action, { maxLength: 3 }),
+    // None so long that its beginning alone is shown.
+    deeds: fc.array(
+      deed.filter((each) => JSON.stringify(each).length < maxRecentCharacters),
+      { minLength: 1, maxLength: 3 },
+    ),
     history: fc.constantFrom("prompt" as const, "messages" as const),
   })
-  .map(({ trigger: why, entries: shown, names, soFar, history }) => {
+  .map(({ trigger: why, entries: shown, names, soFar, deeds: done, history }) => {
     const [space = "", goalText = "", value = "", planName = "", replier = "", cron = ""] = names;
     const deeds = deedsIn({ id: "spc_2", name: space }, [usedBy(goalText, planName)], analyst.id);
     return snapshotOf({
@@ -137,6 +153,17 @@ const snapshot: fc.Arbitrary<TimelineSnapshot> = fc
       histories: [{ space: { id: "spc_1", name: space }, entries: shown, total: 0 }],
       trigger: why,
       activeSpace: { id: "spc_1", name: space, why: "trigger" },
+      past: {
+        earlier: 0,
+        runs: [
+          {
+            ...{ runId: "run_1", at, end: "completed", isResult: false },
+            begunBy: { type: "space_message", senderName: goalText, spaceName: space, text: value },
+            // No history shows these.
+            deeds: done.map((each, index) => ({ ...each, callId: `tc_past${index}` })),
+          },
+        ],
+      },
       resume: { soFar, replies: [{ messageId: "msg_1", name: replier }], timedOut: [space] },
     });
   });
@@ -145,8 +172,8 @@ const usedBy = (name: string, tool: string): Message =>
   called("1", "15:07", { ...designer, name }, { id: "tc_1", name: tool, input: {}, status: "complete" });
 
 const headings = [
-  ...["YOUR SPACES", "GOALS", "MEMORIES", "SPACE HISTORY", "PLANS", "ACTIVE RUNS", "THIS RUN SO FAR", "← RESUME"],
-  ...["ACTIVITY", "TRIGGER", "ACTIVE SPACE", "NOW"],
+  ...["YOUR SPACES", "GOALS", "MEMORIES", "SPACE HISTORY", "RECENT RUNS", "PLANS", "ACTIVE RUNS", "THIS RUN SO FAR"],
+  ...["← RESUME", "ACTIVITY", "TRIGGER", "ACTIVE SPACE", "NOW"],
 ];
 
 test("[S2] hostile names, texts, payloads and results come back exactly, in both renderings", () => {
@@ -188,6 +215,16 @@ test("[S2] every other section holds exactly its own lines, whatever was written
       expect(only("MEMORIES", '  - "k": ').string()).toBe(state.memories[0]?.value);
       expect(only("PLANS", "  - ").string()).toBe(state.plans[0]?.name);
       expect(linesIn("ACTIVE RUNS")).toHaveLength(1);
+      const [first, ...deeds] = linesIn("RECENT RUNS");
+      const run = new Reader(first ?? "");
+      run.take("  - [2026-02-18T15:07:00Z] run_1 (completed) — ");
+      expect(run.string()).toBe(state.goals[0]?.description);
+      run.take(" in ");
+      expect(run.string()).toBe(state.spaces[0]?.name);
+      run.take(": ");
+      expect(run.string()).toBe(state.memories[0]?.value);
+      run.end();
+      expect(deeds.map(readDeed)).toEqual(each.past.runs[0]?.deeds.map(asTold));
       const told = only("ACTIVITY", "  - [15:07] ");
       expect(told.string()).toBe(state.goals[0]?.description);
       told.take(" used ");
@@ -198,17 +235,17 @@ test("[S2] every other section holds exactly its own lines, whatever was written
 
       const calls = linesIn("THIS RUN SO FAR");
       expect(calls).toHaveLength(Math.max(1, resume?.soFar.length ?? 0));
-      const first = resume?.soFar[0];
-      if (first) {
+      const firstCall = resume?.soFar[0];
+      if (firstCall) {
         const reader = new Reader(calls[0] ?? "");
         reader.take("  - called ");
-        expect(reader.name()).toBe(first.toolName);
+        expect(reader.name()).toBe(firstCall.toolName);
         reader.take("(");
-        expect(reader.json()).toEqual(first.input);
+        expect(reader.json()).toEqual(firstCall.input);
         reader.take(")");
-        if (first.output !== undefined) {
+        if (firstCall.output !== undefined) {
           reader.take(" → ");
-          expect(reader.json()).toEqual(first.output);
+          expect(reader.json()).toEqual(firstCall.output);
         }
         reader.end();
       }
@@ -247,6 +284,14 @@ test("the same snapshot gives the same bytes", () => {
   );
 });
 
+const ranBefore = (index: number, text: string): PastRun => ({
+  ...{ runId: `run_${index}`, at, end: "completed", isResult: false },
+  begunBy: { type: "service", senderName: "jira", text },
+  deeds: Array.from({ length: 1 + (index % 4) }, (_, call) => ({
+    ...{ kind: "action", at, callId: `tc_${index}_${call}`, action: { toolName: "t", input: text } },
+  })),
+});
+
 test("[B3] an input never exceeds its budget, and what it leaves out is named", () => {
   const size = fc.integer({ min: 0, max: 25 });
   const long = (index: number) => `${index} ${"and so on ".repeat(index % 12)}`;
@@ -258,6 +303,7 @@ test("[B3] an input never exceeds its budget, and what it leaves out is named", 
     messages: size,
     soFar: size,
     deeds: fc.integer({ min: 0, max: 40 }),
+    runs: fc.integer({ min: 0, max: 30 }),
     maxTokens: fc.integer({ min: 4000, max: 12_000 }),
     memoryTokens: fc.integer({ min: 256, max: 4000 }),
     historyTokens: fc.integer({ min: 256, max: 8000 }),
@@ -286,6 +332,7 @@ test("[B3] an input never exceeds its budget, and what it leaves out is named", 
         plans: many(given.plans, (index) => plan(`p${index}`, long(index), "", { runAfter: "2 hours", nextRunAt: at })),
         activity: { deeds: many(given.deeds, deed).flat(), dropped: [] },
         histories: given.waited ? [...histories, ...histories] : histories,
+        past: { earlier: given.runs % 3, runs: many(given.runs, (index) => ranBefore(index, long(index))) },
         trigger: due("daily", "Daily", "Report"),
         resume: given.waited ? { soFar, replies: [], timedOut: ["Ahmad"] } : null,
       });
@@ -305,6 +352,11 @@ test("[B3] an input never exceeds its budget, and what it leaves out is named", 
       expect(isDropped("memories")).toBe(shown("memories", /^ {2}- /gm) < given.memories);
       expect(isDropped("goals")).toBe(shown("goals", /^ {2}- /gm) < given.goals);
       expect(isDropped("plans")).toBe(shown("plans", /^ {2}- /gm) < given.plans);
+      const ran = shown("recent_runs", /^ {2}- /gm);
+      expect(ran).toBeLessThanOrEqual(maxRecentRuns);
+      expect(isDropped("recent_runs")).toBe(ran < given.runs);
+      const left = given.runs - ran + (given.runs % 3);
+      expect(section("recent_runs")[0]?.text.includes(`(${left} earlier run`) ?? false).toBe(left > 0);
       const messages = given.messages * (given.waited ? 2 : 1);
       expect(isDropped("history")).toBe(shown("history", /\[msg_/g) < messages);
     }),

@@ -15,7 +15,12 @@ export type Entry =
       replyTo?: string;
       origin?: ReturnType<typeof readOrigin>;
     }
-  | { kind: "action"; call: Call };
+  | Told;
+
+/** A deed of the agent itself. */
+export type Told =
+  | { kind: "action"; call: Call }
+  | { kind: "sent"; text: string; spaceName: string; messageId: string };
 
 export type Parsed = { headings: string[]; sections: Map<string, string[]>; entries: Entry[] };
 
@@ -42,12 +47,31 @@ const readMarks = (reader: Reader): string => {
 
 const time = /\[2026-[\d:TZ-]+\] /;
 
+const readTold = (reader: Reader): Told => {
+  reader.take("You: ");
+  let told: Told;
+  if (reader.takes("sent ")) {
+    const text = reader.string();
+    reader.take(" to ");
+    const spaceName = reader.string();
+    reader.take(" (");
+    told = { kind: "sent", text, spaceName, messageId: reader.match(/\w+/) };
+    reader.take(")");
+  } else told = { kind: "action", call: readCall(reader) };
+  reader.end();
+  return told;
+};
+
+/** A line under RECENT RUNS. */
+export const readDeed = (line: string): Told => {
+  const reader = new Reader(line);
+  reader.take("      ");
+  return readTold(reader);
+};
+
 const readAction = (reader: Reader): Entry => {
   reader.match(time);
-  reader.take("You: ");
-  const call = readCall(reader);
-  reader.end();
-  return { kind: "action", call };
+  return readTold(reader);
 };
 
 const promptEntry = (line: string): Entry => {
@@ -102,7 +126,7 @@ const readNote = (line: string, entry: Entry | undefined): void => {
 };
 
 const heading =
-  /^(?:(?:YOUR SPACES|GOALS|MEMORIES|PLANS|ACTIVE RUNS|THIS RUN SO FAR|TRIGGER):$|ACTIVITY \(|SPACE HISTORY \(|ACTIVE SPACE: |NOW: |← RESUME: )/;
+  /^(?:(?:YOUR SPACES|GOALS|MEMORIES|PLANS|ACTIVE RUNS|THIS RUN SO FAR|TRIGGER):$|ACTIVITY \(|RECENT RUNS \(|SPACE HISTORY \(|ACTIVE SPACE: |NOW: |← RESUME: )/;
 
 export const parseTimeline = (messages: ModelMessage[]): Parsed => {
   const parsed: Parsed = { headings: [], sections: new Map(), entries: [] };

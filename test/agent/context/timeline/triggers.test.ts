@@ -62,7 +62,7 @@ const waiting = {
   isThis: false,
   begunBy: {
     type: "space_message" as const,
-    name: "Husam",
+    senderName: "Husam",
     spaceName: "Project Alpha",
     text: "Get the mockup reviewed",
   },

@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { ActiveRun } from "../../../../src/agent/context/timeline/compose-timeline.ts";
+import type { Deed, PastRun } from "../../../../src/agent/context/timeline/past-runs.ts";
 import {
   ahmad,
   analyst,
   called,
   callMessages,
+  day,
   designer,
   did,
   fresh,
@@ -193,4 +195,65 @@ test("a call's long input or output is cut, and says so", () => {
   expect(input?.content).toContain(
     `You: called query({"sql":"select 1"}) → (first 2000 of ${characters} characters) "`,
   );
+});
+
+test("what runs did elsewhere stands in the history that began them, or below it", async () => {
+  const elsewhere: Deed = {
+    ...{ kind: "sent", at: day("15:06:20"), callId: "tc_SENT" },
+    ...{ text: 'The Q4 report is out:\nsee "Board"', spaceName: "Dev Channel", messageId: "msg_D1" },
+  };
+  const refunded = did("15:06:10", "refund", { order: "A1" }, "ok");
+  const ran = (
+    [runId, time, end]: [string, string, string],
+    begunBy: PastRun["begunBy"],
+    deeds: Deed[],
+    isResult = false,
+  ): PastRun => ({
+    ...{ runId: `run_${runId}`, at: day(time), end, begunBy, isResult },
+    deeds,
+  });
+  const posted: Deed = {
+    ...{ kind: "sent", at: day("09:00:20"), callId: "tc_POSTED" },
+    ...{ text: "Revenue $2.1M", spaceName: "Daily Reports", messageId: "msg_R1" },
+  };
+  const snapshot = snapshotOf({
+    now: "15:07",
+    spaces: [alpha],
+    trigger: triggerOf(ask, alpha, "mention"),
+    histories: [
+      historyOf(alpha, [
+        seen(said("A1", "15:06", husam, "Pay A1 back, and send the report to Dev")),
+        ...[refunded, elsewhere],
+        fresh(ask),
+      ]),
+    ],
+    past: {
+      earlier: 212,
+      runs: [
+        ran(
+          ["DAILY", "09:00:30", "completed"],
+          { type: "plan", senderName: "Daily Report", text: "Generate and post the daily metrics summary" },
+          [did("09:00:10", "lookUpMetrics", { day: "2026-02-18" }, { revenue: 2_100_000 }), posted],
+        ),
+        ran(
+          ["JIRA", "10:00:01", "failed: step_limit"],
+          { type: "service", senderName: "jira", text: '{"issue":"X"}' },
+          [did("10:00", "refund", { order: "B2" }, { success: false, error: { code: "tool_failed" } })],
+        ),
+        ran(
+          ["LATE", "11:00", "completed"],
+          { type: "tool_result", senderName: "deploy", text: '{"ok":true}' },
+          [],
+          true,
+        ),
+        ran(
+          ["PAID", "15:06:30", "completed"],
+          { type: "space_message", senderName: "Husam", spaceName: "Project Alpha", text: "Pay A1 back" },
+          [refunded, elsewhere],
+        ),
+        ran(["QUIET", "15:06:40", "completed"], { type: "service", senderName: "jira", text: "{}" }, []),
+      ],
+    },
+  });
+  await expect(readable(compose(snapshot), standing)).toMatchFileSnapshot("./recent-runs.golden.txt");
 });

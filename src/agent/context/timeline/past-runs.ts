@@ -1,0 +1,84 @@
+import type { RunTrigger } from "../../../protocol/run.ts";
+import { maxRecentCharacters, maxRecentDeeds, maxRecentRuns, maxRecentRunsTokens } from "../../bounds.ts";
+import { type Cut, keepFitting, linesTokens, lineTokens, sectionOf } from "../sections.ts";
+import { callLine, excerpt, quote, shortJson, shortTime } from "../wording.ts";
+
+/** A tool call of this agent, with its output if that is known. */
+export type Action = { toolName: string; input: unknown; output?: unknown };
+
+/** What the agent did itself: a call, or words that it said in a space. Only it reads of this. `at` is ISO 8601. */
+export type Deed = { at: string; callId: string } & (
+  | { kind: "action"; action: Action }
+  | { kind: "sent"; text: string; spaceName: string; messageId: string }
+);
+
+/** One line. `most`: the characters of each value in it. */
+export const deedLine = (deed: Deed, most?: number): string =>
+  deed.kind === "action"
+    ? callLine(deed.action, { most })
+    : `sent ${shortJson(deed.text, most)} to ${quote(deed.spaceName)} (${deed.messageId})`;
+
+/** The sender, plan, service or tool that a run answers, with the beginning of its words, payload or result. */
+export type BegunBy = Pick<RunTrigger, "type" | "senderName" | "text"> & { spaceName?: string | undefined };
+
+export const begunByLine = ({ type, senderName = "", spaceName, text = "" }: BegunBy, most: number): string => {
+  const kind = type === "space_message" ? "" : `${type} `;
+  const where = spaceName === undefined ? "" : ` in ${quote(spaceName)}`;
+  return `${kind}${quote(senderName)}${where}: ${quote(excerpt(text, most))}`;
+};
+
+/** A run of this agent that has ended, and what it did. */
+export type PastRun = {
+  runId: string;
+  /** When it ended, ISO 8601. */
+  at: string;
+  /** How: its status, and why. */
+  end: string;
+  begunBy: BegunBy;
+  /** It brought the result of an earlier call, which is news even if it did nothing. */
+  isResult: boolean;
+  deeds: Deed[];
+};
+
+/** The newest ended runs, oldest first, and how many lie before them. */
+export type PastRuns = { runs: PastRun[]; earlier: number };
+
+const heading = "RECENT RUNS (yours; what they did stands nowhere else here):";
+
+const left = (count: number, what: string): string => `${count} earlier ${what}${count === 1 ? "" : "s"}`;
+const isOrAre = (count: number): string => (count === 1 ? "is" : "are");
+const note = (count: number): string =>
+  `  (${left(count, "run")} ${isOrAre(count)} not shown: get_my_runs has ${count === 1 ? "it" : "them"})`;
+
+const linesOf = ({ runId, at, end, begunBy, deeds }: PastRun): string[] => {
+  const shown = deeds.slice(-maxRecentDeeds);
+  const before = deeds.length - shown.length;
+  return [
+    `  - [${shortTime(at)}] ${runId} (${end}) — ${begunByLine(begunBy, maxRecentCharacters)}`,
+    ...(before === 0 ? [] : [`      (${left(before, "deed")} ${isOrAre(before)} not shown: get_my_runs has them)`]),
+    ...shown.map((deed) => `      You: ${deedLine(deed, maxRecentCharacters)}`),
+  ];
+};
+
+/**
+ * The newest runs that did something of which this input shows nothing else, newest last, within `room`. `standing`: the
+ * ids of the calls and messages that the histories show.
+ */
+export const recentRunsSection = ({ runs, earlier }: PastRuns, standing: ReadonlySet<string>, room: number): Cut => {
+  const isUntold = (deed: Deed): boolean =>
+    !standing.has(deed.callId) && !(deed.kind === "sent" && standing.has(deed.messageId));
+  const untold = runs
+    .map((run) => ({ ...run, deeds: run.deeds.filter(isUntold) }))
+    .filter(({ deeds, isResult }) => deeds.length > 0 || isResult);
+  const items = untold.slice(-maxRecentRuns).map(linesOf);
+  const free = Math.min(room, maxRecentRunsTokens) - lineTokens(heading) - lineTokens(note(earlier));
+  const kept = keepFitting(items.map(linesTokens), free);
+  const lines = items.filter((_, index) => kept.has(index)).flat();
+  const cut = untold.length - kept.size;
+  const unshown = cut + earlier;
+  const notes = unshown === 0 ? [] : [note(unshown)];
+  return {
+    section: sectionOf("recent_runs", lines.length + notes.length === 0 ? [] : [heading, ...notes, ...lines]),
+    dropped: cut === 0 ? [] : [{ name: "recent_runs", reason: `${cut} runs are beyond maxRecentRuns or do not fit` }],
+  };
+};

@@ -1,0 +1,87 @@
+import { z } from "zod";
+import type { RunTrigger } from "../../../protocol/run.ts";
+import { isoTime } from "../../../shared/clock.ts";
+import { maxPastRuns } from "../../bounds.ts";
+import type { BegunBy, Deed, PastRun } from "../../context/timeline/past-runs.ts";
+import type { JournalRow } from "../../journal.ts";
+import type { RunRow } from "../../runs.ts";
+import { isUnknownOutcome } from "../../tools/outcome.ts";
+import { builtinTool, factsOf } from "../../tools/registry.ts";
+import { outputOf, type RunCall, readRows } from "../run-rows.ts";
+import type { RunServices } from "../run-services.ts";
+
+/** The agent's newest ended runs, and what each did, from its journal alone. */
+export type GatheredRun = PastRun & { spaceIds: string[] };
+export type GatheredPast = { runs: GatheredRun[]; earlier: number };
+
+export const spaceNameOf = ({ spaces }: RunServices, spaceId: string | null): string | undefined =>
+  spaceId === null ? undefined : spaces.get(spaceId)?.snapshot.name;
+
+export const begunBy = (services: RunServices, { type, senderName, text, spaceId }: RunTrigger): BegunBy => ({
+  ...{ type, senderName, text },
+  spaceName: spaceNameOf(services, spaceId ?? null),
+});
+
+/** How a run ended, in a few words. */
+const endOf = ({ status, error, endedBy }: RunRow): string => {
+  if (endedBy !== null) return `${status} by ${endedBy}`;
+  return error === null ? status : `${status}: ${error.code}`;
+};
+
+/** A call that said something: its input and its output. */
+const Said = z.object({ text: z.string(), messageId: z.string() });
+
+const isDone = (output: unknown): boolean => JSON.stringify(output) === '{"success":true}';
+
+/**
+ * What a call did, if anything. A call that failed did something if its outcome is unknown, or if it went outside: that it
+ * was tried is known then. The result of a call that only looks, or that says no more than that it was done, is left out.
+ */
+const deedOf = (services: RunServices, made: RunCall): Deed | undefined => {
+  const { call, result, begunAt } = made;
+  const { toolName, input, callId } = call;
+  const facts = factsOf(toolName);
+  if (!result || !(facts.showsInHistory || facts.speaks)) return undefined;
+  const [output, builtin] = [outputOf(made), builtinTool(toolName)];
+  const common = { at: isoTime(result.createdAt), callId };
+  if (result.meta.error) {
+    const isKnown = builtin !== undefined && !isUnknownOutcome(output);
+    if (isKnown || begunAt === undefined) return undefined;
+    return { kind: "action", ...common, action: { toolName, input, output } };
+  }
+  const said = facts.speaks ? Said.safeParse({ ...Object(output), ...Object(input) }).data : undefined;
+  if (said) {
+    const spaceName = spaceNameOf(services, services.ids.ownerOf("msg", said.messageId)) ?? "";
+    return { kind: "sent", ...common, ...said, spaceName };
+  }
+  const isTold = (builtin?.effect(input) ?? true) && !isDone(output);
+  return { kind: "action", ...common, action: { toolName, input, ...(isTold ? { output } : {}) } };
+};
+
+const deedsIn = (services: RunServices, rows: JournalRow[]): Deed[] =>
+  readRows(rows)
+    .calls.flatMap((made) => deedOf(services, made) ?? [])
+    .sort((one, other) => one.at.localeCompare(other.at));
+
+/** The newest `maxPastRuns` runs, without this one and those that go on. Reads none before them (B4). */
+export const gatherPast = (services: RunServices, ordinal: number): GatheredPast => {
+  const newest = services.runs.page(undefined, maxPastRuns, undefined).reverse();
+  const ended = newest.filter((run) => run.completedAt !== null && run.ordinal !== ordinal);
+  const rows = Map.groupBy(services.journal.ofRuns(ended, { texts: false }), ({ runOrdinal }) => runOrdinal);
+  return {
+    runs: ended.map((run) => ({
+      ...{ runId: run.id, spaceIds: run.spaceIds, at: isoTime(run.completedAt ?? run.startedAt) },
+      ...{ end: endOf(run), begunBy: begunBy(services, run.trigger) },
+      isResult: run.trigger.type === "tool_result",
+      deeds: deedsIn(services, rows.get(run.ordinal) ?? []),
+    })),
+    earlier: (newest[0]?.ordinal ?? 1) - 1,
+  };
+};
+
+/** What stands between a space's messages: the deeds of the runs that they began, aside from what it said there. */
+export const deedsFor = ({ ids }: RunServices, { runs }: GatheredPast, spaceId: string): Deed[] =>
+  runs
+    .filter((run) => run.spaceIds.includes(spaceId))
+    .flatMap(({ deeds }) => deeds)
+    .filter((deed) => deed.kind === "action" || ids.ownerOf("msg", deed.messageId) !== spaceId);

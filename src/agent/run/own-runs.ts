@@ -1,0 +1,216 @@
+import { z } from "zod";
+import { Message } from "../../protocol/message.ts";
+import { RunStatus } from "../../protocol/run.ts";
+import { textBytes } from "../../protocol/text.ts";
+import { isoTime } from "../../shared/clock.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { withoutNulls } from "../../shared/without-nulls.ts";
+import { maxToolOutputBytes, maxToolOutputTokens } from "../bounds.ts";
+import type { JournalRow } from "../journal.ts";
+import { isActive, type RunRow } from "../runs.ts";
+import { cutTo, estimateText, firstFitting } from "../tokens.ts";
+import type { ToolContext } from "../tools/tool.ts";
+import { inputTokensLeft } from "./composing.ts";
+import { finish } from "./finish.ts";
+import { cancellation, settleOpenCalls } from "./results.ts";
+import { cutOffIn, inputsIn, outputOf, type RunRows, readRows } from "./run-rows.ts";
+import type { RunServices } from "./run-services.ts";
+
+/**
+ * An agent's own runs, as one of them reads, ends and absorbs them: each whole, with what began it and all that it did,
+ * as far as a tool's result has room.
+ */
+
+/** An event as the model reads it whole, from the inbox or from the journal. */
+const WholeEvent = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("plan"),
+    planId: z.string(),
+    planName: z.string(),
+    instruction: z.string(),
+    scheduledAt: z.string(),
+  }),
+  z.object({ type: z.literal("service"), serviceName: z.string(), payload: z.unknown() }),
+  z.object({ type: z.literal("tool_result"), tool: z.string(), toolCallId: z.string(), result: z.unknown() }),
+  z
+    .object({
+      type: z.literal("space_message"),
+      spaceName: z.string(),
+      delivered: z.object({
+        message: Message.pick({ id: true, spaceId: true, sender: true, text: true, replyTo: true, createdAt: true }),
+      }),
+    })
+    .transform(({ delivered, ...event }) => ({ ...event, message: delivered.message })),
+]);
+
+const parsedJson = (line: string): unknown => {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * What began a run, whole: as it lies in the inbox, or after the run's end as its input told it. Else, such as of a
+ * consciousness' cycle, what its record says, with the lines of its inbox.
+ */
+const wholeTrigger = ({ inbox }: RunServices, run: RunRow, rows: JournalRow[]): object => {
+  const waiting = inbox.rows(run.events).find(({ eventId }) => eventId === run.trigger.eventId);
+  const lines = inputsIn(rows)[0]?.lines ?? [];
+  const whole = WholeEvent.safeParse(waiting?.data ?? parsedJson(lines[0] ?? ""));
+  return whole.success ? whole.data : { ...run.trigger, ...(lines.length === 0 ? {} : { events: lines }) };
+};
+
+/** All that a run called, oldest first. A call without an output goes on. */
+const actionsIn = ({ calls }: RunRows): { toolName: string; input: unknown; output?: unknown }[] =>
+  calls
+    .filter(({ begunAt, result }) => result || begunAt !== undefined)
+    .map((made) => {
+      const { toolName, input } = made.call;
+      return { toolName, input, ...(made.result ? { output: outputOf(made) } : { status: "under way" }) };
+    });
+
+type WholeRun = ReturnType<typeof wholeRun>;
+
+const wholeRun = (services: RunServices, run: RunRow, rows: JournalRow[]) => {
+  const { outcome, reason, error, endedBy } = run;
+  const notes = cutOffIn(rows);
+  return {
+    ...{ runId: run.id, status: run.status, trigger: wholeTrigger(services, run, rows) },
+    actions: actionsIn(readRows(rows)),
+    ...(notes.length === 0 ? {} : { notes }),
+    ...withoutNulls({ outcome, reason, error, endedBy }),
+    startedAt: isoTime(run.startedAt),
+    ...(run.completedAt === null ? {} : { completedAt: isoTime(run.completedAt) }),
+  };
+};
+
+/** Estimated tokens, or what its bytes count where they are no words. */
+const sizeOf = (value: unknown): number => {
+  const text = JSON.stringify(value) ?? "";
+  return Math.max(estimateText(text), (textBytes(text) * maxToolOutputTokens) / maxToolOutputBytes);
+};
+
+/** A value that fills so much at most: where there is too much, the beginning of its text. */
+const beginning = (value: unknown, room: number): unknown => {
+  if (sizeOf(value) <= room) return value;
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return {
+    beginning: cutTo(text, room, sizeOf),
+    note: `the beginning of ${text.length} characters: more does not fit here`,
+  };
+};
+
+const eachValue = (values: object, room: number): object =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, beginning(value, room)]));
+
+/** What a run's frame, or a note about what is left out, may need. */
+const frameTokens = 200;
+const leastOfValue = 20;
+
+/**
+ * A run that fills so much at most. Its trigger gets half of that. What the calls were given and answered is cut to what
+ * is left for each; then the oldest are counted.
+ */
+const fittedRun = <Run extends WholeRun>(run: Run, most: number): Run => {
+  if (sizeOf(run) <= most) return run;
+  const room = Math.max(0, most - frameTokens);
+  const trigger = eachValue(run.trigger, room / 2);
+  const left = room - sizeOf(trigger);
+  const perValue = Math.max(leastOfValue, left / Math.max(1, run.actions.length) / 2);
+  const cut = run.actions.map(({ toolName, ...values }) => ({ toolName, ...eachValue(values, perValue) }));
+  const newest = firstFitting(cut.toReversed(), left, sizeOf).toReversed();
+  const older = cut.length - newest.length;
+  return {
+    ...run,
+    trigger,
+    actions: newest,
+    ...(older === 0 ? {} : { omitted: `${older} earlier actions do not fit` }),
+  };
+};
+
+/** What a result may fill now. */
+const roomIn = (services: RunServices, self: RunRow): number =>
+  Math.min(maxToolOutputTokens, inputTokensLeft(services, self)) - frameTokens;
+
+/** A page of the agent's runs, newest first, as far as it fits. */
+const list = (
+  services: RunServices,
+  self: RunRow,
+  { status, limit, before, runId }: Parameters<ToolContext["runs"]["list"]>[0],
+) => {
+  const { runs, journal } = services;
+  const wanted = status === undefined ? undefined : RunStatus.safeParse(status);
+  if (wanted && !wanted.success) {
+    throw new ColloquyError("tool_input_invalid", `status must be one of ${RunStatus.options.join(", ")}`);
+  }
+  const known = (id: string): RunRow => {
+    const run = runs.get(id);
+    if (!run) throw new ColloquyError("not_found", "you have no such run; get_my_runs without an id lists yours");
+    return run;
+  };
+  const from = before === undefined ? undefined : known(before).ordinal;
+  const page = runId === undefined ? runs.page(from, limit, wanted?.data) : [known(runId)];
+  const rows = Map.groupBy(journal.ofRuns(page, { texts: false }), ({ runOrdinal }) => runOrdinal);
+  const whole = page.map((run) => ({
+    ...wholeRun(services, run, rows.get(run.ordinal) ?? []),
+    thisRun: run.ordinal === self.ordinal,
+  }));
+  const room = roomIn(services, self);
+  const [first, ...others] = whole;
+  if (!first) return { runs: [] };
+  const newest = fittedRun(first, room);
+  const shown = [newest, ...firstFitting(others, room - sizeOf(newest), sizeOf)];
+  const omitted = whole.length - shown.length;
+  const last = shown.at(-1)?.runId;
+  return {
+    runs: shown,
+    ...(omitted === 0 ? {} : { omitted: `${omitted} older runs do not fit: ask with before: ${last}` }),
+  };
+};
+
+/**
+ * Ends the agent's other run that a call names. The first caller wins: a run that has ended is refused, unless this very
+ * run ended it so (a replay). The events of an absorbed run join this one's.
+ */
+const endOther = (services: RunServices, self: RunRow, runId: string, kind: "canceled" | "absorbed"): RunRow => {
+  const now = services.runs.at(self.ordinal);
+  // A run that was ended by another may end none: the events that it took over would have no owner.
+  if (!now || !isActive(now)) throw new ColloquyError("run_canceled", "this run has ended");
+  const other = services.runs.get(runId);
+  if (!other) throw new ColloquyError("not_found", "you have no such run; get_my_runs lists yours");
+  if (other.ordinal === self.ordinal) throw new ColloquyError("conflict", "that is this run; just end instead");
+  if (other.status === kind && other.endedBy === self.id) return other;
+  if (!isActive(other)) {
+    const isCut = other.status === "canceled" || other.status === "absorbed";
+    throw new ColloquyError("conflict", isCut ? "run already canceled" : `the run has ended: it is ${other.status}`);
+  }
+  services.transaction(() => {
+    const ended = finish(services, other, { kind, by: self.id });
+    // They are acknowledged, or given back, with this run.
+    if (kind === "absorbed") services.runs.update(self.ordinal, { events: [...now.events, ...ended.events] });
+  });
+  return other;
+};
+
+/** Stops the loop of a run that was ended, and settles its calls: those under way have an unknown outcome. Answers it whole. */
+const settleEnded = async (services: RunServices, self: RunRow, { id }: RunRow, why: string): Promise<WholeRun> => {
+  await services.stopRun(id, why);
+  const run = services.runs.get(id);
+  if (!run) throw new Error(`run ${id} is gone`);
+  settleOpenCalls(services, run, cancellation, true);
+  return fittedRun(wholeRun(services, run, services.journal.ofRun(run)), roomIn(services, self));
+};
+
+export const ownRuns = (services: RunServices, self: RunRow): ToolContext["runs"] => ({
+  list: (asked) => list(services, self, asked),
+  stop: async (runId) => {
+    const ended = endOther(services, self, runId, "canceled");
+    await settleEnded(services, self, ended, "another run of the agent stopped it");
+  },
+  absorb: async (runId) => {
+    const ended = endOther(services, self, runId, "absorbed");
+    return settleEnded(services, self, ended, "another run of the agent absorbed it");
+  },
+});
