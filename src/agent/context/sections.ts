@@ -2,6 +2,7 @@ import type { ModelMessage, ToolSet } from "ai";
 import type { Dropped } from "../../protocol/exported-history.ts";
 import { contentText, estimateMessages, estimateText, firstFitting } from "../tokens.ts";
 import { toldMessage } from "./grammar.ts";
+import type { Unshown } from "./timeline/unshown.ts";
 
 /** A part of an input, by name. Tokens are estimates before correction. */
 export type Section = { name: string; tokens: number; text: string };
@@ -17,8 +18,8 @@ export type Composed = {
   /** Corrected by the model's earlier bills. */
   tokens: number;
   dropped: Dropped[];
-  /** For a timeline: how many messages of each space lie before the shown ones. */
-  unshown: { spaceId: string; messages: number }[];
+  /** For a timeline: what it does not show of each space. */
+  unshown: Unshown[];
   /** Index into `past` of the first cycle that is in; 0 in a timeline, which has none. */
   firstCycle: number;
 };

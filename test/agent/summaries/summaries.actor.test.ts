@@ -211,10 +211,47 @@ describe("a timeline", () => {
     ]);
     await tell("message-12");
     const read = userTexts(own.calls.at(-1)).join("\n");
-    expect(read.slice(read.indexOf("SPACE HISTORY"), read.indexOf("message-10"))).toMatch(
-      /^SPACE HISTORY \("Alpha"\):\n {2}\(9 earlier messages are not shown: read_messages with offset 3 reads them\)\n {2}SUMMARY of 8 earlier messages, written for you \(all but the newest 4\):\n {4}\| summary-2\n {4}\| SPACE HISTORY \("Alpha"\):\n {2}\[msg_/,
+    expect(read.slice(read.indexOf("SPACE HISTORY"), read.indexOf("message-9"))).toMatch(
+      /^SPACE HISTORY \("Alpha"\):\n {2}\(8 earlier messages are not shown: summarized below; read_messages with offset 4 reads them\)\n {2}SUMMARY of 8 earlier messages, written for you \(all but the newest 4\):\n {4}\| summary-2\n {4}\| SPACE HISTORY \("Alpha"\):\n {2}\[msg_/,
     );
     expect(asked.calls.length).toBe(2);
+  });
+
+  test("[K7] the window begins where the summary ends, and at the beginning while there is none", async () => {
+    const { own } = install(() => step(text("So it was.")));
+    const { tell, summaries } = await stage("timeline", context);
+    for (let count = 1; count <= 15; count += 1) {
+      await tell(`message-${count}`);
+      const wanted = count < 7 ? [] : [{ up_to: Math.floor((count - 3) / 4) * 4, try_at: null }];
+      await vi.waitFor(async () => expect(await summaries()).toMatchObject(wanted));
+      // Before message 8 there is no summary yet; the one that was written after message 11 ends with message 8.
+      const folded = count < 8 ? 0 : Math.floor((count - 4) / 4) * 4;
+      const names = Array.from({ length: count - folded }, (_, index) => `message-${folded + index + 1}`);
+      const read = userTexts(own.calls.at(-1)).join("\n");
+      const history = read.slice(read.indexOf("SPACE HISTORY"), read.indexOf("TRIGGER:"));
+      expect(namesIn(history)).toEqual(names);
+      expect(history.includes(`SUMMARY of ${folded} earlier messages`)).toBe(folded > 0);
+    }
+  });
+
+  test("[K7] a window that tokens cut counts what lies between, and has it summarized at once", async () => {
+    const { own, asked } = install(() => step(text("So it was.")));
+    const limits = { maxTokens: 5000, reservedResponseTokens: 500, historyTokens: 900 };
+    const { tell, summaries } = await stage("timeline", { ...context, ...limits, historyMessages: 6 });
+    const line = () =>
+      /\(\d+ earlier messages are not shown: [^)]*\)/.exec(userTexts(own.calls.at(-1)).join("\n"))?.[0];
+    for (let count = 1; count <= 7; count += 1) await tell(long(`message-${count}`));
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ up_to: 4, try_at: null }]));
+    await tell(long("message-8"));
+    const [, shown] = /offset (\d+)/.exec(line() ?? "") ?? [];
+    expect(line()).toMatch(
+      /^\(\d earlier messages are not shown: 4 summarized below, \d beyond context\.historyTokens;/,
+    );
+    expect(Number(shown)).toBeLessThan(4);
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ up_to: 8, try_at: null }]));
+    expect(asked.calls.length).toBe(2);
+    await tell(long("message-9"));
+    expect(line()).toMatch(/^\(\d earlier messages are not shown: summarized below;/);
   });
 
   test("[B3] of a space that is older than the agent, no more than the newest part is folded", async () => {

@@ -129,7 +129,8 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   };
   const asTurns = config.context.history === "messages";
   const rule = ofRoom < ofHistory ? "maxTokens" : "historyTokens";
-  const most = { tokens: Math.min(ofRoom, ofHistory), rule, asTurns } as const;
+  const newest = config.context.historyMessages;
+  const most = { newest, tokens: Math.min(ofRoom, ofHistory), rule, asTurns } as const;
   const histories = snapshot.histories.map((history) => showHistory(history, marks, most));
   const shown = histories.map(({ section }) => section);
   const standing = new Set(histories.flatMap((history) => history.standing));

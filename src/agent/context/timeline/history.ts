@@ -5,6 +5,7 @@ import { historyFacts, historyMessage, historyTurn, marks as markTexts, quoteLin
 import { keepFitting, linesTokens } from "../sections.ts";
 import { contentOf, originNote, quote, shortTime } from "../wording.ts";
 import { type Deed, deedLine } from "./past-runs.ts";
+import { accountOf, type Reason, unshownLine } from "./unshown.ts";
 
 /** One entry of a space's history as this agent reads it. */
 export type HistoryEntry =
@@ -82,17 +83,18 @@ export const asMessages = (head: string, shown: ShownHistory[], tail: string): M
   return turns.map(({ role, lines }) => ({ role, content: lines.join("\n").replace(/^\n+/, "") }));
 };
 
-/** The heading, how many messages are not shown, and a summary of those, if there is one. */
-const headingOf = ({ space, summary, total }: History, entries: HistoryEntry[], earlier: number): string[] => {
+/** The heading, how many messages are not shown and why, and a summary of those, if there is one. */
+const headingOf = (history: History, shown: number, reason: Reason): string[] => {
+  const { space, summary, total } = history;
   const heading = `SPACE HISTORY (${quote(space.name)}):`;
-  if (earlier === 0) return entries.length === 0 ? [heading, "  (no messages)"] : [heading];
-  const how = `read_messages with offset ${messagesIn(entries)} reads them`;
-  const notShown = [heading, `  (${earlier} earlier messages are not shown: ${how})`];
-  if (!summary) return notShown;
+  const unshown = unshownLine(history, shown, reason);
+  if (unshown === null) return shown === 0 ? [heading, "  (no messages)"] : [heading];
+  if (!summary) return [heading, `  ${unshown}`];
   const since = total - summary.upTo;
   const lines = quoteLines(summary.text).split("\n");
   return [
-    ...notShown,
+    heading,
+    `  ${unshown}`,
     `  SUMMARY of ${summary.messages} earlier messages, written for you (all but the newest ${since}):`,
     ...lines.map((line) => `  ${line}`),
   ];
@@ -100,25 +102,25 @@ const headingOf = ({ space, summary, total }: History, entries: HistoryEntry[], 
 
 const messagesIn = (entries: HistoryEntry[]): number => entries.filter(({ kind }) => kind === "message").length;
 
+type HistoryBounds = { newest: number; tokens: number; rule: "maxTokens" | "historyTokens"; asTurns: boolean };
+
 /** The tokens of a model message beside its text. */
 const turnTokens = 4;
 
-/** `tokens`: the most that it may fill, by the limit that `rule` names. */
-export const showHistory = (
-  history: History,
-  marks: Marks,
-  { tokens, rule, asTurns }: { tokens: number; rule: "maxTokens" | "historyTokens"; asTurns: boolean },
-) => {
+/** `newest`: how many messages it shows, by the config alone. `tokens`: the most that it may fill, by `rule`. */
+export const showHistory = (history: History, marks: Marks, { newest, tokens, rule, asTurns }: HistoryBounds) => {
   const turns = history.entries.map((entry) => turnOf(entry, marks, asTurns));
   const sizes = turns.map(({ lines }) => linesTokens(lines) + (asTurns ? turnTokens : 0));
-  const longestHeading = linesTokens(headingOf(history, [], history.total));
+  const longestHeading = linesTokens(headingOf(history, 0, rule));
   const kept = keepFitting(sizes, tokens - longestHeading);
   const isKept = (_: unknown, index: number): boolean => kept.has(index);
   const entries = history.entries.filter(isKept);
   const shown = turns.filter(isKept);
-  const earlier = Math.max(0, history.total - messagesIn(entries));
-  const heading = headingOf(history, entries, earlier);
-  const by = shown.length === turns.length ? "historyMessages" : rule;
+  const messages = messagesIn(entries);
+  const { earlier, between } = accountOf(history, messages);
+  const isCut = messages < messagesIn(history.entries);
+  const by = isCut ? rule : "historyMessages";
+  const heading = headingOf(history, messages, !isCut && history.summary ? "unsummarized" : by);
   return {
     section: {
       name: "history",
@@ -132,7 +134,9 @@ export const showHistory = (
     standing: entries.flatMap((entry) =>
       entry.kind === "message" ? [entry.message.id, entry.message.toolCall?.id ?? ""] : [entry.callId],
     ),
-    /** How many messages lie before it. */
-    unshown: { spaceId: history.space.id, messages: earlier },
+    unshown: {
+      ...{ spaceId: history.space.id, total: history.total, between },
+      messages: Math.max(earlier, history.total - newest),
+    },
   };
 };

@@ -4,12 +4,13 @@ import type { Message } from "../../../protocol/message.ts";
 import type { RunTrigger } from "../../../protocol/run.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { unwrap } from "../../../shared/errors.ts";
-import { maxSummaryBacklog, maxToldRuns } from "../../bounds.ts";
+import { maxSummaryBacklog, maxToldRuns, maxWindowMessages } from "../../bounds.ts";
 import { callWithRetry, spaceWindow } from "../../call-with-retry.ts";
 import { compose } from "../../context/compose.ts";
 import type { Composed } from "../../context/sections.ts";
 import type { ActiveRun, TimelineSnapshot } from "../../context/timeline/compose-timeline.ts";
 import type { History, HistoryEntry } from "../../context/timeline/history.ts";
+import { firstLook, summaryWanted, type WindowConfig, windowSize } from "../../context/timeline/unshown.ts";
 import { quoteJson } from "../../context/wording.ts";
 import { homeOf, triggerOf } from "../../inbox/batch.ts";
 import { messagesOf } from "../../journal.ts";
@@ -39,6 +40,32 @@ const messagesIn = ({ entries }: History): Message[] =>
 
 const timeOf = (entry: HistoryEntry): string => (entry.kind === "message" ? entry.message.createdAt : entry.at);
 
+/** The newest messages of a space, at least as many as its window shows, oldest first. */
+const newestMessages = async (
+  services: RunServices,
+  spaceId: string,
+  summary: History["summary"],
+  signal: AbortSignal,
+) => {
+  const config = windowConfig(services);
+  const look = async (limit: number, offset: number) => {
+    const page = { limit: Math.min(limit, maxWindowMessages), offset };
+    return unwrap(await callWithRetry(() => spaceWindow(services, spaceId, page), signal));
+  };
+  const { space, total, messages } = await look(firstLook(config), 0);
+  const size = windowSize({ total, summary }, config);
+  // The offset counts from the newest message, and more may come between the pages.
+  for (let newer = 0; messages.length < size; ) {
+    const page = await look(size - messages.length, messages.length + newer);
+    const [{ seq: oldest } = { seq: 0 }] = messages;
+    const older = page.messages.filter(({ seq }) => seq < oldest);
+    if (older.length === 0) break;
+    messages.unshift(...older);
+    newer = page.total - total;
+  }
+  return { space, total, messages: messages.slice(-size) };
+};
+
 /** The window of a space, its messages marked by what this agent's runs have acknowledged. */
 const historyOf = async (
   services: RunServices,
@@ -46,8 +73,8 @@ const historyOf = async (
   past: GatheredPast,
   signal: AbortSignal,
 ): Promise<History> => {
-  const page = { limit: services.identity.get().config.context.historyMessages, offset: 0 };
-  const window = unwrap(await callWithRetry(() => spaceWindow(services, spaceId, page), signal));
+  const summary = summaryOf(services, spaceId);
+  const window = await newestMessages(services, spaceId, summary, signal);
   const isSeen = seenIn(services, spaceId);
   const messages = window.messages.map(
     (message): HistoryEntry => ({ kind: "message", message, seen: isSeen(message) }),
@@ -58,27 +85,30 @@ const historyOf = async (
   const deeds = deedsFor(services, past, spaceId).filter(({ at, callId }) => at >= oldest && !calls.has(callId));
   const entries = [...messages, ...deeds].sort((one, other) => timeOf(one).localeCompare(timeOf(other)));
   const { space, total } = window;
-  return { space: { id: spaceId, name: space.name }, entries, total, summary: summaryOf(services, spaceId) };
+  return { space: { id: spaceId, name: space.name }, entries, total, summary };
 };
 
 /** The model's summary of the space's older messages, if the agent's config asks for such summaries. */
 const summaryOf = (services: RunServices, spaceId: string): History["summary"] => {
-  const row = foldsMessages(services) ? services.summaries.find(spaceId) : undefined;
+  const row = windowConfig(services).chunkSize === null ? undefined : services.summaries.find(spaceId);
   if (!row || row.text === null) return undefined;
   return { text: row.text, messages: row.upTo - row.base, upTo: row.upTo };
 };
 
-const foldsMessages = (services: RunServices): boolean =>
-  services.identity.get().config.context.compaction.strategy === "recursive_summarization";
+const windowConfig = ({ identity }: RunServices): WindowConfig => {
+  const { historyMessages, compaction } = identity.get().config.context;
+  const { strategy, chunkSize = defaultChunkSize } = compaction;
+  return { historyMessages, chunkSize: strategy === "recursive_summarization" ? chunkSize : null };
+};
 
 /** Asks for summaries of the messages that are not shown any more, up to `maxSummaryBacklog` of them. */
-const wantSummaries = (services: RunServices, unshown: Composed["unshown"]): void => {
-  if (!foldsMessages(services)) return;
-  const { chunkSize = defaultChunkSize } = services.identity.get().config.context.compaction;
-  for (const { spaceId, messages } of unshown) {
-    const from = Math.max(0, messages - maxSummaryBacklog);
-    const upTo = services.summaries.find(spaceId)?.upTo ?? from;
-    if (messages - upTo >= chunkSize) services.wantSummary(spaceId, { from, upTo: messages });
+const wantSummaries = (services: RunServices, all: Composed["unshown"]): void => {
+  const { chunkSize } = windowConfig(services);
+  if (chunkSize === null) return;
+  for (const { spaceId, ...unshown } of all) {
+    const from = Math.max(0, unshown.messages - maxSummaryBacklog);
+    const upTo = summaryWanted(unshown, services.summaries.find(spaceId)?.upTo ?? from, chunkSize);
+    if (upTo !== null) services.wantSummary(spaceId, { from, upTo });
   }
 };
 
