@@ -49,6 +49,8 @@ export const maxSubscriberFrames = 20;
 /** Spaces, and members of each, that the state in the input names; the rest is counted. */
 export const maxToldSpaces = 100;
 export const maxToldMembers = 30;
+/** How many blocks of others that stand in no input are told of by name. The rest is counted. */
+export const maxToldShares = 20;
 /** What an input tells of other agents' doings, where it does: lines, the estimated tokens that they may fill, and how long ago at most. */
 export const maxActivityLines = 20;
 export const maxActivityTokens = 1000;

@@ -73,7 +73,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const sharedBlocks = createSharedBlocks(db, { env, ids, clock, identity, blocks, shares, subscriptions });
   const archival = createArchival(db, clock, (id, newest) => search.forget(id, newest));
   const search: Search = new Search(db, {
-    ...{ env, clock, timers, identity, spaces, journal, runs, ledger, blocks, archival },
+    ...{ env, clock, timers, identity, spaces, journal, runs, ledger, blocks, sharedBlocks, archival },
     isBuiltin: (toolName) => builtinTool(toolName) !== undefined,
     isSpeech: (toolName) => factsOf(toolName).speaks,
     messageIn,

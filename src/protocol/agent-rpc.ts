@@ -54,13 +54,14 @@ export type BlockPrincipal =
   /** The block's owner, or an agent that it is shared with. `consented`: a person agreed to this edit. */
   | { kind: "agent"; agentId: string; name: string; consented?: boolean | undefined };
 
-/** An edit by whom a block is shared with; `callId` makes the same one again change nothing. */
-export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & {
+/** A change by whom a block is shared with; `callId` makes the same one again change nothing. */
+export type SharedChange = {
   by: BlockPrincipal;
   callId?: string | undefined;
   /** When the caller stops waiting, in milliseconds since the epoch: what is not made by then is `unavailable`. */
   until?: number | undefined;
 };
+export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & SharedChange;
 
 /** Where an export ends: later rows are not in it, however long it is read. */
 export type ExportBounds = {
@@ -114,6 +115,7 @@ export interface BlockMethods {
   dropSharedBlock(ownerId: string, label: string): null;
   /** From the agents that blocks are shared with. Null for what is not shared (any more). */
   readSharedBlocks(readerId: string, labels: string[]): (Block | null)[];
+  deleteSharedBlock(label: string, change: SharedChange): null;
 
   /** For the people of a space, whom the caller has checked. By label; `permission` is theirs. */
   spaceBlocks(spaceId: string): Block[];

@@ -66,6 +66,10 @@ export const UpdateBlock = z
   .meta({ id: "UpdateBlock" });
 export type UpdateBlock = z.infer<typeof UpdateBlock>;
 
+/** How a block was kept before it was put away, so that it can be brought back as it was. */
+export const ArchivedBlock = strictComponent("ArchivedBlock", { type: BlockType, pinned: z.boolean() });
+export type ArchivedBlock = z.infer<typeof ArchivedBlock>;
+
 export const Version = z.int().min(0);
 
 export const Block = component("Block", {

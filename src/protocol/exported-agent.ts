@@ -2,7 +2,7 @@ import { z } from "zod";
 import { errorCodes } from "../shared/errors.ts";
 import { Agent, AgentConfig } from "./agent.ts";
 import { ArchivalContent, ArchivalMetadata, ArchivalSource } from "./archival.ts";
-import { BlockType, Permission } from "./block.ts";
+import { ArchivedBlock, BlockType, Permission } from "./block.ts";
 import { BlockSchema, maxBlockCharacters } from "./block-schema.ts";
 import { ExportedJournalRow, ExportedRun, ExportedSummary, ExportedWindow } from "./exported-history.ts";
 import { archivalId, entityId, idPattern, spaceId } from "./ids.ts";
@@ -99,6 +99,7 @@ export const exportedRows = {
     description: z.string().max(2000),
     schema: BlockSchema,
     pinned: z.boolean(),
+    archived: ArchivedBlock.optional().describe("How it was kept before it was put away"),
     charLimit: z.int().min(1).max(maxBlockCharacters),
     partnerEntityId: entityId.optional(),
     version,

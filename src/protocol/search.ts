@@ -55,7 +55,11 @@ const source = z.object({
 
 export const SearchHit = component("SearchHit", {
   type: SearchType,
-  id: z.string().describe("Of the message, the block (its label), the entry; of a cycle, run and place"),
+  id: z
+    .string()
+    .describe(
+      "Of the message, the block (its label, and @ with the owner of another's), the entry; of a cycle, run and place",
+    ),
   excerpt: z.string(),
   score: z.number().describe("Higher is better; comparable within one answer only"),
   createdAt: Timestamp,

@@ -6,6 +6,7 @@ import {
   BlockDetail,
   BlockShare,
   BlockSpace,
+  BlockType,
   CreateBlock,
   EditBlock,
   EditedBlock,
@@ -53,9 +54,11 @@ blocks.route("POST /v1/agents/{agentId}/blocks", {
 blocks.route("GET /v1/agents/{agentId}/blocks", {
   summary: "An agent's blocks, and those that others share with it",
   access: "workspace",
-  answers: [listOf(Block), "All of them, by label"],
-  problems: ["not_found"],
-  handle: async ({ agent }) => onePage(await agent.blocks()),
+  query: z.object({ type: BlockType.optional() }),
+  answers: [listOf(Block), "All of them, or those of one type, by label"],
+  problems: ["not_found", "invalid_request"],
+  handle: async ({ agent, query: { type } }) =>
+    onePage((await agent.blocks()).filter((block) => type === undefined || block.type === type)),
 });
 
 blocks.route("GET /v1/agents/{agentId}/blocks/{label}", {

@@ -1,9 +1,10 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
+import { Block } from "../../src/protocol/block.ts";
 import { schemaIssues } from "../../src/shared/json-schema.ts";
-import { call, openHouse } from "../support/house.ts";
-import { append, openAgent, set } from "./block-agent.ts";
+import { call, expectOk, openHouse } from "../support/house.ts";
+import { append, Items, openAgent, set } from "./block-agent.ts";
 import { problemIn } from "./operations.ts";
 
 beforeAll(() => loadLoro(), 60_000);
@@ -31,6 +32,20 @@ describe("blocks over HTTP", () => {
       permission: "ReadOnly",
     });
     expect((await list()).map(({ label }) => label)).toEqual(["notes", "persona"]);
+  });
+
+  it("[K10] are listed by type, and a type that there is not is refused", async () => {
+    const { create, send } = await openAgent();
+    await create({});
+    await create({ label: "persona", type: "core" });
+    const labels = async (query: string) => {
+      const { items } = await expectOk(Items(Block), send("GET", query));
+      return items.map(({ label }) => label);
+    };
+    expect(await labels("?type=core")).toEqual(["persona"]);
+    expect(await labels("?type=working")).toEqual(["notes"]);
+    expect(await labels("?type=log")).toEqual([]);
+    expect(await problemIn(await send("GET", "?type=poem"))).toMatchObject({ status: 400, code: "invalid_request" });
   });
 
   it("are edited, all operations or none, with what each did", async () => {

@@ -48,8 +48,12 @@ export const blocksArea: Area<keyof BlockMethods> = {
     return detail(services, label);
   },
   deleteBlock: async ({ services }, label, as, author) => {
-    const row = services.blocks.delete(label, principalOf(services, as, author));
-    await services.sharedBlocks.unshareDeleted(row, timeoutSignal(askMs));
+    await services.sharedBlocks.deleteOwn(label, { by: principalOf(services, as, author) }, timeoutSignal(askMs));
+    return null;
+  },
+  deleteSharedBlock: async ({ services }, label, { until, ...change }) => {
+    requireAwaited(services, { until });
+    await services.sharedBlocks.deleteOwn(label, change, timeoutSignal(askMs));
     return null;
   },
   blockHistory: ({ db, services }, label, { limit, cursor }, granteeId) => {

@@ -6,7 +6,7 @@ import type { Goal, Memory } from "../../protocol/mind.ts";
 import type { Plan } from "../../protocol/plan.ts";
 import { maxToldMembers, maxToldSpaces } from "../bounds.ts";
 import type { Activity } from "./activity.ts";
-import type { ShownBlocks } from "./blocks.ts";
+import type { KnownShare, ShownBlocks } from "./blocks.ts";
 import { goalItem, member, memoryItem, spaceItem } from "./grammar.ts";
 import { excerpt, fromNow, plain, quote, shortTime } from "./wording.ts";
 
@@ -36,6 +36,8 @@ export type AgentState = {
   plans: Plan[];
   /** Its blocks in this input, and those that did not fit. */
   blocks?: ShownBlocks;
+  /** Blocks of others that are not among them. A consciousness reads of them in a row of its own. */
+  shares?: KnownShare[];
   /** Recent deeds of other agents, if the config asks for them. A consciousness reads them in a row of its own. */
   activity?: Activity | undefined;
 };

@@ -1,5 +1,6 @@
 import type { BlockType, Permission } from "../../protocol/block.ts";
 import type { Dropped } from "../../protocol/exported-history.ts";
+import { maxToldShares } from "../bounds.ts";
 import { estimateText, firstFitting } from "../tokens.ts";
 import { quote } from "./wording.ts";
 
@@ -12,6 +13,9 @@ export type KnownBlock = FencedBlock & {
   /** When it was last changed, loaded or referenced, in milliseconds since the epoch. */
   usedAt: number;
 };
+
+/** A block that another agent shares, as far as the reader has heard. */
+export type KnownShare = { key: string; label: string; owner: string; permission: Permission };
 
 /** A block as it stands in an input. */
 export type ShownBlock = Pick<KnownBlock, "key" | "label" | "type"> & { text: string };
@@ -88,6 +92,19 @@ export const keyOf = (label: string, ownerId?: string): string =>
 export const ownerOf = (key: string): string | undefined => key.split("@", 2)[1];
 
 export const labelOf = (key: string): string => key.split("@", 1)[0] ?? key;
+
+/** The lines about shared blocks that are not in an input, and a line for those beyond the bound. */
+export const shareLines = (shares: KnownShare[], since: "" | "now " = ""): { lines: string[]; more: string[] } => {
+  const told = shares.slice(0, maxToldShares);
+  const left = shares.length - told.length;
+  return {
+    lines: told.map(
+      ({ label, owner, permission }) =>
+        `${quote(label)} is ${since}shared with you by ${quote(owner)} (${permission}): block_load to read it`,
+    ),
+    more: left === 0 ? [] : [`(${left} more are ${since}shared with you: block_list lists them)`],
+  };
+};
 
 export const blocksText = (blocks: ShownBlock[]): string => blocks.map(({ text }) => text).join("\n");
 

@@ -1,7 +1,14 @@
 import { z } from "zod";
 import { type IdentifiedModel, identifyModel } from "../../models/identify-model.ts";
 import type { AgentState, InputParts } from "../context/agent-state.ts";
-import { blocksInInput, type KnownBlock, keyOf, type ShownBlock, type ShownBlocks } from "../context/blocks.ts";
+import {
+  blocksInInput,
+  type KnownBlock,
+  type KnownShare,
+  keyOf,
+  type ShownBlock,
+  type ShownBlocks,
+} from "../context/blocks.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import { inputBudget, resolveLimits } from "../context/limits.ts";
 import { messagesOf } from "../journal.ts";
@@ -64,6 +71,14 @@ export const othersBlocks = async (
     .filter(({ type, pinned, label }) => type === "core" || pinned || batchBlocks.has(label));
   const read = await services.sharedBlocks.read(rows, signal);
   return read.map((block) => knownBlock(services, { ...block, usedAt: Date.parse(block.updatedAt) }, block.sharedFrom));
+};
+
+/** The blocks that others share with it, as far as it has heard; none where it has no tools to read them. */
+export const knownShares = ({ identity, sharedBlocks }: RunServices): KnownShare[] => {
+  if (identity.get().config.memoryTools === false) return [];
+  return sharedBlocks.list().map(({ label, ownerId, ownerName: owner, permission }) => ({
+    ...{ key: keyOf(label, ownerId), label, owner, permission },
+  }));
 };
 
 /** Those of these blocks that the input of a run with these events holds, beside others that fill `filled` tokens. */

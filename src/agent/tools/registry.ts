@@ -2,6 +2,7 @@ import { tool as sdkTool, type ToolSet } from "ai";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { Toolset } from "../records.ts";
 import { blockTools } from "./builtin/blocks.ts";
+import { keptBlockTools } from "./builtin/kept-blocks.ts";
 import { memoryStateTools } from "./builtin/memory-state.ts";
 import { runTools } from "./builtin/runs.ts";
 import { searchTools } from "./builtin/search.ts";
@@ -13,7 +14,10 @@ import { broughtTool, type Tool } from "./tool.ts";
  * The tools of an agent, in an order that never changes: those that every agent has, then its own in the order of its
  * config, then those of its MCP servers. Their declarations are part of the input that providers bill less for when it repeats.
  */
-export const builtinTools: Tool[] = [...spaceTools, ...runTools, ...memoryStateTools, ...blockTools, ...searchTools];
+export const builtinTools: Tool[] = [
+  ...[...spaceTools, ...runTools, ...memoryStateTools],
+  ...[...blockTools, ...keptBlockTools, ...searchTools],
+];
 
 /** What decides which tools an agent has. */
 export type Kind = Pick<AgentConfig, "continuity" | "messaging" | "tools"> & {

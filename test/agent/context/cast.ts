@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
 import type { AgentState, InputParts, KnownSpace, SpaceRef } from "../../../src/agent/context/agent-state.ts";
+import type { KnownShare } from "../../../src/agent/context/blocks.ts";
 import { compose } from "../../../src/agent/context/compose.ts";
 import type { ConsciousnessSnapshot } from "../../../src/agent/context/consciousness/compose-consciousness.ts";
 import { type InboxMessageInput, renderInboxMessage } from "../../../src/agent/context/consciousness/inbox-message.ts";
@@ -214,6 +215,8 @@ export type Situation = {
   trigger: InboxData;
   /** Of the trigger's space first. */
   histories?: History[];
+  blocks?: AgentState["blocks"];
+  shares?: KnownShare[];
   activity?: AgentState["activity"];
   past?: PastRuns;
   otherRuns?: ActiveRun[];
@@ -244,6 +247,8 @@ export const snapshotOf = (situation: Situation): TimelineSnapshot => {
       goals: situation.goals ?? [],
       memories: situation.memories ?? [],
       plans: situation.plans ?? [],
+      ...(situation.blocks ? { blocks: situation.blocks } : {}),
+      ...(situation.shares ? { shares: situation.shares } : {}),
       ...(situation.activity ? { activity: situation.activity } : {}),
     }),
     histories: situation.histories ?? [],

@@ -46,6 +46,9 @@ test("every built-in tool says whether it acts, speaks, shows in a history and e
       "block_share · acts · in history",
       "block_unshare · acts · in history",
       "block_history · in history",
+      "block_list · in history",
+      "block_restore · acts · in history",
+      "block_delete · acts · in history",
       "recall · acts · in history",
       "search · in history",
     ]

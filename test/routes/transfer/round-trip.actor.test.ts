@@ -234,6 +234,15 @@ describe("[R2] an export is imported and exported again unchanged", () => {
     expect(agent.journal).toContainEqual(expect.objectContaining({ meta: { kind: "told", section: "shared_blocks" } }));
   });
 
+  test("[K10] with how a block was kept before it was put away", async () => {
+    const { id } = await before.house.agent({ name: "Keeper" });
+    const path = `/v1/agents/${id}/blocks`;
+    await send(before.house, path, { label: "todo", type: "working", pinned: true });
+    await send(before.house, `${path}/todo`, { type: "archival" }, "PATCH");
+    const { agent } = await transferred(id);
+    expect(agent.blocks).toMatchObject([{ type: "archival", archived: { type: "working", pinned: true } }]);
+  });
+
   test("with a space's history as user and assistant messages", async () => {
     const { house, mona } = before;
     const context = { history: "messages" };

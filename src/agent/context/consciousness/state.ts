@@ -2,7 +2,7 @@ import type { Dropped } from "../../../protocol/exported-history.ts";
 import type { HeadBlocks, ToldState } from "../../records.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
 import { type AgentState, type StateLine, stateLines } from "../agent-state.ts";
-import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
+import { blocksText, type KnownShare, labelOf, type ShownBlock, shareLines } from "../blocks.ts";
 import { emptyList, goneItems, headings, listItem, stateSections } from "../grammar.ts";
 import { quote } from "../wording.ts";
 
@@ -64,8 +64,38 @@ export const renderState = (told: ToldState, blocks: ShownBlock[] = [], head: He
   );
 };
 
-/** The lines that changed between two tellings, or null if none did; blocks that changed stand after them, whole. */
-export const renderStateChanges = (before: ToldState, now: ToldState, blocks: ShownBlock[] = []): string | null => {
+/** What is told of each block that others share. */
+export const toldShares = (shares: KnownShare[]): Record<string, string> =>
+  Object.fromEntries(shares.map(({ key, permission }) => [key, permission]));
+
+/**
+ * Lines about the shared blocks that came since `before` was told, or have another permission now, and about those that
+ * were taken back. Left out: blocks that are in this input, or were in the last one, with all that they hold.
+ */
+export const shareNews = (
+  before: Record<string, string>,
+  shares: KnownShare[],
+  { inInput, inLast }: { inInput: Record<string, string>; inLast: Record<string, string> },
+): string[] => {
+  const now = toldShares(shares);
+  const { lines, more } = shareLines(
+    shares.filter(({ key }) => before[key] !== now[key] && !(key in inInput)),
+    "now ",
+  );
+  const taken = Object.keys(before).filter((key) => !(key in now || key in inLast));
+  return [...lines, ...more, ...taken.map((key) => `${quote(labelOf(key))} is no longer shared with you`)];
+};
+
+/**
+ * The lines that changed between two tellings, or null if none did; blocks that changed stand after them, whole.
+ * `more`: further lines about blocks.
+ */
+export const renderStateChanges = (
+  before: ToldState,
+  now: ToldState,
+  blocks: ShownBlock[] = [],
+  more: string[] = [],
+): string | null => {
   const edited = blocks.filter(({ key, text }) => before.BLOCKS?.[key] !== digest(text));
   const changed: [Kind, string[]][] = [];
   for (const kind of kinds) {
@@ -78,6 +108,7 @@ export const renderStateChanges = (before: ToldState, now: ToldState, blocks: Sh
       ...Object.keys(old)
         .filter((key) => !(key in current))
         .map((key) => goneItems[kind].write({ key: kind === "blocks" ? labelOf(key) : key })),
+      ...(kind === "blocks" ? more : []),
     ];
     if (lines.length > 0) changed.push([kind, lines]);
   }

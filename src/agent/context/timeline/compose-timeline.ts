@@ -12,7 +12,7 @@ import {
   type StateLines,
   stateLines,
 } from "../agent-state.ts";
-import { blocksText } from "../blocks.ts";
+import { blocksText, type KnownShare, shareLines } from "../blocks.ts";
 import * as grammar from "../grammar.ts";
 import { renderInstructions, rulesSection } from "../instructions.ts";
 import { inputBudget } from "../limits.ts";
@@ -108,6 +108,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   };
   const { shown: blocks, dropped: withheld } = state.blocks ?? { shown: [], dropped: [] };
   const documents = take({ section: textSection("blocks", blocksText(blocks)), dropped: withheld });
+  const shares = state.shares && state.shares.length > 0 ? [take(sharesSection(state.shares, room))] : [];
   const lists = stateLines(state, now, snapshot.activeSpace?.id);
   const spaces = take(stateSection("spaces", lists.spaces, room));
   const goals = take(stateSection("goals", lists.goals, room));
@@ -136,7 +137,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const standing = new Set(histories.flatMap((history) => history.standing));
   const recent = recentRunsSection(past, standing, Math.min(forPast, room));
 
-  const head = [...(blocks.length === 0 ? [] : [documents]), spaces, goals, memories];
+  const head = [...(blocks.length === 0 ? [] : [documents]), ...shares, spaces, goals, memories];
   const told = [recent.section, plans, runs, ...thisRun, ...others, ...last];
   const tail = told.filter(({ text }) => text !== "");
   const inPrompt = [textOf(head), ...shown.map(({ text }) => text), textOf(tail)].join("\n\n");
@@ -154,6 +155,19 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
     unshown: histories.map(({ unshown }) => unshown),
     firstCycle: 0,
   };
+};
+
+/** The blocks of others that are not in this input. */
+const sharesSection = (shares: KnownShare[], room: number): Cut => {
+  const { lines, more } = shareLines(shares);
+  return listSection(room, {
+    ...{ name: "shares", heading: `${grammar.stateSections.blocks}:` },
+    lines: lines.map((item) => `  ${grammar.listItem.write({ item })}`),
+    ranks: [...lines.keys()],
+    note: (left) => `  (${left.length} more are not shown: block_list lists them)`,
+    ...(more[0] === undefined ? {} : { end: `  ${more[0]}` }),
+    reason: (left) => `${left} do not fit context.maxTokens: block_list lists them`,
+  });
 };
 
 const namedKeys = 3;

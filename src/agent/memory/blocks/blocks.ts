@@ -135,7 +135,8 @@ export const createBlocks = (
     if (schema) checkFits(row.schema, next, value);
     const shown = next === row.schema ? {} : { schema: next, rendered: render(next, value) };
     const settings = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
-    const written = write(row.id, { ...settings, ...shown, updatedAt: clock.now() });
+    const archived = archivedBy(row, plain.type);
+    const written = write(row.id, { ...settings, ...shown, archived, updatedAt: clock.now() });
     changed({ row: written, by, value });
     return written;
   };
@@ -224,13 +225,18 @@ export const createBlocks = (
       }
     },
 
-    /** Its label is free again. Throws `forbidden` where an agent's permission does not allow it. */
-    delete(label: string, by: BlockPrincipal): BlockRow {
+    /**
+     * Its label is free again. Undefined where the same call has deleted it before. Throws `forbidden` where an agent's
+     * permission does not allow it.
+     */
+    delete(label: string, { by, callId }: Pick<BlockEdit, "by" | "callId">): BlockRow | undefined {
+      if (answered(callId)) return undefined;
       const { row, writer } = access(label, by);
       checkPermission("delete_block", writer);
       db.transaction(() => {
         history.forget(row.id);
         db.delete(blocks).where(eq(blocks.id, row.id)).run();
+        answer(callId, { version: row.version, results: [] });
       });
       changed({ row, by: authorOf(by) });
       return row;
@@ -262,6 +268,12 @@ export const createBlocks = (
       if (row) db.transaction(() => foldInto(row, history.open(loro, row.id)));
     },
   };
+};
+
+/** How a block was kept before a change of its type put it away; null where it is not away. */
+const archivedBy = ({ type, pinned, archived }: BlockRow, next: BlockRow["type"] = type): BlockRow["archived"] => {
+  if (next === type) return archived;
+  return next === "archival" ? { type, pinned } : null;
 };
 
 const authorOf = (by: BlockPrincipal): string => (by.kind === "agent" ? `agent:${by.agentId}` : by.author);

@@ -1,5 +1,5 @@
 import { blob, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { BlockType, EditedBlock, Permission } from "../../../protocol/block.ts";
+import type { ArchivedBlock, BlockType, EditedBlock, Permission } from "../../../protocol/block.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import type { Step } from "../documents/edit-document.ts";
 
@@ -14,6 +14,8 @@ export const blocks = sqliteTable(
     description: text("description").notNull(),
     schema: text("schema", { mode: "json" }).$type<BlockSchema>().notNull(),
     pinned: integer("pinned", { mode: "boolean" }).notNull(),
+    /** How a block was kept before it was put away; null if it was not. */
+    archived: text("archived", { mode: "json" }).$type<ArchivedBlock>(),
     charLimit: integer("char_limit").notNull(),
     partnerEntityId: text("partner_entity_id"),
     /** The newest version. */

@@ -12,7 +12,7 @@ import type { Identity } from "../../identity.ts";
 import type { BlockSubscriptions } from "./block-subscriptions.ts";
 import type { BlockEdit, Blocks } from "./blocks.ts";
 import { sharedBlocks } from "./schema.ts";
-import { type BlockRow, isSpaceId, type Shares } from "./shares.ts";
+import { isSpaceId, type Shares } from "./shares.ts";
 
 /** A block of another agent, as far as this one has heard. */
 export type SharedBlockRow = typeof sharedBlocks.$inferSelect;
@@ -30,6 +30,7 @@ type OwnBlockServices = {
 /** Services for an agent's blocks, and for those shared with it. */
 export type BlockServices = OwnBlockServices & { sharedBlocks: SharedBlocks };
 
+type Deletion = Pick<BlockEdit, "by" | "callId">;
 type View = { version?: number | undefined; from?: string | undefined };
 
 const isRow = ({ ownerId, label }: Pick<SharedBlockRow, "ownerId" | "label">) =>
@@ -150,6 +151,14 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
     }
   };
 
+  /** Deletes a block of its own, which is shared with nobody then. */
+  const deleteOwn = async (label: string, change: Deletion, signal: AbortSignal): Promise<void> => {
+    const row = blocks.delete(label, change);
+    if (!row) return;
+    const grants = shares.grants(row.id).filter(({ granteeId }) => shares.remove(row.id, granteeId));
+    for (const { granteeId } of grants) if (!isSpaceId(granteeId)) await tellGone(label, granteeId, signal);
+  };
+
   return {
     ...{ list, find, note, drop },
 
@@ -236,10 +245,17 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
       else await tellGone(label, granteeId, signal);
     },
 
-    /** A deleted block is shared with nobody. */
-    async unshareDeleted({ id, label }: BlockRow, signal: AbortSignal): Promise<void> {
-      const grants = shares.grants(id).filter(({ granteeId }) => shares.remove(id, granteeId));
-      for (const { granteeId } of grants) if (!isSpaceId(granteeId)) await tellGone(label, granteeId, signal);
+    deleteOwn,
+
+    /** Deletes a block under its label here. Throws what refuses it, or `unavailable`. */
+    async delete(label: string, change: Deletion, signal: AbortSignal, from?: string): Promise<void> {
+      const row = find(label, from);
+      if (!row) return deleteOwn(label, change, signal);
+      const answer = await ask(row.ownerId, signal, (owner, workspaceId) =>
+        owner.deleteSharedBlock(workspaceId, label, { ...change, until: clock.now() + spaceAnswerMs }),
+      );
+      unwrap(answer);
+      drop(row);
     },
   };
 };

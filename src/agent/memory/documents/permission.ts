@@ -49,9 +49,10 @@ export const verdictOn = (op: GatedOperation, permission: Permission): "allowed"
 export const permissionRefusal = (op: GatedOperation, permission: Permission): ColloquyError => {
   const right = rightOf(op);
   const consent = verdictOn(op, permission) === "consent" ? "; with it, a person must consent first" : "";
+  const instead = op === "delete_block" ? ": ask whoever owns it, or put your own away by block_archive" : "";
   return new ColloquyError(
     "forbidden",
-    `Permission denied: ${right} requires ${least[right]} permission, but block has ${permission} (${op})${consent}`,
+    `Permission denied: ${right} requires ${least[right]} permission, but block has ${permission} (${op})${consent}${instead}`,
   );
 };
 

@@ -18,6 +18,8 @@ import {
   journalPage,
   type Page,
   type SearchServices,
+  sharedFindable,
+  sharedRef,
   spacePage,
   versionOf,
 } from "./sources.ts";
@@ -39,7 +41,7 @@ import { vectorOf } from "./vectors.ts";
  */
 /** Takes in what is new, at most `budget` rows; others are waited for `searchWaitMs` at most. */
 export const gather = async (index: SearchIndex, services: SearchServices, budget: number) => {
-  const { spaces, blocks } = services;
+  const { spaces, blocks, sharedBlocks } = services;
   const late = AbortSignal.timeout(searchWaitMs);
   const gathered = {
     /** Something is left for later. */
@@ -48,6 +50,8 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
     notes: [] as string[],
     /** Spaces that have said that the agent may not read them. */
     closed: [] as string[],
+    /** Others' blocks whose owners have just said that they share them, as the index names them. */
+    proven: new Set<string>(),
   };
   let left = budget;
 
@@ -86,7 +90,8 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
   const takeBlocks = async (): Promise<void> => {
     const indexed = index.blockVersions();
     const now = new Map(blocks.list().map((row) => [row.label, versionOf(row)]));
-    const gone = [...indexed.keys()].filter((label) => !now.has(label));
+    const shared = new Set(sharedBlocks.list().map(sharedRef));
+    const gone = [...indexed.keys()].filter((ref) => !now.has(ref) && !shared.has(ref));
     if (gone.length > 0) index.transaction(() => index.removeRefs("block", gone));
     for (const [label] of [...now].filter(([label, version]) => indexed.get(label) !== version)) {
       if (left <= 0 || late.aborted) return behind("not all blocks are indexed yet");
@@ -101,6 +106,34 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
       });
       left -= 1;
     }
+  };
+
+  /** Others' blocks: each owner says which it shares still, and how they read. One that is silent delays no other. */
+  const takeShared = async (): Promise<void> => {
+    const indexed = index.blockVersions();
+    const byOwner = [...Map.groupBy(sharedBlocks.list(), ({ ownerId }) => ownerId).values()];
+    await workOff(byOwner, maxAskedAtOnce, async (rows) => {
+      const read = await unlessAborted(late, sharedBlocks.read(rows, late)).catch(() => []);
+      const answered = new Map(read.filter(({ version }) => version > 0).map((block) => [block.label, block]));
+      for (const row of rows) {
+        const ref = sharedRef(row);
+        const block = answered.get(row.label);
+        if (!block) continue;
+        gathered.proven.add(ref);
+        const found = sharedFindable(ref, block);
+        if (indexed.get(ref) === found.version) continue;
+        index.transaction(() => {
+          index.removeRefs("block", [ref]);
+          index.add([found]);
+        });
+        left -= 1;
+      }
+      // What its owner does not share any more is off the list by now.
+      const refs = new Set(rows.map(sharedRef));
+      const still = sharedBlocks.list().filter((row) => refs.has(sharedRef(row)));
+      if (still.some((row) => !gathered.proven.has(sharedRef(row))))
+        behind(`"${rows[0]?.ownerName}" did not answer: what it shares is not found now`);
+    });
   };
 
   const takeMessages = async (): Promise<void> => {
@@ -156,7 +189,7 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
   await takeBlocks();
   await follow("archival", (after) => archivalPage(services, after));
   await follow("journal", (after) => journalPage(services, after));
-  await takeMessages();
+  await Promise.all([takeShared(), takeMessages()]);
   // After the messages themselves, which say more.
   await follow("told", (after) => toldPage(services, after), "that you were told is");
   leave();

@@ -1,7 +1,7 @@
 import type { SearchHit, SearchType } from "../../../protocol/search.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { withoutNulls } from "../../../shared/without-nulls.ts";
-import { type EntryRow, runIdOf } from "./sources.ts";
+import { type EntryRow, labelOf, runIdOf } from "./sources.ts";
 
 /** Passages, best first. */
 export type Ranking = { row: EntryRow; score: number }[];
@@ -118,7 +118,7 @@ export const hitOf = (
   const { ref, role, spaceId, authorId, authorName } = row;
   const id = type === "consciousness" ? (row.lived ?? ref) : ref;
   const runId = type === "consciousness" ? runIdOf(id) : null;
-  const label = type === "block" ? ref : null;
+  const label = type === "block" ? labelOf(ref) : null;
   const messageId = row.type === "message" ? ref : row.messageId;
   return withoutNulls({
     ...{ type, id, excerpt: excerptOf(row.text, words), score, createdAt: isoTime(row.at), role },

@@ -23,7 +23,7 @@ import { embedPending, gather } from "./indexer.ts";
 import { matchOf } from "./match-expression.ts";
 import { asksForNewest, firstOfEach, fuse, hitOf, type Ranking, ranked } from "./ranking.ts";
 import { createSearchIndex, type SearchIndex } from "./search-index.ts";
-import type { EntryRow, SearchServices } from "./sources.ts";
+import { type EntryRow, isShared, type SearchServices } from "./sources.ts";
 import { type Filter, quantised } from "./vectors.ts";
 
 /**
@@ -63,7 +63,7 @@ export class Search {
     const { clock, timers, spaces } = this.#services;
     const index = this.#index;
     if (clock.now() - index.state().usedAt > noteUsedEveryMs) index.setState({ usedAt: clock.now() });
-    const { isBehind, notes, closed } = await gather(index, this.#services, searchCatchUpRows);
+    const { isBehind, notes, closed, proven } = await gather(index, this.#services, searchCatchUpRows);
     const embedder = await this.#embedder(query.mode === "fts" ? [] : notes);
     const isLeft = embedder?.isEmbedded
       ? await embedPending(index, embedder, searchCatchUpRows)
@@ -92,9 +92,11 @@ export class Search {
       const alike = index.vectors.nearest(quantised(vector), filter, least, most * depth);
       rankings.push(index.withRows(alike, filter).map(({ row, likeness }) => ({ row, score: likeness })));
     }
-    // Those that are closed have just refused to be read; the agent has not heard yet that it is in them no more.
+    // Those that are closed have just refused to be read; the agent has not heard yet that it is in them no more. Others'
+    // blocks are found while their owners say so.
     const isOpen = (spaceId: string): boolean => spaces.isMember(spaceId) && !closed.includes(spaceId);
-    const shownAs = ({ type, spaceId, lived }: EntryRow): SearchType | undefined => {
+    const shownAs = ({ type, ref, spaceId, lived }: EntryRow): SearchType | undefined => {
+      if (type === "block" && isShared(ref) && !proven.has(ref)) return undefined;
       if (type !== "message") return type;
       const space = spaceId ?? "";
       if (filter.types.includes("message") && isOpen(space)) return "message";

@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
 import type { Env } from "../../../env/env.ts";
+import type { Block } from "../../../protocol/block.ts";
 import type { Message } from "../../../protocol/message.ts";
 import type { SearchRole } from "../../../protocol/search.ts";
 import type { Clock } from "../../../shared/clock.ts";
@@ -13,6 +14,7 @@ import type { Runs } from "../../runs.ts";
 import type { Spaces } from "../../spaces.ts";
 import type { Archival } from "../archival.ts";
 import type { Blocks } from "../blocks/blocks.ts";
+import type { SharedBlockRow, SharedBlocks } from "../blocks/shared-blocks.ts";
 import type { BlockRow } from "../blocks/shares.ts";
 import type { searchEntries } from "./schema.ts";
 
@@ -28,6 +30,7 @@ export type SearchServices = {
   journal: Journal;
   runs: Runs;
   blocks: Blocks;
+  sharedBlocks: Pick<SharedBlocks, "list" | "read">;
   archival: Archival;
   isBuiltin: (toolName: string) => boolean;
   isSpeech: (toolName: string) => boolean;
@@ -90,6 +93,28 @@ export const blockFindable = (services: SearchServices, row: BlockRow, text: str
   head: headOf([row.label, row.description]),
   text: text.trim() === "" ? row.label : text,
 });
+
+/** What another agent's block is indexed under: labels hold no `@`. */
+export const sharedRef = ({ label, ownerId }: Pick<SharedBlockRow, "label" | "ownerId">): string =>
+  `${label}@${ownerId}`;
+
+/** Whether an indexed block is another agent's. */
+export const isShared = (ref: string): boolean => ref.includes("@");
+
+/** The label of an indexed block. */
+export const labelOf = (ref: string): string => ref.split("@", 1)[0] ?? ref;
+
+/** A block that another agent shares, as its owner shows it. */
+export const sharedFindable = (ref: string, block: Block): Findable & { version: number } => {
+  const { label, description, rendered, sharedFrom, version } = block;
+  const at = Date.parse(block.updatedAt);
+  return {
+    ...{ type: "block", ref, at, version: at * 1000 + (version % 1000) },
+    ...{ authorId: sharedFrom?.agentId ?? null, authorName: sharedFrom?.agentName ?? null },
+    head: headOf([label, description, sharedFrom?.agentName]),
+    text: rendered.trim() === "" ? label : rendered,
+  };
+};
 
 /** Archival entries, each with who said it, and where: names from before an import too. */
 export const archivalPage = ({ archival, spaces, originName }: SearchServices, after: number): Page => {

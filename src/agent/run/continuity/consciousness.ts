@@ -25,7 +25,7 @@ import type { RunServices } from "../run-services.ts";
 import { ownCycles } from "../summaries.ts";
 import type { OrdinalCycle, WindowRow } from "../windows.ts";
 import { beginRun, type Continuity } from "./continuity.ts";
-import { newsOfOthers, tellPeerUpdates } from "./peer-updates.ts";
+import { newsOfOthers, sharesUntold, tellPeerUpdates } from "./peer-updates.ts";
 
 /** One line per event of the cycles that ended in silence since the last kept one, oldest first. */
 const silentLines = (services: RunServices, ordinal: number): { lines: string[]; omitted: number } => {
@@ -191,7 +191,8 @@ export const compactForRun = (services: RunServices, run: RunRow, step: number, 
     const { shown } = shownBlocks(services, ownBlocks(services), events);
     services.journal.tell(run.ordinal, step, renderState(run.told, shown, next.blocks));
     run.windowId = next.id;
-    services.runs.update(run.ordinal, { windowId: next.id });
+    run.told = { ...run.told, ...sharesUntold };
+    services.runs.update(run.ordinal, { windowId: next.id, told: run.told });
     return true;
   });
 };

@@ -7,9 +7,9 @@ import { activityWaitMs, maxActivityMessages, maxActivitySpaces, maxAskedAtOnce 
 import { spaceWindow } from "../../call-with-retry.ts";
 import { type Activity, activitySection, deedsIn } from "../../context/activity.ts";
 import { type ShownBlock, tokensOf } from "../../context/blocks.ts";
-import { renderStateChanges, toldBlocks } from "../../context/consciousness/state.ts";
+import { renderStateChanges, shareNews, toldBlocks, toldShares } from "../../context/consciousness/state.ts";
 import type { InboxData, ToldState } from "../../records.ts";
-import { othersBlocks, ownBlocks, shownBlocks, windowOf } from "../composing.ts";
+import { knownShares, othersBlocks, ownBlocks, shownBlocks, windowOf } from "../composing.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
 
 /**
@@ -85,12 +85,16 @@ export const gatherActivity = async (
 /** The keys of the sections in a run's told state. */
 const keys = { shared_blocks: "SHARED BLOCKS", activity: "ACTIVITY" } as const;
 const sections = ["shared_blocks", "activity"] as const;
+/** Told with the shared blocks: which there are, whether or not they are shown. */
+const sharesKey = "SHARES";
+/** Where the cycles are gone that were told of others' blocks: the next cycle is told of all of them again. */
+export const sharesUntold: ToldState = { [keys.shared_blocks]: {}, [sharesKey]: {} };
 
 /** `text`: null if nothing changed. `told`: the state that the next cycle need not be told again. */
 type News = {
   section: ToldSection;
   text: string | null;
-  told: Record<string, string>;
+  told: ToldState;
   dropped: Dropped[];
   blocks: ShownBlock[];
 };
@@ -101,19 +105,26 @@ type Telling = { services: RunServices; told: ToldState | null; events: () => In
 const newsOf = {
   shared_blocks: async ({ services, told: before, events, signal }: Telling): Promise<News | null> => {
     const known = before?.[keys.shared_blocks] ?? {};
-    if (services.sharedBlocks.list().length === 0 && Object.keys(known).length === 0) return null;
+    const heard = before?.[sharesKey] ?? {};
+    const isNone = [known, heard].every((told) => Object.keys(told).length === 0);
+    if (isNone && services.sharedBlocks.list().length === 0) return null;
     const all = events();
     const others = await othersBlocks(services, all, signal);
     const filled = tokensOf(shownBlocks(services, ownBlocks(services), all).shown);
     const { shown: blocks, dropped } = shownBlocks(services, others, all, filled);
     const told = toldBlocks(blocks);
-    const text = renderStateChanges({ BLOCKS: known }, { BLOCKS: told }, blocks);
-    return { section: "shared_blocks", text, told, dropped, blocks };
+    // The owners have been asked: what they do not share any more is gone from the list.
+    const shares = knownShares(services);
+    const lines = shareNews(heard, shares, { inInput: told, inLast: known });
+    const text = renderStateChanges({ BLOCKS: known }, { BLOCKS: told }, blocks, lines);
+    const news = { section: "shared_blocks", text, dropped, blocks } as const;
+    return { ...news, told: { [keys.shared_blocks]: told, [sharesKey]: toldShares(shares) } };
   },
   activity: async ({ services, told: before, signal }: Telling): Promise<News | null> => {
     if (!services.identity.get().config.context.activity) return null;
-    const { activity, upTo: told } = await gatherActivity(services, before?.[keys.activity] ?? {}, signal);
+    const { activity, upTo } = await gatherActivity(services, before?.[keys.activity] ?? {}, signal);
     const { section, dropped } = activitySection(activity, isoTime(services.clock.now()));
+    const told = { [keys.activity]: upTo };
     return { section: "activity", text: section.text || null, told, dropped, blocks: [] };
   },
 };
@@ -136,7 +147,7 @@ export const tellPeerUpdates = async ({ services, run, signal }: LiveRun): Promi
     for (const { section, text, told, dropped } of news) {
       const meta = { kind: "told", section, ...(dropped.length === 0 ? {} : { dropped }) } as const;
       if (text !== null) services.journal.tell(run.ordinal, 0, text, meta);
-      run.told = { ...run.told, [keys[section]]: told };
+      run.told = { ...run.told, ...told };
     }
     services.runs.update(run.ordinal, { told: run.told });
   });

@@ -17,7 +17,16 @@ import { messagesOf } from "../../journal.ts";
 import type { InboxData } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
 import { estimateMessages, estimateText } from "../../tokens.ts";
-import { nextWindow, othersBlocks, ownBlocks, partsIn, shownBlocks, stateWith, windowOf } from "../composing.ts";
+import {
+  knownShares,
+  nextWindow,
+  othersBlocks,
+  ownBlocks,
+  partsIn,
+  shownBlocks,
+  stateWith,
+  windowOf,
+} from "../composing.ts";
 import { seenIn, shownOf } from "../run-events.ts";
 import { finishedCalls, inputsIn, invocationOf, readRows } from "../run-rows.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
@@ -199,11 +208,12 @@ const gatherTimeline = async (
   const others = parts.config.context.activity ? await gatherActivity(services, {}, signal, read) : undefined;
   const shared = await othersBlocks(services, [event], signal);
   const blocks = shownBlocks(services, [...ownBlocks(services), ...shared], [event]);
+  const shares = knownShares(services).filter(({ key }) => blocks.shown.every((shown) => shown.key !== key));
   return {
     ...parts,
     continuity: "timeline",
     now: isoTime(services.clock.now()),
-    state: { ...stateWith(services, blocks), spaces, activity: others?.activity },
+    state: { ...stateWith(services, blocks), shares, spaces, activity: others?.activity },
     histories,
     past,
     ...activeRunsOf(services, gathering),

@@ -11,23 +11,20 @@ import { permissionRefusal, ranks, verdictOn } from "../../memory/documents/perm
 import { estimateText, firstFitting } from "../../tokens.ts";
 import { asUnknownOutcome } from "../outcome.ts";
 import {
-  acts,
   type CallContext,
   defineTool,
   invalidInput,
-  looks,
   parseInput,
   type ToolContext,
   type ToolServices,
 } from "../tool.ts";
+import { author, changes, done, from, label, reads } from "./block-parts.ts";
+import { pinningTools } from "./kept-blocks.ts";
 
 /**
- * Blocks of memory. Their declarations are short, since every step of every agent pays for them: what they stand for
- * in full is read by the protocol's own schemas, and refused in their words.
+ * What blocks of memory hold, and who may read them. Their declarations are short, since every step of every agent pays
+ * for them: what they stand for in full is read by the protocol's own schemas, and refused in their words.
  */
-const label = z.string().max(64);
-const from = z.string().max(64).optional().describe("Its owner, if another agent shares it.");
-
 /** How many characters of a block are shown after an edit. */
 const maxEcho = 1000;
 /** What a result holds beside the content. */
@@ -52,15 +49,6 @@ const fittingLines = (text: string, context: ToolContext): { content: string; no
     note: `cut: ${shown.length} of ${lines.length} lines; set a viewport with block_viewport to read the rest`,
   };
 };
-
-/** Does it, and has no more to say. */
-const done = async (work: Promise<unknown>) => {
-  await work;
-  return { value: { success: true } };
-};
-
-const reads = { ...looks, showsInHistory: true, ofMemory: true } as const;
-const changes = { ...acts, ofMemory: true } as const;
 
 const BlockEdit = z.object({
   label,
@@ -102,9 +90,6 @@ const approvalOf = async (
   if (!partner) throw new ColloquyError("forbidden", `"${name}" needs its partner's consent, and names no partner`);
   return { ...asked, approvers: [partner] };
 };
-
-/** The writer of the agent's own blocks. */
-const author = ({ identity }: ToolServices): string => `agent:${identity.get().id}`;
 
 const agent = z.string().min(1).max(64).optional().describe("Name or id of an agent of your spaces.");
 const space = z.string().min(1).max(64).optional().describe("Or name or id of a space of yours: its people.");
@@ -185,40 +170,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
       return { value: { success: true, label: input.label, version } };
     },
   }),
-  ...(
-    [
-      ["block_pin", "Keep a working block before you.", true],
-      ["block_unpin", "Let a working block go out of sight; it is kept.", false],
-    ] as const
-  ).map(([name, description, isPinned]) =>
-    defineTool({
-      name,
-      description,
-      input: z.object({ label, from }),
-      ...changes,
-      async execute({ label: wanted, from: owner }, { services }) {
-        const shared = services.sharedBlocks.find(wanted, owner);
-        if (shared) services.sharedBlocks.pin(shared, isPinned);
-        else if (services.blocks.get(wanted).pinned !== isPinned) {
-          await services.blocks.update(wanted, { pinned: isPinned }, author(services));
-          services.blocks.touch(wanted);
-        }
-        return { value: { success: true } };
-      },
-    }),
-  ),
-  defineTool({
-    name: "block_archive",
-    description: "Put a block away: it is found by search only.",
-    input: z.object({ label }),
-    ...changes,
-    execute({ label: name }, { services }) {
-      if (services.blocks.get(name).type === "core") {
-        throw new ColloquyError("forbidden", `"${name}" is a core block: those are never put away`);
-      }
-      return done(services.blocks.update(name, { type: "archival", pinned: false }, author(services)));
-    },
-  }),
+  ...pinningTools,
   defineTool({
     name: "block_viewport",
     description: "Show only some lines of a long text block; all of it if you leave them out.",

@@ -1,0 +1,177 @@
+import { z } from "zod";
+import { type Block, BlockType } from "../../../protocol/block.ts";
+import { ColloquyError } from "../../../shared/errors.ts";
+import { maxToolOutputTokens } from "../../bounds.ts";
+import { ownPrincipal, type SharedBlockRow } from "../../memory/blocks/shared-blocks.ts";
+import type { BlockRow } from "../../memory/blocks/shares.ts";
+import { estimateText, firstFitting } from "../../tokens.ts";
+import { asUnknownOutcome } from "../outcome.ts";
+import { type CallContext, defineTool, type ToolContext, type ToolServices } from "../tool.ts";
+import { author, changes, done, from, label, reads } from "./block-parts.ts";
+
+/** Which blocks there are, and how they are kept: in sight, put away, brought back, deleted. What changes nothing fails. */
+const nothingChanged = (why: string): ColloquyError => new ColloquyError("conflict", `${why}: nothing changed`);
+
+/** Throws `not_found`, and `forbidden` for a block of another agent. */
+const ownBlock = ({ blocks, sharedBlocks }: ToolServices, name: string): BlockRow => {
+  const row = sharedBlocks.find(name);
+  if (!row) return blocks.get(name);
+  const owner = JSON.stringify(row.ownerName);
+  throw new ColloquyError(
+    "forbidden",
+    `"${name}" is a block of ${owner}: only its owner puts it away or brings it back`,
+  );
+};
+
+/** A shared block as its owner has it now: what was heard of it may be old. */
+const newestOf = async (row: SharedBlockRow, { services, signal }: CallContext): Promise<Block> => {
+  const [block] = await services.sharedBlocks.read([row], signal);
+  if (block) return block;
+  throw new ColloquyError("not_found", `"${row.label}" is not shared with you any more`);
+};
+
+/** Why a pin, or taking it out, would change nothing; undefined where it would. */
+const idlePin = (
+  { type, pinned, archived }: Pick<BlockRow, "type" | "pinned"> & Partial<Pick<BlockRow, "archived">>,
+  isPinned: boolean,
+): string | undefined => {
+  if (type === "core") return "is a core block, which is always before you";
+  if (isPinned && archived) return "is put away: block_restore brings it back";
+  if (isPinned && type === "archival") return "is an archival block, which search finds and block_load reads";
+  if (isPinned && type === "log") return "is a log block, which search finds and block_load reads";
+  if (pinned !== isPinned) return undefined;
+  return isPinned ? "is pinned already" : "is not pinned";
+};
+
+export const pinningTools = [
+  ...(
+    [
+      ["block_pin", "Keep a working block before you.", true],
+      ["block_unpin", "Let a working block go out of sight; it is kept.", false],
+    ] as const
+  ).map(([name, description, isPinned]) =>
+    defineTool({
+      name,
+      description,
+      input: z.object({ label, from }),
+      ...changes,
+      async execute({ label: wanted, from: owner }, context) {
+        const { services, replayed } = context;
+        const shared = services.sharedBlocks.find(wanted, owner);
+        const block = shared ? await newestOf(shared, context) : services.blocks.get(wanted);
+        const idle = idlePin(block, isPinned);
+        if (idle !== undefined && !(replayed && block.pinned === isPinned)) throw nothingChanged(`"${wanted}" ${idle}`);
+        if (shared) services.sharedBlocks.pin(shared, isPinned);
+        else if (idle === undefined) {
+          await services.blocks.update(wanted, { pinned: isPinned }, author(services));
+          services.blocks.touch(wanted);
+        }
+        return { value: { success: true } };
+      },
+    }),
+  ),
+  defineTool({
+    name: "block_archive",
+    description: "Put a block away: until block_restore it is found by search only.",
+    input: z.object({ label }),
+    ...changes,
+    execute({ label: name }, { services, replayed }) {
+      const { type } = ownBlock(services, name);
+      if (type === "core") throw new ColloquyError("forbidden", `"${name}" is a core block: those are never put away`);
+      if (type !== "archival") {
+        return done(services.blocks.update(name, { type: "archival", pinned: false }, author(services)));
+      }
+      if (!replayed) throw nothingChanged(`"${name}" is put away already`);
+      return { value: { success: true } };
+    },
+  }),
+];
+
+/** What a list holds beside its blocks. */
+const frameTokens = 100;
+
+/** A block in a list. `size`: the characters that it shows. */
+const listed = (
+  {
+    label: name,
+    type,
+    schema,
+    permission,
+    rendered,
+    description,
+    pinned,
+  }: Pick<Block, "label" | "type" | "schema" | "permission" | "rendered" | "description" | "pinned">,
+  owner: { shared: boolean; owner: string },
+  isArchived: boolean,
+) => ({
+  ...{ label: name, type, schema: schema.type, permission, size: [...rendered].length, ...owner },
+  ...(description === "" ? {} : { description }),
+  ...{ pinned, archived: isArchived },
+});
+
+const sharedLine = (block: Block) => {
+  const owner = { shared: true, owner: block.sharedFrom?.agentName ?? "" };
+  if (block.version > 0) return listed(block, owner, false);
+  const { label: name, type, permission, pinned } = block;
+  return { label: name, type, permission, ...owner, pinned, unavailable: true };
+};
+
+export const keptBlockTools = [
+  defineTool({
+    name: "block_list",
+    description: "Which blocks you have, and which others share with you; block_load reads one.",
+    input: z.object({
+      type: BlockType.optional(),
+      shared: z.boolean().optional().describe("true: others' only; false: yours only."),
+    }),
+    ...reads,
+    async execute({ type, shared }, { services, signal, roomTokens }: ToolContext) {
+      const { blocks, sharedBlocks, identity } = services;
+      const owner = { shared: false, owner: identity.get().config.name };
+      const own = shared === true ? [] : blocks.list().map((row) => listed(row, owner, row.archived !== null));
+      const others = shared === false ? [] : await sharedBlocks.read(sharedBlocks.list(), signal);
+      const all = [...own, ...others.map(sharedLine)].filter((each) => type === undefined || each.type === type);
+      const room = Math.min(maxToolOutputTokens, roomTokens()) - frameTokens;
+      const shown = firstFitting(all, room, (each) => estimateText(JSON.stringify(each)));
+      const left = all.length - shown.length;
+      return {
+        value: { blocks: shown, ...(left === 0 ? {} : { note: `${left} more did not fit: ask by type or shared` }) },
+      };
+    },
+  }),
+  defineTool({
+    name: "block_restore",
+    description: "Bring back a block that was put away, as it was kept before.",
+    input: z.object({ label }),
+    ...changes,
+    async execute({ label: name }, { services, replayed }) {
+      const { type, pinned, archived } = ownBlock(services, name);
+      if (archived === null && !replayed) {
+        const why = type === "archival" ? "was never put away: it was made as an archival block" : "is not put away";
+        throw nothingChanged(`"${name}" ${why}`);
+      }
+      const kept = archived ?? { type, pinned };
+      if (archived) {
+        await services.blocks.update(name, archived, author(services));
+        services.blocks.touch(name);
+      }
+      return { value: { success: true, ...kept } };
+    },
+  }),
+  defineTool({
+    name: "block_delete",
+    description: "Delete a block for good, where you have Admin permission on it.",
+    input: z.object({ label, from }),
+    ...changes,
+    async execute({ label: name, from: owner }, { services, callId, replayed, signal }) {
+      try {
+        const by = ownPrincipal(services);
+        await asUnknownOutcome(services.sharedBlocks.delete(name, { by, callId }, signal, owner));
+      } catch (error) {
+        // In a replay, a block that is not there any more was deleted before the cut.
+        if (!(replayed && error instanceof ColloquyError && error.code === "not_found")) throw error;
+      }
+      return { value: { success: true } };
+    },
+  }),
+];

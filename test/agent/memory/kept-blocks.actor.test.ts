@@ -1,0 +1,328 @@
+import { env } from "cloudflare:workers";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { Agent } from "../../../src/agent/agent.ts";
+import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
+import { CreateBlock, type Permission } from "../../../src/protocol/block.ts";
+import type { EntityRef } from "../../../src/protocol/rpc.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { armFault, disarmFaults } from "../../../src/shared/fault.ts";
+import {
+  apiError,
+  call,
+  installModel,
+  refusal,
+  type ScriptedPart,
+  type ScriptedStep,
+  scriptedModel,
+  step,
+  text,
+} from "../../support/scripted-model.ts";
+import { type AgentSettings, ended, openHouse, passTime, runsOf, userTexts } from "../fixture.ts";
+
+/** How an agent finds its blocks and those of others, puts them away, brings them back and deletes them. */
+const restore: (() => void)[] = [];
+afterEach(() => {
+  disarmFaults();
+  vi.useRealTimers();
+  for (const undo of restore.splice(0)) undo();
+});
+
+// It takes its time under vite, which makes it anew for each file.
+beforeAll(() => loadLoro(), 60_000);
+
+const scene = async (settings: Partial<AgentSettings> = {}) => {
+  const house = await openHouse();
+  const ann = await house.person("Ann");
+  const reader = await house.agent({ name: "Analyst", ...settings });
+  const scribe = await house.agent({ name: "Scribe" });
+  const space = await house.space("Alpha", [ann, reader]);
+  const { workspaceId } = house;
+  const stub = (of: EntityRef = reader) => env.AGENT.getByName(of.id);
+  let runs = 0;
+  const tell = async (words: string): Promise<void> => {
+    await space.post(ann, words);
+    runs += 1;
+    await ended(workspaceId, reader, runs);
+  };
+  return {
+    ...{ workspaceId, ann, reader, scribe, space, stub, tell },
+    /** Plays a run that makes these calls, one a step. Answers what these came to. */
+    run: async (...calls: ScriptedPart[]) => {
+      restore.push(installModel(scriptedModel([...calls.map((each) => step(each)), step(text("Done."))])));
+      await tell("Go");
+      const [newest] = await runsOf(workspaceId, reader);
+      return (newest?.steps ?? []).flatMap(({ toolCalls }) => toolCalls).map(({ output }) => output);
+    },
+    play: async (...steps: ScriptedStep[]): Promise<void> => {
+      restore.push(installModel(scriptedModel(steps)));
+      await tell("Go on");
+    },
+    /** Plays a run without calls. Answers what its model read that earlier runs did not. */
+    read: async (words = "And now?"): Promise<string> => {
+      const model = scriptedModel(() => ({ ...step(text("Read it.")), usage: null }));
+      restore.push(installModel(model));
+      await tell(words);
+      const { prompt } = model.calls.at(-1) ?? { prompt: [] };
+      const own = prompt.slice(prompt.findLastIndex(({ role }) => role === "assistant") + 1);
+      return userTexts({ prompt: own }).join("\n");
+    },
+    create: async (block: object, of?: EntityRef) =>
+      unwrap(
+        await stub(of).createBlock(
+          workspaceId,
+          CreateBlock.parse({ label: "notes", type: "working", ...block }),
+          "system",
+        ),
+      ),
+    block: async (label = "notes", of?: EntityRef) => unwrap(await stub(of).block(workspaceId, label)),
+    share: async (label: string, permission: Permission) =>
+      unwrap(await stub(scribe).shareBlock(workspaceId, label, { granteeId: reader.id, permission })),
+  };
+};
+
+const list = (input: object = {}) => call("block_list", input);
+const refused = (code: string, message: string) => ({
+  success: false,
+  error: { code, message: expect.stringContaining(message) },
+});
+
+describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
+  test("[K10] lists its own blocks and those that others share with it, by type and by owner", async () => {
+    const { run, create, share, scribe } = await scene({ continuity });
+    await create({ label: "persona", type: "core", content: "calm", permission: "ReadOnly" });
+    await create({ schema: { type: "list" }, content: ["Milk"], pinned: true, description: "What to buy" });
+    await create({ label: "plan", content: "Ship it." }, scribe);
+    await share("plan", "ReadWrite");
+    const notes = {
+      ...{ label: "notes", type: "working", schema: "list", permission: "ReadWrite", size: 7, shared: false },
+      ...{ owner: "Analyst", description: "What to buy", pinned: true, archived: false },
+    };
+    const persona = { label: "persona", type: "core", schema: "text", permission: "ReadOnly", size: 4, pinned: false };
+    const plan = {
+      ...{ label: "plan", type: "working", schema: "text", permission: "ReadWrite", size: 8, shared: true },
+      ...{ owner: "Scribe", pinned: false, archived: false },
+    };
+    const outputs = await run(
+      list(),
+      list({ type: "core" }),
+      list({ shared: true }),
+      list({ shared: false, type: "working" }),
+      list({ type: "poem" }),
+    );
+    expect(outputs).toEqual([
+      { blocks: [notes, expect.objectContaining(persona), plan] },
+      { blocks: [expect.objectContaining(persona)] },
+      { blocks: [plan] },
+      { blocks: [notes] },
+      refused("tool_input_invalid", "type"),
+    ]);
+  });
+
+  test("[K10] is told of a block that is newly shared with it, and finds and reads it", async () => {
+    const { run, read, create, share, scribe, stub, workspaceId, reader } = await scene({ continuity });
+    const line = (permission: string) =>
+      `"plan" is ${continuity === "timeline" ? "" : "now "}shared with you by "Scribe" (${permission}): block_load to read it`;
+    expect(await read()).not.toContain("shared with you");
+    await create({ label: "plan", description: "How we ship", content: "The zeppelin leaves at noon." }, scribe);
+    await share("plan", "ReadWrite");
+    const heading = continuity === "timeline" ? "BLOCKS:\n  - " : "STATE CHANGES:\n  BLOCKS:\n    - ";
+    expect(await read()).toContain(`${heading}${line("ReadWrite")}`);
+    const again = await read();
+    if (continuity === "timeline") expect(again).toContain(line("ReadWrite"));
+    else expect(again).not.toContain("shared with you");
+
+    const [hits, , loaded] = await run(
+      call("search", { query: "zeppelin" }),
+      call("search", { query: "ship", types: ["block"] }),
+      call("block_load", { label: "plan", from: "Scribe" }),
+    );
+    const source = { authorId: scribe.id, authorName: "Scribe", label: "plan" };
+    const hit = { type: "block", excerpt: "The zeppelin leaves at noon.", source };
+    expect(hits).toMatchObject({ results: expect.arrayContaining([expect.objectContaining(hit)]) });
+    expect(loaded).toMatchObject({ content: "The zeppelin leaves at noon.", sharedFrom: "Scribe" });
+
+    await share("plan", "ReadOnly");
+    expect(await read()).toContain(line("ReadOnly"));
+    unwrap(await stub(scribe).unshareBlock(workspaceId, "plan", reader.id));
+    const gone = await read();
+    if (continuity === "timeline") expect(gone).not.toContain("shared with you");
+    else expect(gone).toContain('    - "plan" is no longer shared with you');
+    const [none] = await run(call("search", { query: "zeppelin", types: ["block"] }));
+    expect(none).toMatchObject({ results: [] });
+  });
+
+  test("[K10] brings back a block that it put away, of the type and pinned as it was", async () => {
+    const { run, create, block } = await scene({ continuity });
+    await create({ pinned: true, content: "a" });
+    await create({ label: "diary", type: "log", schema: { type: "log" } });
+    await create({ label: "old", type: "archival", content: "b" });
+    const outputs = await run(
+      call("block_archive", { label: "notes" }),
+      call("block_archive", { label: "notes" }),
+      list({ type: "archival" }),
+      call("block_restore", { label: "notes" }),
+      call("block_restore", { label: "notes" }),
+      call("block_restore", { label: "old" }),
+      call("block_restore", { label: "nothing" }),
+      call("block_archive", { label: "diary" }),
+      call("block_restore", { label: "diary" }),
+    );
+    expect(outputs).toMatchObject([
+      { success: true },
+      refused("conflict", '"notes" is put away already'),
+      {
+        blocks: [
+          { label: "notes", archived: true, pinned: false },
+          { label: "old", archived: false },
+        ],
+      },
+      { success: true, type: "working", pinned: true },
+      refused("conflict", '"notes" is not put away'),
+      refused("conflict", '"old" was never put away'),
+      refused("not_found", 'no block "nothing"'),
+      { success: true },
+      { success: true, type: "log", pinned: false },
+    ]);
+    expect(await block()).toMatchObject({ type: "working", pinned: true, value: "a" });
+  });
+
+  test("[K10] is told what a pin would not change", async () => {
+    const { run, create, share, block, scribe } = await scene({ continuity });
+    await create({ pinned: true });
+    await create({ label: "persona", type: "core" });
+    await create({ label: "diary", type: "log", schema: { type: "log" } });
+    await create({ label: "old", type: "archival" });
+    await create({ label: "plan", type: "archival" }, scribe);
+    await share("plan", "ReadOnly");
+    const outputs = await run(
+      call("block_pin", { label: "notes" }),
+      call("block_pin", { label: "persona" }),
+      call("block_pin", { label: "diary" }),
+      call("block_pin", { label: "old" }),
+      call("block_pin", { label: "plan" }),
+      call("block_unpin", { label: "notes" }),
+      call("block_unpin", { label: "notes" }),
+      call("block_archive", { label: "notes" }),
+      call("block_pin", { label: "notes" }),
+      call("block_restore", { label: "plan" }),
+    );
+    expect(outputs).toMatchObject([
+      refused("conflict", '"notes" is pinned already'),
+      refused("conflict", '"persona" is a core block'),
+      refused("conflict", '"diary" is a log block'),
+      refused("conflict", '"old" is an archival block'),
+      refused("conflict", '"plan" is an archival block'),
+      { success: true },
+      refused("conflict", '"notes" is not pinned'),
+      { success: true },
+      refused("conflict", "block_restore brings it back"),
+      refused("forbidden", '"plan" is a block of "Scribe"'),
+    ]);
+    expect(await block()).toMatchObject({ type: "archival", pinned: false });
+  });
+
+  test("[K10] deletes what its permission allows, its own and others', and is refused the rest", async () => {
+    const { run, create, share, stub, scribe, workspaceId } = await scene({ continuity });
+    await create({ permission: "Admin", content: "mine" });
+    await create({ label: "kept", content: "mine too" });
+    for (const label of ["plan", "rules"]) await create({ label, content: "theirs" }, scribe);
+    await share("plan", "Admin");
+    await share("rules", "ReadWrite");
+    const outputs = await run(
+      call("block_delete", { label: "notes" }),
+      call("block_delete", { label: "kept" }),
+      call("block_delete", { label: "plan", from: "Scribe" }),
+      call("block_delete", { label: "rules" }),
+      call("block_delete", { label: "nothing" }),
+      list(),
+    );
+    expect(outputs).toMatchObject([
+      { success: true },
+      refused("forbidden", "Delete requires Admin permission, but block has ReadWrite"),
+      { success: true },
+      refused("forbidden", "Delete requires Admin permission, but block has ReadWrite"),
+      refused("not_found", 'no block "nothing"'),
+      { blocks: [{ label: "kept" }, { label: "rules" }] },
+    ]);
+    const labels = async (of?: EntityRef) => unwrap(await stub(of).blocks(workspaceId)).map(({ label }) => label);
+    expect(await labels()).toEqual(["kept", "rules"]);
+    expect(await labels(scribe)).toEqual(["rules"]);
+  });
+
+  test.each(["agent.after-call", "agent.after-effect"] as const)(
+    "[K10] [R3] what is put away, brought back and deleted, cut at %s, is done once",
+    async (point) => {
+      const { create, stub, space, ann, reader, workspaceId } = await scene({ continuity });
+      await create({ permission: "Admin", pinned: true });
+      const calls = ["block_archive", "block_restore", "block_unpin", "block_delete"];
+      const script = scriptedModel([...calls.map((name) => step(call(name, { label: "notes" }))), step(text("Done."))]);
+      restore.push(installModel(script));
+      for (const time of calls.keys()) void armFault(point, time + 1);
+      await space.post(ann, "Go").catch(() => undefined);
+      await vi.waitFor(
+        async () => {
+          await passTime(reader, 26_000).catch(() => undefined);
+          expect((await runsOf(workspaceId, reader)).map(({ status }) => status)).toEqual(["completed"]);
+        },
+        { timeout: 20_000, interval: 50 },
+      );
+      const [newest] = await runsOf(workspaceId, reader);
+      const outputs = (newest?.steps ?? []).flatMap(({ toolCalls }) => toolCalls).map(({ output }) => output);
+      expect(outputs).toMatchObject(calls.map(() => ({ success: true })));
+      expect(unwrap(await stub().blocks(workspaceId))).toEqual([]);
+    },
+    30_000,
+  );
+});
+
+test("[K10] a block whose owner does not answer is listed as unavailable, and is in no search", async () => {
+  const { run, create, share, scribe } = await scene();
+  await create({ label: "plan", content: "The zeppelin leaves at noon." }, scribe);
+  await share("plan", "ReadWrite");
+  const [before] = await run(call("search", { query: "zeppelin" }));
+  expect(before).toMatchObject({ results: [{ type: "block" }] });
+  const { setTimeout: later } = globalThis;
+  vi.stubGlobal("setTimeout", (work: () => void, delay = 0) => later(work, delay / 20));
+  restore.push(() => vi.unstubAllGlobals());
+  const silent = vi.spyOn(Agent.prototype, "readSharedBlocks").mockRejectedValue(new Error("overloaded"));
+  restore.push(() => silent.mockRestore());
+  const [blocks, after] = await run(list(), call("search", { query: "zeppelin", types: ["block"] }));
+  const known = { label: "plan", type: "working", permission: "ReadWrite", shared: true, owner: "Scribe" };
+  expect(blocks).toEqual({ blocks: [{ ...known, pinned: false, unavailable: true }] });
+  expect(after).toMatchObject({ results: [], notes: [expect.stringContaining('"Scribe" did not answer')] });
+});
+
+describe("a shared block is told again", () => {
+  const news = '"plan" is now shared with you by "Scribe" (Append)';
+  const withPlan = async (settings: Partial<AgentSettings> = {}) => {
+    const { create, share, scribe, ...all } = await scene(settings);
+    await create({ label: "plan" }, scribe);
+    await share("plan", "Append");
+    return all;
+  };
+
+  test("[K10] after a compaction, and never twice before", async () => {
+    const { read } = await withPlan({
+      context: {
+        ...{ maxTokens: 5000, reservedResponseTokens: 500, minRecentCycles: 1, compaction: { strategy: "truncate" } },
+      },
+    });
+    const told: boolean[] = [];
+    for (let cycle = 0; cycle < 16; cycle += 1) {
+      told.push((await read("some words that say little ".repeat(40))).includes(news));
+    }
+    expect(told[0]).toBe(true);
+    const again = told.indexOf(true, 1);
+    expect(again).toBeGreaterThan(1);
+  });
+
+  test("[K10] after a run whose model refused the cycle that told of it", async () => {
+    const { play, read } = await withPlan();
+    expect(await read()).toContain(news);
+    for (const _ of [1, 2]) expect(await read()).not.toContain(news);
+    const tooLong = apiError(400, { responseBody: '{"error":{"code":"context_length_exceeded"}}' });
+    await play(refusal(tooLong), step(text("Shorter.")));
+    expect(await read()).toContain(news);
+    expect(await read()).not.toContain(news);
+  });
+});
