@@ -5,17 +5,31 @@ import { runResult } from "./run.ts";
 import { component, MessageText, strictComponent, Timestamp } from "./text.ts";
 import { ToolCall } from "./tool-call.ts";
 
-export const Origin = z
+const SpaceOrigin = z
   .object({
     sourceSpaceId: spaceId,
     sourceSpaceName: z.string().optional(),
     sourceSenderName: z.string().optional(),
     sourceEvent: z.string().optional(),
   })
-  .meta({
-    id: "Origin",
-    description: "Why an agent speaks here: an event in another space, as far as that space shares it",
-  });
+  .meta({ id: "SpaceOrigin", description: "A message in another space, as far as that space shares it" });
+
+const RunOrigin = z
+  .object({
+    sourceType: z.enum(["plan", "service"]),
+    sourceRunId: runId.describe("The agent's run that the plan or the service began"),
+    sourceName: z
+      .string()
+      .optional()
+      .describe("Of a service, or of a plan that the workspace set. What the agent named itself is not told"),
+    sourceEvent: z
+      .string()
+      .optional()
+      .describe("The instruction, or the payload's beginning. Only the agent itself is told, in its inputs"),
+  })
+  .meta({ id: "RunOrigin", description: "A plan that was due, or a service's event" });
+
+export const Origin = z.union([SpaceOrigin, RunOrigin]).meta({ id: "Origin", description: "Why an agent speaks here" });
 export type Origin = z.infer<typeof Origin>;
 
 /** A log event that shows in the timeline. `seq` is its place in the space's log, and the cursor. */

@@ -17,8 +17,15 @@ export const noAnswer = "(no answer)";
 export const contentOf = ({ text, toolCall }: Pick<Message, "text" | "toolCall">): string =>
   toolCall ? shownCall(toolCall) : quote(text ?? "");
 
-/** Why a message was sent here, as far as the space that it came from shares that. */
+/** Why a message was sent here, as far as the reader may know it. */
 export const originNote = (origin: Origin): string => {
+  if ("sourceType" in origin) {
+    const { sourceType, sourceName, sourceEvent } = origin;
+    const named = sourceName === undefined ? `a ${sourceType}` : `the ${sourceType} ${quote(sourceName)}`;
+    const event = sourceEvent === undefined ? "" : quote(sourceEvent);
+    const did = sourceType === "plan" ? `was due${event && `: ${event}`}` : `sent ${event || "an event"}`;
+    return `[sent because ${named} ${did}]`;
+  }
   const where = origin.sourceSpaceName === undefined ? "another space" : quote(origin.sourceSpaceName);
   if (origin.sourceSenderName === undefined) return `[sent because of an event in ${where}]`;
   const asked = origin.sourceEvent === undefined ? "asked" : `asked ${quote(origin.sourceEvent)}`;

@@ -2,6 +2,7 @@ import type { ArchivalSource } from "../../protocol/archival.ts";
 import type { Shown } from "../../protocol/exported-history.ts";
 import type { Message, Origin } from "../../protocol/message.ts";
 import type { Root } from "../../protocol/rpc.ts";
+import { withoutNulls } from "../../shared/without-nulls.ts";
 import { homeOf } from "../inbox/batch.ts";
 import { rootOf } from "../inbox/inbox.ts";
 import { rootOfAnswer } from "../inbox/roots.ts";
@@ -31,13 +32,26 @@ export const rootOfRun = (services: RunServices, run: RunRow): Root => {
 };
 
 /**
- * The origin of a message to this space: the newest event from a person, as far as its space shares it. None if any event
- * of the batch came from the target space.
+ * The plan or the service's event that a run began with, as others may know it: a service is named, and so is a plan that
+ * the workspace set. What an agent named its own plan may come from a space that others are not in.
+ */
+const runOrigin = ({ plans }: RunServices, { id: sourceRunId }: RunRow, events: InboxRow[]): Origin | undefined => {
+  const data = events.map((row) => row.data).findLast(({ type }) => type === "plan" || type === "service");
+  if (data?.type === "service") return { sourceType: "service", sourceRunId, sourceName: data.serviceName };
+  if (data?.type !== "plan") return undefined;
+  const setBy = plans.list().find(({ id }) => id === data.planId)?.setBy;
+  return { sourceType: "plan", sourceRunId, ...(setBy === "workspace" ? { sourceName: data.planName } : {}) };
+};
+
+/**
+ * The origin of a message to this space: the newest event from a person, as far as its space shares it; else the newest
+ * of a plan or a service. None if any event of the batch came from the target space.
  */
 export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
   const events = eventsOf(services, run);
+  if (events.some(({ data }) => homeOf(data) === targetSpaceId)) return undefined;
   const message = messagesIn(events).findLast(isPersons);
-  if (!message || events.some(({ data }) => homeOf(data) === targetSpaceId)) return undefined;
+  if (!message) return runOrigin(services, run, events);
   const space = services.spaces.get(message.spaceId)?.snapshot;
   if (!space || space.shareOrigin === "none") return undefined;
   return {
@@ -45,6 +59,16 @@ export const originFor = (services: RunServices, run: RunRow, targetSpaceId: str
     sourceSpaceName: space.name,
     ...(space.shareOrigin === "text" ? { sourceSenderName: message.sender.name, sourceEvent: message.text ?? "" } : {}),
   };
+};
+
+/** Why a message was said, as this agent knows it: of its own ones it knows the plan and its instruction, or the event. */
+export const knownOrigin = ({ identity, runs }: RunServices, { sender, origin }: Message): Origin | undefined => {
+  if (!origin || !("sourceRunId" in origin) || sender.id !== identity.get().id) return origin;
+  const trigger = runs.get(origin.sourceRunId)?.trigger;
+  // A cycle may have taken other events too, and be known by one of those.
+  if (trigger?.type !== origin.sourceType) return origin;
+  const { senderName: sourceName = origin.sourceName, text: sourceEvent } = trigger;
+  return { ...origin, ...withoutNulls({ sourceName: sourceName ?? null, sourceEvent: sourceEvent ?? null }) };
 };
 
 /**

@@ -7,7 +7,7 @@ import type { ToolContext } from "../tools/tool.ts";
 import { inputTokensLeft } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { ownRuns } from "./own-runs.ts";
-import { originFor, rootOfRun, seenIn, sourceOf } from "./run-events.ts";
+import { knownOrigin, originFor, rootOfRun, seenIn, sourceOf } from "./run-events.ts";
 import type { Execution } from "./run-services.ts";
 
 /** Says a text in a space, under an id that derives from the call. A run that waits opens its wait before it asks. */
@@ -66,6 +66,7 @@ export const contextOf = (execution: Execution, begunAt: number): ToolContext =>
     consented: false,
     roomTokens: () => inputTokensLeft(services, run),
     seenIn: continuityOf(run).marksSeen ? (spaceId) => seenIn(services, spaceId) : null,
+    originOf: (message) => knownOrigin(services, message),
     say: sayIn(execution),
     source: () => sourceOf(services, run, activeSpaceId),
     plans: plansOf(execution, begunAt),

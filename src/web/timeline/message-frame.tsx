@@ -75,8 +75,23 @@ export const MessageFrame = (props: MessageFrameProps) => {
   );
 };
 
-/** The reason why an agent speaks here: "because Husam asked in Project Alpha", as far as that space shares it. */
+/** The reason why an agent speaks here: "because Husam asked in Project Alpha", as far as others may know it. */
 export const OriginLine = ({ origin }: { origin: NonNullable<Message["origin"]> }) => {
+  if ("sourceType" in origin) {
+    const { sourceType, sourceName } = origin;
+    return (
+      <span className="message-line small soft">
+        because {sourceName === undefined ? "a" : "the"} {sourceType}
+        {sourceName !== undefined && (
+          <>
+            {" "}
+            <strong>{sourceName}</strong>
+          </>
+        )}
+        {sourceType === "plan" ? " was due" : " sent an event"}
+      </span>
+    );
+  }
   const { sourceSpaceName = "another space", sourceSenderName, sourceEvent } = origin;
   return (
     <span className="message-line small soft" title={sourceEvent}>

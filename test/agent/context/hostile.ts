@@ -56,7 +56,7 @@ export const hostileJson: fc.Arbitrary<unknown> = fc
   // Longer ones are cut, which says so; a test of its own shows that.
   .filter((value) => JSON.stringify(value).length < 1000);
 
-export const hostileOrigin: fc.Arbitrary<Origin> = fc
+const spaceOrigin: fc.Arbitrary<Origin> = fc
   .tuple(
     fc.option(hostile, { nil: undefined }),
     fc.option(hostile, { nil: undefined }),
@@ -69,8 +69,23 @@ export const hostileOrigin: fc.Arbitrary<Origin> = fc
     ...(sender === undefined || event === undefined ? {} : { sourceEvent: event }),
   }));
 
+const runOrigin: fc.Arbitrary<Origin> = fc
+  .tuple(
+    fc.constantFrom("plan" as const, "service" as const),
+    fc.option(hostile, { nil: undefined }),
+    fc.option(hostile, { nil: undefined }),
+  )
+  .map(([sourceType, sourceName, sourceEvent]) => ({
+    ...{ sourceType, sourceRunId: "run_SOURCE" },
+    ...(sourceName === undefined ? {} : { sourceName }),
+    ...(sourceEvent === undefined ? {} : { sourceEvent }),
+  }));
+
+export const hostileOrigin = fc.oneof(spaceOrigin, runOrigin);
+
 /** An origin as a reader gives it back. */
-export const readBack = (origin: Origin) =>
-  origin.sourceSenderName === undefined
-    ? { space: origin.sourceSpaceName }
-    : { sender: origin.sourceSenderName, event: origin.sourceEvent, space: origin.sourceSpaceName };
+export const readBack = (origin: Origin) => {
+  if ("sourceType" in origin) return { type: origin.sourceType, name: origin.sourceName, event: origin.sourceEvent };
+  const { sourceSenderName: sender, sourceEvent: event, sourceSpaceName: space } = origin;
+  return sender === undefined ? { space } : { sender, event, space };
+};

@@ -68,11 +68,28 @@ export class Reader {
 /** A text's lines, as anything that reads it might break them. */
 export const linesOf = (text: string): string[] => text.split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/);
 
-type Origin = { sender?: string | undefined; event?: string | undefined; space?: string | undefined };
+type Origin = { [Field in "sender" | "event" | "space" | "type" | "name"]?: string | undefined };
+
+/** `the plan "…" was due: "…"]`. */
+const readRunOrigin = (reader: Reader): Origin => {
+  const isNamed = reader.takes("the ");
+  if (!isNamed) reader.take("a ");
+  const type = reader.match(/plan|service/);
+  reader.take(" ");
+  const name = isNamed ? reader.string() : undefined;
+  if (isNamed) reader.take(" ");
+  const isBare = reader.takes(type === "plan" ? "was due]" : "sent an event]");
+  if (isBare) return { type, name, event: undefined };
+  reader.take(type === "plan" ? "was due: " : "sent ");
+  const event = reader.string();
+  reader.take("]");
+  return { type, name, event };
+};
 
 /** `sent because …]`, after its bracket. */
 export const readOrigin = (reader: Reader): Origin => {
   reader.take("sent because ");
+  if (/^(?:a|the) (?:plan|service) /.test(reader.rest)) return readRunOrigin(reader);
   const where = (): string | undefined => (reader.takes("another space") ? undefined : reader.string());
   if (reader.takes("of an event in ")) {
     const space = where();

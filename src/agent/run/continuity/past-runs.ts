@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Message } from "../../../protocol/message.ts";
 import type { RunTrigger } from "../../../protocol/run.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { maxPastRuns } from "../../bounds.ts";
@@ -76,6 +77,17 @@ export const gatherPast = (services: RunServices, ordinal: number): GatheredPast
       deeds: deedsIn(services, rows.get(run.ordinal) ?? []),
     })),
     earlier: (newest[0]?.ordinal ?? 1) - 1,
+  };
+};
+
+/** What a person or an agent said in another space that had the agent say this. */
+export const causeOf = ({ runs }: GatheredPast, { id, spaceId }: Message): Message["origin"] => {
+  const run = runs.find(({ deeds }) => deeds.some((deed) => deed.kind === "sent" && deed.messageId === id));
+  if (!run || run.spaceIds.includes(spaceId) || run.begunBy.type !== "space_message") return undefined;
+  const { spaceName, senderName, text } = run.begunBy;
+  return {
+    sourceSpaceId: run.spaceIds[0] ?? "",
+    ...{ sourceSpaceName: spaceName, sourceSenderName: senderName, sourceEvent: text },
   };
 };
 

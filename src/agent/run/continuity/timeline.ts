@@ -27,12 +27,12 @@ import {
   stateWith,
   windowOf,
 } from "../composing.ts";
-import { seenIn, shownOf } from "../run-events.ts";
+import { knownOrigin, seenIn, shownOf } from "../run-events.ts";
 import { finishedCalls, inputsIn, invocationOf, readRows } from "../run-rows.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
 import type { WindowRow } from "../windows.ts";
 import { beginRun, type Continuity } from "./continuity.ts";
-import { begunBy, deedsFor, type GatheredPast, gatherPast, spaceNameOf } from "./past-runs.ts";
+import { begunBy, causeOf, deedsFor, type GatheredPast, gatherPast, spaceNameOf } from "./past-runs.ts";
 import { gatherActivity } from "./peer-updates.ts";
 
 /**
@@ -75,6 +75,17 @@ const newestMessages = async (
   return { space, total, messages: messages.slice(-size) };
 };
 
+/**
+ * One of the agent's own messages with its cause as the agent knows it, whatever others may know of it: it may have said
+ * it for a space that shares nothing.
+ */
+const withCause = (services: RunServices, past: GatheredPast, message: Message): Message => {
+  const known = knownOrigin(services, message);
+  const origin = known && ("sourceType" in known || known.sourceEvent !== undefined) ? known : undefined;
+  const whole = origin ?? causeOf(past, message) ?? known;
+  return whole ? { ...message, origin: whole } : message;
+};
+
 /** The window of a space, its messages marked by what this agent's runs have acknowledged. */
 const historyOf = async (
   services: RunServices,
@@ -86,7 +97,11 @@ const historyOf = async (
   const window = await newestMessages(services, spaceId, summary, signal);
   const isSeen = seenIn(services, spaceId);
   const messages = window.messages.map(
-    (message): HistoryEntry => ({ kind: "message", message, seen: isSeen(message) }),
+    (message): HistoryEntry => ({
+      kind: "message",
+      message: withCause(services, past, message),
+      seen: isSeen(message),
+    }),
   );
   const oldest = window.messages[0]?.createdAt ?? "";
   // A call that shows in the space stands there as its message.

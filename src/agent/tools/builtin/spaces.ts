@@ -12,7 +12,7 @@ import { acts, defineTool, type EntityName, looks, type ToolContext, type ToolOu
 
 const Limit = z.int().min(1).max(maxWindowMessages).default(50);
 
-const asEntry = (message: Message, isSeen: SeenBefore) => ({
+const asEntry = (message: Message, isSeen: SeenBefore, origin: Message["origin"]) => ({
   id: message.id,
   senderName: message.sender.name,
   senderType: message.sender.type,
@@ -20,7 +20,7 @@ const asEntry = (message: Message, isSeen: SeenBefore) => ({
   timestamp: message.createdAt,
   ...(isSeen === undefined ? {} : { seen: isSeen(message) }),
   ...(message.replyTo === undefined ? {} : { replyTo: message.replyTo }),
-  ...(message.origin === undefined ? {} : { origin: message.origin }),
+  ...(origin === undefined ? {} : { origin }),
 });
 
 /** What a result holds beside its messages. */
@@ -30,7 +30,7 @@ type SeenBefore = ((message: Message) => boolean) | undefined;
 
 /** The newest messages that fit the room there is, oldest first; what was left out is counted, never silent. */
 const entries = (messages: Message[], isSeen: SeenBefore, context: ToolContext) => {
-  const newest = messages.map((message) => asEntry(message, isSeen)).reverse();
+  const newest = messages.map((message) => asEntry(message, isSeen, context.originOf(message))).reverse();
   const room = Math.min(maxWindowTokens, context.roomTokens() - frameTokens);
   const fit = firstFitting(newest, room, (entry) => estimateText(JSON.stringify(entry)));
   const shown = fit.length === 0 ? newest.slice(0, 1) : fit;

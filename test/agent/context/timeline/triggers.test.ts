@@ -231,6 +231,21 @@ test("seed 001: why something was said here, by itself and by others, and what i
         seen(
           said("Y3", "14:32", agent("DevBot"), "And the nightly one too", { origin: { sourceSpaceId: "spc_HIDDEN" } }),
         ),
+        seen(
+          said("Y4", "14:33", agent("DevBot"), "Metrics: all green", {
+            origin: { sourceType: "plan", sourceRunId: "run_THEIRS" },
+          }),
+        ),
+        seen(
+          said("Y6", "14:34", analyst, "PROJ-123 is done", {
+            origin: {
+              sourceType: "service",
+              sourceRunId: "run_OURS",
+              sourceName: "jira",
+              sourceEvent: '{"issue":"PROJ-123"}',
+            },
+          }),
+        ),
         fresh(thanks),
       ]),
     ],

@@ -1,0 +1,137 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import type { AgentConfig } from "../../src/protocol/agent.ts";
+import { Message } from "../../src/protocol/message.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { call, step, text } from "../support/scripted-model.ts";
+import { ended, ids, openHouse, passTime, scripted, userTexts } from "./fixture.ts";
+
+/** Why an agent's message was said: what its readers are told, and what the agent itself knows. */
+const stage = async (continuity: AgentConfig["continuity"]) => {
+  const house = await openHouse();
+  const [husam, sarah] = [await house.person("Husam"), await house.person("Sarah")];
+  const analyst = await house.agent({ name: "Analyst", continuity });
+  const reader = await house.agent({ name: "Reader", continuity: "timeline" });
+  const alpha = await house.space("Alpha", [husam, analyst]);
+  const dev = await house.space("Dev", [sarah, analyst, reader]);
+  const agent = env.AGENT.getByName(analyst.id);
+  return { house, husam, sarah, analyst, reader, alpha, dev, agent, workspaceId: house.workspaceId };
+};
+
+const posts = (spaceId: string, words: string) => [
+  step(call("enter_space", { spaceId }), call("send_message", { text: words })),
+  step(text("Posted.")),
+];
+
+/** A model that plays Analyst by these steps, and reads in silence as Reader. Answers what each was given. */
+const played = (steps: ReturnType<typeof step>[]) => {
+  const asReader: string[] = [];
+  const asAnalyst: string[] = [];
+  scripted((options) => {
+    const isReader = JSON.stringify(options.prompt[0]).includes('\\"Reader\\"');
+    const results = options.prompt.filter(({ role }) => role === "tool");
+    (isReader ? asReader : asAnalyst).push([...userTexts(options), JSON.stringify(results)].join("\n"));
+    return isReader ? step(text("Read.")) : (steps.shift() ?? step(text("Done.")));
+  });
+  return { asReader: () => asReader.join("\n"), asAnalyst: () => asAnalyst.at(-1) ?? "" };
+};
+
+const continuities = ["timeline", "consciousness"] as const;
+
+test.for(continuities)(
+  "[K6] a message of a %s that a service caused says so, and why to itself",
+  async (continuity) => {
+    const { sarah, analyst, reader, dev, agent, workspaceId } = await stage(continuity);
+    const seen = played([
+      ...posts(dev.id, "PROJ-1 is done"),
+      step(call("read_messages", { spaceId: dev.id })),
+      step(text("It was jira.")),
+    ]);
+    unwrap(await agent.trigger(workspaceId, { serviceName: "jira", payload: { issue: "PROJ-1", secret: "s3cret" } }));
+    const [run] = await ended(workspaceId, analyst, 1);
+    await ended(workspaceId, reader, 1);
+    const said = (await dev.messages()).at(-1);
+    expect(said?.origin).toEqual({ sourceType: "service", sourceRunId: run?.id, sourceName: "jira" });
+    expect(seen.asReader()).toContain('[sent because the service "jira" sent an event]');
+    expect(seen.asReader()).not.toContain("s3cret");
+
+    await dev.post(sarah, "@Analyst why?");
+    await ended(workspaceId, analyst, 2);
+    const payload = '"{\\"issue\\":\\"PROJ-1\\",\\"secret\\":\\"s3cret\\"}"';
+    const inHistory = `[sent because the service "jira" sent ${payload}]`;
+    expect(seen.asAnalyst().includes(inHistory)).toBe(continuity === "timeline");
+    // As a tool tells it.
+    expect(seen.asAnalyst()).toContain(`"sourceRunId":"${run?.id}","sourceName":"jira","sourceEvent":${payload}`);
+  },
+);
+
+test.for(continuities)(
+  "[K6] a message of a %s that a plan caused says so, and names the workspace's",
+  async (continuity) => {
+    const { sarah, analyst, reader, dev, agent, workspaceId } = await stage(continuity);
+    const plan = { name: "Daily Report", instruction: "Post the metrics, without the salaries", runAfter: "1 hour" };
+    const seen = played([
+      ...posts(dev.id, "Revenue $2.1M"),
+      step(call("read_messages", { spaceId: dev.id })),
+      step(text("The plan.")),
+    ]);
+    unwrap(await agent.putPlan(workspaceId, "daily", plan));
+    await passTime(analyst, 60 * 60_000 + 1000);
+    const [run] = await ended(workspaceId, analyst, 1);
+    await ended(workspaceId, reader, 1);
+    expect((await dev.messages()).at(-1)?.origin).toEqual({
+      ...{ sourceType: "plan", sourceRunId: run?.id, sourceName: "Daily Report" },
+    });
+    expect(seen.asReader()).toContain('[sent because the plan "Daily Report" was due]');
+    expect(seen.asReader()).not.toContain("salaries");
+    await dev.post(sarah, "@Analyst why?");
+    await ended(workspaceId, analyst, 2);
+    expect(seen.asAnalyst()).toContain('"sourceEvent":"Post the metrics, without the salaries"');
+  },
+);
+
+test("[K6] of a plan that an agent named itself others read no name, and it reads all", async () => {
+  const { husam, sarah, analyst, reader, alpha, dev, workspaceId } = await stage("timeline");
+  const plan = { name: "Tell Dev that Bob leaves", instruction: "Say goodbye", runAfter: "1 hour" };
+  const seen = played([
+    step(call("set_plans", { plans: [plan] })),
+    step(text("Planned.")),
+    ...posts(dev.id, "Goodbye, Bob"),
+  ]);
+  await alpha.post(husam, "Say goodbye to Bob in an hour");
+  await ended(workspaceId, analyst, 1);
+  await passTime(analyst, 60 * 60_000 + 1000);
+  const runs = await ended(workspaceId, analyst, 2);
+  expect((await dev.messages()).at(-1)?.origin).toEqual({ sourceType: "plan", sourceRunId: runs[1]?.id });
+  await dev.post(sarah, "Why?");
+  await ended(workspaceId, analyst, 3);
+  expect(seen.asAnalyst()).toContain('[sent because the plan "Tell Dev that Bob leaves" was due: "Say goodbye"]');
+  await ended(workspaceId, reader, 1);
+  expect(seen.asReader()).toContain("[sent because a plan was due]");
+});
+
+test("[K6] what a space does not share of an origin, its agent still knows", async () => {
+  const { husam, sarah, analyst, alpha, dev, workspaceId } = await stage("timeline");
+  const key = { kind: "key", workspaceId, keyId: "key" } as const;
+  unwrap(await alpha.stub().update(key, { shareOrigin: "none" }));
+  const seen = played(posts(dev.id, "Goodbye, Bob"));
+  await alpha.post(husam, "Say goodbye to Bob in Dev");
+  await ended(workspaceId, analyst, 1);
+  expect((await dev.messages()).at(-1)?.origin).toBeUndefined();
+  await dev.post(sarah, "Why?");
+  await ended(workspaceId, analyst, 2);
+  expect(seen.asAnalyst()).toContain('[sent because "Husam" asked "Say goodbye to Bob in Dev" in "Alpha"]');
+  expect(seen.asReader()).not.toContain("sent because");
+});
+
+test("[K6] messages that were stored before plans and services had origins are still read", async () => {
+  const { husam, analyst, alpha } = await stage("timeline");
+  scripted([step(text("Read."))]);
+  const message = await alpha.post(husam, "Hello");
+  const origins = [
+    { sourceSpaceId: alpha.id },
+    { sourceSpaceId: alpha.id, sourceSpaceName: "Alpha", sourceSenderName: "Husam", sourceEvent: "Hello" },
+    { sourceType: "plan", sourceRunId: ids.mintOwned("run", analyst.id) },
+  ];
+  for (const origin of origins) expect(Message.parse({ ...message, origin }).origin).toEqual(origin);
+});
