@@ -87,7 +87,7 @@ export const stallMs = 90_000;
 export const spaceAnswerMs = 5000;
 /** A workspace that has not answered in this time is asked again later what is to become of an import. */
 export const directoryAnswerMs = 5000;
-/** A run waits for answers in a chat for so long, then goes on without them. */
+/** A run waits for answers in a chat for so long, then goes on without them; a cycle that asked is then told who is silent. */
 export const replyWaitMs = 24 * 60 * 60_000;
 /** Runs of one agent that wait for answers at a time. */
 export const maxWaitingRuns = 50;

@@ -7,7 +7,7 @@ import type { ErrorCode } from "../shared/errors.ts";
 export type Failure = { code: ErrorCode; message: string };
 
 export type InboxData =
-  | { type: "space_message"; spaceName: string; delivered: DeliveredMessage }
+  | { type: "space_message"; spaceName: string; delivered: DeliveredMessage; answers?: Question[] }
   | { type: "plan"; planId: string; planName: string; instruction: string; scheduledAt: string; root: Root }
   | { type: "service"; serviceName: string; payload: unknown; root: Root; blockRefs?: string[] | undefined }
   | {
@@ -21,10 +21,18 @@ export type InboxData =
       expired?: true;
       /** A server answered once its run had gone on: it wakes only as often as its root may (B1). */
       late?: true;
+      /** A cycle's question was not answered by all whom it asked. */
+      unanswered?: Unanswered;
       /** Where the agent was when it called. */
       activeSpaceId: string | null;
       root: Root;
     };
+
+/** A message of the agent's own that awaited an answer, and the beginning of its text. */
+export type Question = { messageId: string; text: string };
+
+/** Who did not answer a question: those whose time was up after `afterMs`, and those who left the space. */
+export type Unanswered = { question: Question; spaceName: string; late: string[]; left: string[]; afterMs: number };
 
 /** The newest message that a run took of one space, and the oldest if there are several. */
 export type Receipt = { spaceId: string; messageId: string; firstMessageId?: string };

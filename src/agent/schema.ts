@@ -163,7 +163,10 @@ export const runs = sqliteTable(
   ],
 );
 
-/** The members whose answers a waiting run awaits, for each message that asked. Gone when the run goes on or ends. */
+/**
+ * The members whose answers a run awaits, for each message that asked. Gone when a timeline's run goes on or ends; a
+ * cycle's outlives it, until all have answered or the time is up.
+ */
 export const waits = sqliteTable(
   "waits",
   {
@@ -175,6 +178,8 @@ export const waits = sqliteTable(
     questionSeq: integer("question_seq"),
     awaited: text("awaited", { mode: "json" }).$type<records.Awaited[]>().notNull(),
     dueAt: integer("due_at").notNull(),
+    /** Of a cycle's question; what comes of its end has this root (B1). Null where a timeline's run rests. */
+    root: text("root", { mode: "json" }).$type<Root>(),
   },
   (table) => [
     index("waits_by_run").on(table.runOrdinal),

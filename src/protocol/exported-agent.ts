@@ -144,7 +144,7 @@ const count = z.int().min(0).default(0);
 
 /** Counts of what an export leaves out: it was under way, or holds secrets. */
 const LeftBehind = z
-  .strictObject({ events: count, runs: count, calls: count, hooks: count })
+  .strictObject({ events: count, runs: count, calls: count, hooks: count, waits: count })
   .meta({ id: "LeftBehind", description: "What an export does not hold: it was under way, or is a secret" });
 
 export const agentHead = {

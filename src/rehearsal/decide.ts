@@ -8,6 +8,8 @@ export type Action = { type: "call"; call: ToolCall } | { type: "text"; text: st
 
 const label = (event: InboxEvent): string => {
   if (event.kind === "message") return `${JSON.stringify(event.senderName)} in ${JSON.stringify(event.spaceName)}`;
+  if (event.kind === "answer") return `the answer of ${JSON.stringify(event.senderName)}`;
+  if (event.kind === "unanswered") return "who did not answer";
   if (event.kind === "plan") return `the plan ${JSON.stringify(event.name)}`;
   if (event.kind === "tool_result") return `what came of ${event.tool}`;
   return event.kind === "service" ? `the service ${JSON.stringify(event.service)}` : "another event";

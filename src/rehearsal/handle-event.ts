@@ -1,6 +1,14 @@
 import { addressOf, withoutAddress } from "./addressed.ts";
 import { outcomeInWords } from "./outcome-in-words.ts";
-import type { InboxEvent, MessageEvent, PromptView, ServiceEvent, ToolResultEvent } from "./prompt-view.ts";
+import type {
+  AnswerEvent,
+  InboxEvent,
+  MessageEvent,
+  PromptView,
+  ServiceEvent,
+  ToolResultEvent,
+  UnansweredEvent,
+} from "./prompt-view.ts";
 import { report } from "./rules/ask.ts";
 import { acknowledge, cannotAnswer } from "./rules/conversation.ts";
 import { doPlan } from "./rules/plans.ts";
@@ -66,8 +74,19 @@ const handleResult = (event: ToolResultEvent, view: PromptView, cycle: CycleStat
   return { doing: announce(cycle, space.id, outcomeInWords(tool, call?.input, result), outcome) };
 };
 
+/** Says in the space of a question what came of it. */
+const handleAnswer = (event: AnswerEvent | UnansweredEvent, cycle: CycleState): Handling => {
+  const text =
+    event.kind === "answer"
+      ? `${event.senderName} said: ${event.text}`
+      : `${event.names.join(", ")} did not answer in time.`;
+  const outcome = { done: "reported the answer", failed: "could not report the answer" };
+  return { doing: announce(cycle, event.spaceId, text, outcome) };
+};
+
 export const handleEvent = (event: InboxEvent, view: PromptView, cycle: CycleState): Handling => {
   if (event.kind === "message") return handleMessage(event, view, cycle);
+  if (event.kind === "answer" || event.kind === "unanswered") return handleAnswer(event, cycle);
   if (event.kind === "service") return handleService(event, view, cycle);
   if (event.kind === "plan") {
     const doing = doPlan(event, view.spaces, cycle);

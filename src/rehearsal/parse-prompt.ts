@@ -40,7 +40,14 @@ const eventOf = (line: string): InboxEvent | undefined => {
     const { spaceId, spaceName, senderName, senderType, triggerSource, messageId, content } = message;
     const said = grammar.quoted.read(content);
     const from = { spaceId, spaceName, senderName, senderKind: kindOf(senderType), triggerSource, messageId };
-    return said ? { kind: "message", ...from, ...said, isAwaited: false } : { kind: "other" };
+    const isAwaited = message.notes.endsWith(grammar.expectsReply);
+    const kind = message.answers === "" ? "message" : "answer";
+    return said ? { kind, ...from, ...said, isAwaited } : { kind: "other" };
+  }
+  const unanswered = grammar.inboxEvents.unanswered.read(line);
+  if (unanswered) {
+    const names = grammar.eachName.readAll(unanswered.silent).map(({ name }) => name);
+    return { kind: "unanswered", spaceId: unanswered.spaceId, names };
   }
   const service = grammar.inboxEvents.service.read(line);
   if (service) return { kind: "service", ...service };

@@ -3,8 +3,7 @@ import type { WaitOutcome } from "../agent/context/grammar.ts";
 /** The facts of a prompt as data, the same that any model reads there. */
 export type PersonKind = "human" | "agent" | "service";
 
-export type MessageEvent = {
-  kind: "message";
+type Message = {
   spaceId: string;
   spaceName: string;
   senderName: string;
@@ -12,16 +11,23 @@ export type MessageEvent = {
   text: string;
   triggerSource: string;
   messageId: string;
-  /** The sender waits for an answer. Only a threaded timeline is told. */
+  /** The sender waits for an answer. Only an agent whose messaging is threaded is told. */
   isAwaited: boolean;
 };
+export type MessageEvent = Message & { kind: "message" };
+/** A message that answers a question of a cycle before. */
+export type AnswerEvent = Message & { kind: "answer" };
+/** Those who did not answer one. */
+export type UnansweredEvent = { kind: "unanswered"; spaceId: string; names: string[] };
 export type ServiceEvent = { kind: "service"; service: string; payload: string };
 export type PlanEvent = { kind: "plan"; name: string; instruction: string };
 /** The result of a call that had answered `pending`. */
 export type ToolResultEvent = { kind: "tool_result"; tool: string; toolCallId: string; result: ActionResult };
 /** An event that no rule is about. */
 export type OtherEvent = { kind: "other" };
-export type InboxEvent = MessageEvent | ServiceEvent | PlanEvent | ToolResultEvent | OtherEvent;
+export type InboxEvent =
+  | (MessageEvent | AnswerEvent | UnansweredEvent)
+  | (ServiceEvent | PlanEvent | ToolResultEvent | OtherEvent);
 
 export type SpaceView = { id: string; name: string; members: { name: string; kind: PersonKind }[] };
 export type GoalView = { id: string; description: string; status: string };

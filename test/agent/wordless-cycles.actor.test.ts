@@ -29,7 +29,7 @@ const lived = async (settings: Partial<AgentSettings>, wait = false) => {
 
 const facts = (ending: string): RegExp =>
   new RegExp(
-    String.raw`^- "Husam" asked "Question \d+ and so on.*…" in "Alpha"; called set_memories\(.*\) → ok.*; said "Answer \d+" there${ending}$`,
+    String.raw`^- "Husam" (?:asked|answered) "Question \d+ and so on.*…" in "Alpha"; called set_memories\(.*\) → ok.*; said "Answer \d+" there${ending}$`,
   );
 
 const endsLoop: AgentSettings["toolRules"] = [{ tool: "send_message", rule: "exit_loop" }];

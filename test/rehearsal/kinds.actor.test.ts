@@ -50,6 +50,16 @@ test("[R7] a threaded timeline asks, waits for the answer and reports it in the 
   ]);
 });
 
+test("[K8] a threaded consciousness asks, ends its cycle, and reports the answer in the next", async () => {
+  const kind = { continuity: "consciousness", messaging: "threaded" };
+  const { husam, ahmad, statuses, texts, say, spaceId } = await open(kind);
+  await say(spaceId, husam, "@Echo ask Ahmad: is the mockup good?");
+  await statuses("completed");
+  await say(spaceId, ahmad, "Ship it");
+  await statuses("completed", "completed");
+  expect((await texts()).at(-1)).toBe("Echo: Ahmad said: Ship it");
+});
+
 test("[R7] an awaited agent answers by a reply, and the waiting one reports the answer", async () => {
   const kind = { continuity: "timeline", messaging: "threaded" };
   const { house, echo, husam, texts, messages } = await open(kind);

@@ -97,7 +97,8 @@ const activityOf = (runtime: AgentRuntime): NonNullable<AgentView["activity"]> =
       lastError: lastError && { ...lastError, at: isoTime(lastError.at) },
     }),
     waiting: {
-      replies: services.runs.active().filter(({ status }) => status === "waiting_reply").length,
+      replies:
+        services.runs.active().filter(({ status }) => status === "waiting_reply").length + services.waits.ofCycles(),
       calls: services.calls.waiting(),
       ...waitingEvents,
     },

@@ -7,7 +7,10 @@ import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 
 const inboxData = ({ data }: InboxRow): unknown => {
-  if (data.type === "space_message") return { spaceName: data.spaceName, ...data.delivered };
+  if (data.type === "space_message") {
+    const { spaceName, delivered, answers } = data;
+    return { spaceName, ...delivered, ...(answers ? { answers } : {}) };
+  }
   const { type: _, ...shown } = data;
   return shown;
 };

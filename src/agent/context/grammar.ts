@@ -62,11 +62,21 @@ export const quoted = text("text");
 /** A message's content: a quoted text, or the tool call that it shows. */
 const content = raw("content", `${quotedPattern}|called .*`);
 
+/** Before a message that a cycle awaited: the question that it answers. */
+export const answerTo = line`[answer to ${word("messageId")} ${text("question")}] `;
+const answers = raw("answers", String.raw`(?:\[answer to [\w.-]+ ${quotedPattern}\] )*`);
+/** At the end of a message whose sender waits for an answer. */
+export const expectsReply = " [expects a reply]";
+
+/** Who did not answer, and why they are waited for no more. */
+const silent = raw("silent", String.raw`(?:${quotedPattern}|[^"\]])+`);
+
 /** The events that an inbox lists. */
 export const inboxEvents = {
-  message: line`[${text("spaceName")}, ${word("spaceId")}] ${text("senderName")} (${word("senderType")}, id: ${word("senderId")}, ${word("messageId")}): ${content} [triggerSource: ${word("triggerSource")}]${rest("notes")}`,
+  message: line`${answers}[${text("spaceName")}, ${word("spaceId")}] ${text("senderName")} (${word("senderType")}, id: ${word("senderId")}, ${word("messageId")}): ${content} [triggerSource: ${word("triggerSource")}]${rest("notes")}`,
   service: line`[Service ${text("service")}] ${rest("payload")}`,
   plan: line`[Plan ${text("name")}] ${text("instruction")}`,
+  unanswered: line`[no answer from ${silent}] [${text("spaceName")}, ${word("spaceId")}] to ${word("messageId")} ${text("question")}`,
   toolResult: line`[Tool result ${raw("tool", `${quotedPattern}|[^"\\]]+`)}, ${word("toolCallId")}] ${rest("result")}`,
 };
 
@@ -94,7 +104,8 @@ const names = `${quotedPattern}(?:, ${quotedPattern})*`;
 const outcomes = { replied: "replied.", timedOut: "did not reply in time.", gone: "left the space without a reply." };
 const outcome = <Name extends keyof typeof outcomes>(name: Name) => raw(name, `(?:${names} ${outcomes[name]} )?`);
 const resumeForm = line`← RESUME: ${outcome("replied")}${outcome("timedOut")}${outcome("gone")}Continue from here.`;
-const eachName = text("name");
+/** The names in a list of them. */
+export const eachName = text("name");
 
 /** The names of those whose answers a run waited for, by outcome. */
 export type WaitOutcome = { [Name in keyof typeof outcomes]: string[] };

@@ -19,7 +19,8 @@ const consciousnessRules = (isThreaded: boolean): string[] => [
   ...(isThreaded
     ? [
         "Reply: send_reply answers one message by its id.",
-        "Wait: wait: true ends the cycle; the answers of those you mentioned (if nobody: of the one you reply to, or of the other in a space of two) come with a later INBOX and say which message they answer.",
+        "Wait: wait: true ends the cycle after that step. Once those you mentioned (if nobody: the one you reply to, or the other in a space of two) have all answered, or the time is up, a later INBOX has their answers, each with [answer to …] in front of it.",
+        "[expects a reply] means that the sender waits for your answer.",
       ]
     : []),
   "End each cycle with one or two sentences that say what you did and why: it is how you will remember it.",

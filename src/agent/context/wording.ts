@@ -39,6 +39,13 @@ const minuteMs = 60_000;
 const hourMinutes = 60;
 const dayHours = 24;
 
+/** How long something took, to the minute: `2 h`, `1 h 30 min`, `5 min`. */
+export const duration = (milliseconds: number): string => {
+  const minutes = Math.round(milliseconds / minuteMs);
+  const [hours, rest] = [Math.floor(minutes / hourMinutes), minutes % hourMinutes];
+  return [...(hours > 0 ? [`${hours} h`] : []), ...(rest > 0 || hours === 0 ? [`${rest} min`] : [])].join(" ");
+};
+
 /** The time from now, as people say it: `in 17h 53m`, `in 3d 2h`; a past time is `due now`. */
 export const fromNow = (nowIso: string, thenIso: string): string => {
   const minutes = Math.floor((Date.parse(thenIso) - Date.parse(nowIso)) / minuteMs);

@@ -4,17 +4,18 @@ import type { DeliveredMessage, Delivery, Root } from "../../protocol/rpc.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { maxInboxEvents, maxPayloadBytes, sameBodyMs } from "../bounds.ts";
+import { maxInboxEvents, maxPayloadBytes, replyWaitMs, sameBodyMs } from "../bounds.ts";
 import type { CallServices } from "../calls/calls.ts";
+import { excerpt } from "../context/wording.ts";
 import type { PlanRow } from "../plans/plans.ts";
-import type { InboxData } from "../records.ts";
-import type { CallRow } from "../schema.ts";
+import type { Awaited, InboxData, Question } from "../records.ts";
+import type { CallRow, InboxRow } from "../schema.ts";
 import { isLateAnswer } from "../tools/call-mode.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
 import type { Hooks } from "./hooks.ts";
 import type { Inbox, NewEvent } from "./inbox.ts";
 import { ownRoot, type Roots } from "./roots.ts";
-import type { Waits } from "./waits.ts";
+import type { WaitRow, Waits } from "./waits.ts";
 
 /**
  * The ways into the inbox.
@@ -74,18 +75,26 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const given: { ordinal: number; index: number }[] = [];
     for (const delivered of fresh) {
       const waiting = isAwaited ? services.waits.answer(delivered.message) : [];
+      const ofCycles = waiting.filter(isOfCycle);
       // A timeline reads messages that wake nobody in the history.
       if (waiting.length === 0 && !isWaking(delivered) && continuity === "timeline") {
         unheard += 1;
         continue;
       }
       const eventId = messageEventId(services, delivered.message.id);
-      const data: InboxData = { type: "space_message", spaceName: delivery.space.name, delivered };
+      const answers = ofCycles.flatMap((wait) => (wait.questionSeq === null ? [] : questionOf(services, wait)));
+      const answering = answers.length === 0 ? {} : { answers };
+      const data: InboxData = { type: "space_message", spaceName: delivery.space.name, delivered, ...answering };
       // It belongs to the run that waits for it: it begins no other, and is acknowledged with that one.
-      const ordinal = waiting.find((each) => services.runs.at(each)?.completedAt === null);
+      const resting = waiting.find(
+        (wait) => !isOfCycle(wait) && services.runs.at(wait.runOrdinal)?.completedAt === null,
+      );
       if (waiting.length > 0) arm();
-      if (ordinal !== undefined) given.push({ ordinal, index: events.length });
-      events.push({ eventId, data, wakes: isWaking(delivered), isTaken: ordinal !== undefined });
+      if (resting) given.push({ ordinal: resting.runOrdinal, index: events.length });
+      // What answers a cycle wakes the agent together with the other answers.
+      const isHeld = ofCycles.length > 0 && !resting;
+      const wakes = isWaking(delivered) && !isHeld;
+      events.push({ eventId, data, wakes, isTaken: resting !== undefined, isAwaited: isHeld });
     }
     const to = Math.max(from, delivery.cursor);
     // First, so that what the inbox evicts is counted for a space that is new.
@@ -128,13 +137,74 @@ export const toolResultOf = ({ callId: toolCallId, tool, outcome, activeSpaceId,
 export const acceptToolResult = (services: InboxServices, call: CallRow): void =>
   enterOne(services, eventIdOf(services, "tool_result", call.callId), toolResultOf(call));
 
-/** Releases events that were taken for answers and are none. */
+const isOfCycle = ({ root }: WaitRow): boolean => root !== null;
+
+const questionCharacters = 200;
+
+/** The message that asked: its id follows from its call. */
+const questionOf = ({ ids }: InboxServices, { spaceId, callId, text }: WaitRow): Question => ({
+  messageId: ids.deriveOwned("msg", spaceId, callId),
+  text: excerpt(text, questionCharacters),
+});
+
+/** The messages that were taken for answers and wait for a run. */
+const heldOnes = (services: InboxServices, messageIds: string[]): InboxRow[] =>
+  services.inbox.waiting(messageIds.map((id) => messageEventId(services, id)));
+
+/** These messages are awaited no more: they wake the agent if they had done so anyway. */
+const wakeAsDelivered = (services: InboxServices, messageIds: string[]): void =>
+  services.inbox.wake(
+    heldOnes(services, messageIds).filter(({ data }) => data.type === "space_message" && isWaking(data.delivered)),
+  );
+
+/** Who has not answered a cycle's question, as an event. It wakes the agent only as often as its root may (B1). */
+const unansweredOf = (services: InboxServices, wait: WaitRow, root: Root): InboxData | undefined => {
+  const { spaceId, callId, awaited } = wait;
+  const silent = awaited.filter(({ replyId }) => replyId === null);
+  const spaceName = services.spaces.get(spaceId)?.snapshot.name;
+  if (silent.length === 0 || spaceName === undefined || !services.spaces.isMember(spaceId)) return undefined;
+  const namesOf = (who: Awaited[]): string[] => who.map(({ name }) => name);
+  const unanswered = {
+    ...{ question: questionOf(services, wait), spaceName, afterMs: replyWaitMs },
+    late: namesOf(silent.filter(({ left }) => !left)),
+    left: namesOf(silent.filter(({ left }) => left)),
+  };
+  const facts = { toolCallId: callId, tool: "wait", result: unanswered, failed: true, activeSpaceId: spaceId } as const;
+  return { type: "tool_result", ...facts, expired: true, unanswered, root };
+};
+
+/**
+ * Ends the waits of cycles that are over: the answers that came wake the agent together, and it is told of whoever did
+ * not answer.
+ */
+export const settleWaits = (services: InboxServices): void => {
+  for (const wait of services.waits.over()) {
+    // It is settled once there is room.
+    if (services.inbox.isFull(1)) return;
+    services.transaction(() => {
+      const silence = wait.root && unansweredOf(services, wait, wait.root);
+      services.inbox.wake(heldOnes(services, services.waits.drop(wait.callId)));
+      if (silence) enterOne(services, eventIdOf(services, "unanswered", wait.callId), silence);
+    });
+  }
+};
+
+/** A run has ended. A cycle's questions stay open, unless they were not said or it was cut. */
+export const closeWaits = (services: InboxServices, { ordinal }: { ordinal: number }, wasCut: boolean): void => {
+  for (const wait of services.waits.ofRun(ordinal)) {
+    if (isOfCycle(wait) && wait.questionSeq !== null && !wasCut) continue;
+    wakeAsDelivered(services, services.waits.drop(wait.callId));
+  }
+};
+
+/** Releases messages that were taken for answers and are none. */
 const takeBack = (services: InboxServices, ordinal: number, messageIds: string[]): void => {
   if (messageIds.length === 0) return;
   const seqs = messageIds.map((id) => services.inbox.byEventId(messageEventId(services, id))?.seq);
   const events = services.runs.at(ordinal)?.events ?? [];
   services.inbox.release(events.filter((seq) => seqs.includes(seq)));
   services.runs.update(ordinal, { events: events.filter((seq) => !seqs.includes(seq)) });
+  wakeAsDelivered(services, messageIds);
 };
 
 /** Drops the wait of a message that was not said. */
@@ -143,7 +213,15 @@ export const takeBackWait = (services: InboxServices, ordinal: number, callId: s
 
 /** A run's question stands at `seq` of its space's log: earlier messages are no answers to it. */
 export const placeWait = (services: InboxServices, ordinal: number, callId: string, seq: number): void =>
-  services.transaction(() => takeBack(services, ordinal, services.waits.asked(callId, seq)));
+  services.transaction(() => {
+    const asked = services.waits.asked(callId, seq);
+    if (!asked) return;
+    const { wait, answers, others } = asked;
+    takeBack(services, ordinal, others);
+    if (isOfCycle(wait)) {
+      for (const row of heldOnes(services, answers)) services.inbox.answers(row, [questionOf(services, wait)]);
+    }
+  });
 
 /** Throws `payload_too_large`; `hint` says more of it. */
 const requireFitting = (what: string, payload: unknown, hint: string): void => {

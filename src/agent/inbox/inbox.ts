@@ -15,7 +15,7 @@ import {
   maxOverheardEvents,
 } from "../bounds.ts";
 import type { CallServices } from "../calls/calls.ts";
-import type { Failure, InboxData } from "../records.ts";
+import type { Failure, InboxData, Question } from "../records.ts";
 import { events, heardAs, type InboxRow, inbox, overheard } from "../schema.ts";
 import { fitting } from "./batch.ts";
 import type { Roots } from "./roots.ts";
@@ -36,8 +36,10 @@ import type { Roots } from "./roots.ts";
  */
 type Changes = SQLiteUpdateSetSource<typeof inbox>;
 
-/** `wakes`: it asks for a run. `isTaken`: a run that waits for it has it at once. */
-export type NewEvent = { eventId: string; data: InboxData; wakes: boolean; isTaken?: boolean };
+/**
+ * `wakes`: it asks for a run. `isTaken`: a run that waits for it has it at once. `isAwaited`: it wakes with other answers.
+ */
+export type NewEvent = { eventId: string; data: InboxData; wakes: boolean; isTaken?: boolean; isAwaited?: boolean };
 
 /** The events that a run takes, oldest first, and the messages that it passes over. */
 export type Batch = { rows: InboxRow[]; passed: InboxRow[] };
@@ -206,11 +208,15 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
       const counts = roots.wakes(added.filter(bounded).map((event) => rootOf(event).id));
       const first = (newest().get()?.seq ?? 0) + 1;
       const rows = added.map((event, index) => {
-        const { eventId, data, isTaken = false } = event;
+        const { eventId, data, isTaken = false, isAwaited = false } = event;
         const { id: rootId } = rootOf(event);
         const wakes = event.wakes && !(bounded(event) && (counts.get(rootId) ?? 0) >= maxWakes());
         const row = [first + index, eventId, data.type, JSON.stringify(data), rootId];
-        return { wakes, isHeard: !wakes && !isTaken, row: [...row, wakes, isTaken ? "taken" : "pending"] };
+        return {
+          wakes,
+          isHeard: !wakes && !isTaken && !isAwaited,
+          row: [...row, wakes, isTaken ? "taken" : "pending"],
+        };
       });
       const insert = (isHeard: boolean): void => {
         const query = isHeard ? hear() : adding();
@@ -302,6 +308,27 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
 
     acknowledge,
     leave,
+
+    /** Those of these events that still wait for a run. */
+    waiting(eventIds: string[]): InboxRow[] {
+      if (eventIds.length === 0) return [];
+      const where = and(among(inbox.eventId, eventIds), eq(inbox.status, "pending"));
+      return db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).all();
+    },
+
+    /** These waiting events ask for a run from now on, as far as their roots may wake the agent (B1). In a transaction. */
+    wake(rows: InboxRow[]): void {
+      const counts = roots.wakes([...new Set(rows.map(({ rootId }) => rootId))]);
+      const waking = rows.filter(({ wakes, rootId }) => !wakes && (counts.get(rootId) ?? 0) < maxWakes());
+      const seqs = waking.map(({ seq }) => seq);
+      change(seqs, { wakes: true });
+      if (seqs.length > 0) armLoop();
+    },
+
+    /** The waiting event is an answer to these questions. */
+    answers(row: InboxRow, answers: Question[]): void {
+      if (row.data.type === "space_message") change([row.seq], { data: { ...row.data, answers } });
+    },
 
     /** Makes the events pending again without an attempt: the run did not fail because of them (a spent budget). */
     requeue: (seqs: number[]): void => change(seqs, { status: "pending", retryAt: clock.now() }),

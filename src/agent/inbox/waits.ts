@@ -1,4 +1,4 @@
-import { countDistinct, eq, ne, sql } from "drizzle-orm";
+import { and, countDistinct, eq, isNotNull, ne, sql } from "drizzle-orm";
 import type { Message } from "../../protocol/message.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
@@ -7,13 +7,15 @@ import type { Awaited } from "../records.ts";
 import { waits } from "../schema.ts";
 
 /**
- * The answers that runs wait for.
+ * The answers that runs wait for. A timeline's run rests until they come. A cycle ends: its answers wait in the inbox, and
+ * wake the agent together.
  *
  * Invariants
  * 1. A wait is opened before its message is said: an answer can never come before anybody waits for it.
  * 2. The first message of an awaited participant in that space after the question is the answer. It belongs to the
  *    waiting run and begins no other. Until the question's `seq` is known, all their messages are held for the run.
- * 3. A run waits until every awaited participant has answered or left the space, or the time is up.
+ * 3. A wait is over when every awaited participant has answered or left the space, or the time is up.
+ * 4. A cycle's wait has a root, and outlives its run. A timeline's has none, and ends with its run at the latest.
  */
 export type WaitRow = typeof waits.$inferSelect;
 
@@ -34,7 +36,10 @@ export const createWaits = (db: Database, clock: Clock) => {
 
   return {
     /** Opening the same call's wait again changes nothing. */
-    open(wait: Pick<WaitRow, "callId" | "runOrdinal" | "spaceId" | "text">, of: Omit<Awaited, "replyId">[]): void {
+    open(
+      wait: Pick<WaitRow, "callId" | "runOrdinal" | "spaceId" | "text" | "root">,
+      of: Omit<Awaited, "replyId">[],
+    ): void {
       const awaited = of.map((who) => ({ ...who, replyId: null }));
       const row = { ...wait, awaited, dueAt: clock.now() + replyWaitMs };
       none.writing().insert(waits).values(row).onConflictDoNothing().run();
@@ -49,18 +54,18 @@ export const createWaits = (db: Database, clock: Clock) => {
         .filter((id) => id !== null);
     },
 
-    /** The question stands at `seq`. Answers the ids of the held messages that are no answers to it. */
-    asked(callId: string, seq: number): string[] {
+    /** The question stands at `seq`. Answers it, and the ids of the held messages that answer it, and that do not. */
+    asked(callId: string, seq: number): { wait: WaitRow; answers: string[]; others: string[] } | undefined {
       const wait = db.select().from(waits).where(isOfCall(callId)).get();
-      if (!wait || wait.questionSeq !== null) return [];
+      if (!wait || wait.questionSeq !== null) return undefined;
       const awaited = wait.awaited.map(({ held = [], ...who }) => ({
         ...who,
         replyId: held.find((message) => message.seq > seq)?.messageId ?? null,
       }));
       change(callId, { questionSeq: seq, awaited });
-      const answers = new Set(awaited.map(({ replyId }) => replyId));
-      const held = wait.awaited.flatMap((who) => who.held ?? []);
-      return held.map(({ messageId }) => messageId).filter((id) => !answers.has(id));
+      const answers = awaited.flatMap(({ replyId }) => replyId ?? []);
+      const held = wait.awaited.flatMap((who) => (who.held ?? []).map(({ messageId }) => messageId));
+      return { wait, answers, others: held.filter((id) => !answers.includes(id)) };
     },
 
     /** How many other runs wait or are about to. */
@@ -90,11 +95,26 @@ export const createWaits = (db: Database, clock: Clock) => {
       return this.ofRun(runOrdinal).some((wait) => isOpen(wait, clock.now()));
     },
 
+    /** The waits of cycles that are over, by now. */
+    over(): WaitRow[] {
+      if (none.get()) return [];
+      const asked = and(isNotNull(waits.root), isNotNull(waits.questionSeq));
+      return db
+        .select()
+        .from(waits)
+        .where(asked)
+        .all()
+        .filter((wait) => !isOpen(wait, clock.now()));
+    },
+
+    /** How many questions of cycles are open. */
+    ofCycles: (): number => (none.get() ? 0 : countOf(db, waits, isNotNull(waits.root))),
+
     /** Whether a question in this space is still open. */
     awaits: (spaceId: string): boolean => !none.get() && inSpace().all({ key: spaceId }).length > 0,
 
-    /** Takes a message as an awaited answer. A tool call is none. Answers the ordinals of the runs that it belongs to. */
-    answer({ id: messageId, kind, seq, spaceId, sender }: Message): number[] {
+    /** Takes a message as an awaited answer. A tool call is none. Answers the waits that it is taken for, by their place. */
+    answer({ id: messageId, kind, seq, spaceId, sender }: Message): WaitRow[] {
       if (kind === "tool_call") return [];
       const isAwaited = ({ id, replyId }: Awaited): boolean => id === sender.id && replyId === null;
       const answered = inSpace()
@@ -108,7 +128,7 @@ export const createWaits = (db: Database, clock: Clock) => {
             : { ...who, replyId: messageId };
         change(callId, { awaited: awaited.map((who) => (who.id === sender.id ? taken(who) : who)) });
       }
-      return [...new Set(answered.map((wait) => wait.runOrdinal))];
+      return answered.sort((one, other) => (one.questionSeq ?? seq) - (other.questionSeq ?? seq));
     },
 
     /** When the next wait's time is up, in milliseconds since the epoch. */

@@ -1,6 +1,7 @@
 import { backoff } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
+import { closeWaits } from "../inbox/deliver.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
 import { correct } from "../tokens.ts";
@@ -83,7 +84,7 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
     if (kept) services.spaces.toldOfHistory(inputsIn(rows.all).flatMap(({ history = [] }) => history));
     const receipts = settleEvents(services, run, rows, ending);
 
-    if (continuity.waitsForAnswers) services.waits.endOf(run.ordinal);
+    closeWaits(services, run, cut);
     updateIdentity(services, run, rows, ending, kept);
 
     const changes = {

@@ -4,6 +4,7 @@ import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
+import { settleWaits } from "../inbox/deliver.ts";
 import { isActive, loggedRun, type RunRow } from "../runs.ts";
 import { runsToTell, tellReceipts } from "./channel.ts";
 import { compactIfDue } from "./continuity/consciousness.ts";
@@ -95,6 +96,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     if (active.some(isAlone)) return undefined;
     // A new continuity begins once every run of the old one has ended.
     if (running.some((run) => run.continuity !== config.continuity)) return undefined;
+    settleWaits(services);
     if (budgetResetsAt() !== undefined) return undefined;
     const begun = continuity.begin(services);
     if (begun) log.info("run.begun", { ...loggedRun(services, begun), events: begun.events.length });

@@ -24,12 +24,13 @@ const sayIn =
       origin: originFor(services, run, spaceId),
       awaits: awaits.map(({ id }) => id),
     };
-    const waits = awaits.length > 0 && continuityOf(run).waitsForAnswers;
+    const waits = awaits.length > 0;
     if (waits && services.waits.runsBeside(run.ordinal) >= maxWaitingRuns) {
       const reached = `maxWaitingRuns (${maxWaitingRuns}) of your runs wait for answers`;
-      throw new ColloquyError("limit_reached", `${reached}; stop one, or say it without wait`);
+      throw new ColloquyError("limit_reached", `${reached}; say it without wait, or once one of them has its answers`);
     }
-    if (waits) services.waits.open({ callId, runOrdinal: run.ordinal, spaceId, text }, awaits);
+    const root = continuityOf(run).waitsForAnswers ? null : message.root;
+    if (waits) services.waits.open({ callId, runOrdinal: run.ordinal, spaceId, text, root }, awaits);
     try {
       const append = () =>
         services.env.SPACE.getByName(spaceId).append({ ...message, until: services.clock.now() + spaceAnswerMs });

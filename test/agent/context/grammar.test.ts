@@ -39,6 +39,7 @@ const sections: [heading: string, forms: Reread[]][] = [
       reread(inboxEvents.message),
       reread(inboxEvents.service),
       reread(inboxEvents.plan),
+      reread(inboxEvents.unanswered),
       reread(inboxEvents.toolResult),
       reread(grammar.inboxHeading),
     ],

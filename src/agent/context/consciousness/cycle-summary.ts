@@ -40,12 +40,19 @@ const triggerOf = (line: string): Trigger | undefined => {
     const { senderName, spaceName, spaceId, content, triggerSource } = message;
     const said = quoted.read(content)?.text;
     const did = said === undefined ? `showed ${brief(content, triggerCharacters)}` : brief(said, triggerCharacters);
-    const verb = said === undefined ? "" : "asked ";
+    const verb = said === undefined ? "" : message.answers === "" ? "asked " : "answered ";
     return {
       words: `${brief(senderName, nameCharacters)} ${verb}${did} in ${brief(spaceName, nameCharacters)}`,
       wakes: triggerSource !== "none",
       spaceId,
     };
+  }
+  const unanswered = inboxEvents.unanswered.read(line);
+  if (unanswered) {
+    const { silent, question, spaceName, spaceId } = unanswered;
+    const asked = brief(question, triggerCharacters);
+    const names = silent.length <= triggerCharacters ? silent : "some";
+    return { words: `no answer came from ${names} to ${asked} in ${quote(spaceName)}`, wakes: true, spaceId };
   }
   const plan = inboxEvents.plan.read(line);
   if (plan)

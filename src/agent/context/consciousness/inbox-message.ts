@@ -1,11 +1,33 @@
 import { z } from "zod";
-import type { HeadBlocks, InboxData, ToldState } from "../../records.ts";
+import type { HeadBlocks, InboxData, ToldState, Unanswered } from "../../records.ts";
 import type { ShownBlock } from "../blocks.ts";
-import { activeSpace, inboxEvents, inboxHeading, noActiveSpace, nowLine, quoted } from "../grammar.ts";
-import { contentOf, excerpt, originNote, plain, quote, quoteJson, shortTime } from "../wording.ts";
+import {
+  activeSpace,
+  answerTo,
+  expectsReply,
+  inboxEvents,
+  inboxHeading,
+  noActiveSpace,
+  nowLine,
+  quoted,
+} from "../grammar.ts";
+import { contentOf, duration, excerpt, originNote, plain, quote, quoteJson, shortTime } from "../wording.ts";
 import { renderState, renderStateChanges } from "./state.ts";
 
 type OtherEvent = Exclude<InboxData, { type: "space_message" }>;
+
+const quoteAll = (names: string[]): string => names.map(quote).join(", ");
+
+/** Who did not answer a question of the agent's own. */
+const unansweredLine = ({ question, spaceName, late, left, afterMs }: Unanswered, spaceId: string): string => {
+  const inTime = late.length === 0 ? [] : [`${quoteAll(late)} after ${duration(afterMs)}`];
+  const gone = left.length === 0 ? [] : [`${quoteAll(left)}${late.length === 0 ? ", who left" : " left"}`];
+  const { messageId, text } = question;
+  return inboxEvents.unanswered.write({
+    silent: [...inTime, ...gone].join("; "),
+    ...{ spaceName, spaceId, messageId, question: text },
+  });
+};
 
 /** An event that is no message, on one line. `shown` cuts an instruction, and `json` tells a payload or a result. */
 const otherLine = (event: OtherEvent, shown: (text: string) => string, json: (value: unknown) => string): string => {
@@ -15,16 +37,23 @@ const otherLine = (event: OtherEvent, shown: (text: string) => string, json: (va
   if (event.type === "service") {
     return inboxEvents.service.write({ service: event.serviceName, payload: json(event.payload) });
   }
+  if (event.unanswered) return unansweredLine(event.unanswered, event.activeSpaceId ?? "");
   const { tool, toolCallId, result } = event;
   return inboxEvents.toolResult.write({ tool: plain(tool), toolCallId, result: json(result) });
 };
 
-/** One event of the inbox on one line. Everything that a participant wrote is quoted. */
-export const eventLine = (event: InboxData): string => {
+/**
+ * One event of the inbox on one line. Everything that a participant wrote is quoted. An agent that `canWait` is told where
+ * a sender waits too.
+ */
+export const eventLine = (event: InboxData, canWait = false): string => {
   if (event.type !== "space_message") return otherLine(event, (text) => text, quoteJson);
   const { message, triggerSource } = event.delivered;
+  const answers = (event.answers ?? []).map(({ messageId, text }) => answerTo.write({ messageId, question: text }));
   const replyNote = message.replyTo === undefined ? "" : ` [reply to ${message.replyTo}]`;
+  const waits = canWait && message.expectsReply === true && triggerSource !== "proactive_router";
   return inboxEvents.message.write({
+    answers: answers.join(""),
     spaceName: event.spaceName,
     spaceId: message.spaceId,
     senderName: message.sender.name,
@@ -33,7 +62,7 @@ export const eventLine = (event: InboxData): string => {
     messageId: message.id,
     content: contentOf(message),
     triggerSource,
-    notes: `${replyNote}${message.origin === undefined ? "" : ` ${originNote(message.origin)}`}`,
+    notes: `${replyNote}${message.origin === undefined ? "" : ` ${originNote(message.origin)}`}${waits ? expectsReply : ""}`,
   });
 };
 
@@ -77,6 +106,8 @@ export type InboxMessageInput = {
   /** ISO 8601. */
   now: string;
   events: InboxData[];
+  /** The agent can wait for answers, and is told who waits for its own. */
+  canWait?: boolean;
   /** Events of cycles that ended in silence since the last one that was kept, oldest first. */
   silent: { lines: string[]; omitted: number };
   /** Messages that the inbox had no room for, by space. */
@@ -91,7 +122,7 @@ export type InboxMessageInput = {
 
 /** The user message at the start of a cycle: from stable to volatile, time last. */
 export const renderInboxMessage = (input: InboxMessageInput): string => {
-  const { events, silent, leftToHistory, told, toldBefore, activeSpace: active } = input;
+  const { events, canWait, silent, leftToHistory, told, toldBefore, activeSpace: active } = input;
   const now = shortTime(input.now);
   const { shown, head } = input.blocks ?? { shown: [], head: {} };
   const state = toldBefore === null ? renderState(told, shown, head) : renderStateChanges(toldBefore, told, shown);
@@ -103,7 +134,7 @@ export const renderInboxMessage = (input: InboxMessageInput): string => {
     ...leftToHistory.map(
       ({ id, name, messages }) => `  [${quote(name)}, ${id}] (${messages} earlier messages: read_messages shows them)`,
     ),
-    ...events.map((event) => `  ${eventLine(event)}`),
+    ...events.map((event) => `  ${eventLine(event, canWait)}`),
     ...(state === null ? [] : [state]),
     active === null ? noActiveSpace : activeSpace.write({ ...active, why: "" }),
     nowLine.write({ now }),

@@ -55,6 +55,7 @@ const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number)
   const history = services.spaces.leftToHistory();
   const text = renderInboxMessage({
     now: isoTime(services.clock.now()),
+    canWait: window.toolset.messaging === "threaded",
     ...{ events, leftToHistory: history, told, toldBefore },
     silent: silentLines(services, ordinal),
     blocks: { shown: blocks.shown, head: window.blocks },
@@ -87,7 +88,7 @@ const begin = (services: RunServices): RunRow | undefined => {
       kind: "inbox",
       content: { role: "user", content: text },
       meta: {
-        ...{ kind: "inbox", lines: events.map(eventLine) },
+        ...{ kind: "inbox", lines: events.map((event) => eventLine(event)) },
         ...(withheld.length === 0 ? {} : { dropped: withheld }),
         ...(history.length === 0 ? {} : { history }),
       },

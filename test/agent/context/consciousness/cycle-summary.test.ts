@@ -62,6 +62,17 @@ test("[K2] every kind of event can have begun such a cycle, and the space may ha
   expect(begun(asked("Note this"))).toBe('"Husam" asked "Note this" in "Alpha"; said "Noted." there');
 });
 
+test("[K2] [K8] answers that came, and those that did not, are told as what they are", () => {
+  const question = { messageId: "msg_0", text: "Which quarter?" };
+  const facts = { question, spaceName: "Alpha", late: ["Tom"], left: [], afterMs: 7_200_000 };
+  const silence = resultOf("wait", "tc_1", facts);
+  const unanswered = { activeSpaceId: alpha.id, unanswered: facts };
+  const events = [{ ...asked("Q4", sarah), answers: [question] }, Object.assign(silence, unanswered)];
+  expect(selfSummary([inbox(events), ...enter(alpha), ...say("It is Q4.")])).toBe(
+    '"Sarah" answered "Q4" in "Alpha", no answer came from "Tom" after 2 h to "Which quarter?" in "Alpha"; said "It is Q4." there',
+  );
+});
+
 test("[K2] a cycle that neither said nor did anything says that too", () => {
   expect(selfSummary([inbox([asked("Hm")]), { role: "assistant", content: "(no answer)" }])).toBe(
     '"Husam" asked "Hm" in "Alpha"; said and did nothing',

@@ -28,15 +28,28 @@ type Said = {
   text: string;
   replyTo: string | undefined;
   origin: Origin | undefined;
+  question: string | undefined;
+  expectsReply: boolean;
 };
 
-const asEvent = ({ call, space, sender, text, replyTo, origin }: Said): InboxData => {
+const asEvent = ({ call, space, sender, text, replyTo, origin, question, expectsReply }: Said): InboxData => {
   const { text: _, ...message } = said("1", "15:07", { ...human("1"), name: sender }, text);
   const content = call
     ? { kind: "tool_call" as const, toolCall: { id: "tc_1", status: "complete" as const, ...call } }
     : { text };
   const notes = { ...(replyTo === undefined ? {} : { replyTo }), ...(origin === undefined ? {} : { origin }) };
-  return arrived({ id: "spc_1", name: space }, { ...message, ...content, ...notes });
+  const waits = expectsReply ? { expectsReply } : {};
+  return {
+    ...arrived({ id: "spc_1", name: space }, { ...message, ...content, ...notes, ...waits }),
+    ...(question === undefined ? {} : { answers: [{ messageId: "msg_Q", text: question }] }),
+  };
+};
+
+/** Two who did not answer, one in time and one who left. */
+const unanswered = (spaceName: string, text: string, late: string, left: string): InboxData => {
+  const facts = { question: { messageId: "msg_Q", text }, spaceName, late: [late], left: [left], afterMs: 7_200_000 };
+  const result = resultOf("wait", "tc_1", facts);
+  return result.type === "tool_result" ? { ...result, activeSpaceId: "spc_1", unanswered: facts } : result;
 };
 
 const event: fc.Arbitrary<InboxData> = fc.oneof(
@@ -48,8 +61,11 @@ const event: fc.Arbitrary<InboxData> = fc.oneof(
       call: fc.option(fc.record({ name: hostile, input: hostileJson, output: hostileJson }), { nil: undefined }),
       replyTo: fc.constantFrom(undefined, "msg_0"),
       origin: fc.option(hostileOrigin, { nil: undefined }),
+      question: fc.option(hostile, { nil: undefined }),
+      expectsReply: fc.boolean(),
     })
     .map(asEvent),
+  fc.tuple(hostile, hostile, hostile, hostile).map((texts) => unanswered(...texts)),
   fc.tuple(hostile, hostile).map(([name, instruction]) => due("p", name, instruction)),
   fc.tuple(hostile, hostileJson).map(([service, payload]) => hooked(service, payload)),
   fc
@@ -61,11 +77,24 @@ const event: fc.Arbitrary<InboxData> = fc.oneof(
 const facts = (each: InboxData): unknown => {
   if (each.type === "plan") return { plan: each.planName, instruction: each.instruction };
   if (each.type === "service") return { service: each.serviceName, payload: each.payload };
+  if (each.type === "tool_result" && each.unanswered) {
+    const { spaceName, question, late, left } = each.unanswered;
+    return { space: spaceName, question: question.text, late: late[0], left: left[0] };
+  }
   if (each.type === "tool_result") return { tool: each.tool, result: each.result };
-  const { sender, text, toolCall, replyTo, origin } = each.delivered.message;
+  const { sender, text, toolCall, replyTo, origin, expectsReply = false } = each.delivered.message;
+  const question = each.answers?.[0]?.text;
   const { name, input, output } = toolCall ?? {};
   const said = toolCall ? JSON.parse(JSON.stringify({ name, input, output })) : text;
-  return { space: each.spaceName, sender: sender.name, said, replyTo, origin: origin && readBack(origin) };
+  return {
+    space: each.spaceName,
+    sender: sender.name,
+    said,
+    replyTo,
+    origin: origin && readBack(origin),
+    question,
+    expectsReply,
+  };
 };
 
 const readCall = (reader: Reader): unknown => {
@@ -100,6 +129,19 @@ const read = (line: string): unknown => {
     reader.end();
     return { tool, result };
   }
+  if (reader.takes("no answer from ")) {
+    const late = reader.string();
+    reader.take(" after 2 h; ");
+    const left = reader.string();
+    reader.take(" left] [");
+    const space = reader.string();
+    reader.take(", spc_1] to msg_Q ");
+    const question = reader.string();
+    reader.end();
+    return { space, question, late, left };
+  }
+  const question = reader.takes("answer to msg_Q ") ? reader.string() : undefined;
+  if (question !== undefined) reader.take("] [");
   const space = reader.string();
   reader.take(", spc_1] ");
   const sender = reader.string();
@@ -108,15 +150,18 @@ const read = (line: string): unknown => {
   reader.take(" [triggerSource: every_message]");
   const replyTo = reader.takes(" [reply to ") ? reader.match(/\w+/) : undefined;
   if (replyTo !== undefined) reader.take("]");
-  const origin = reader.takes(" [") ? readOrigin(reader) : undefined;
+  const isSent = reader.rest.startsWith(" [sent because ");
+  if (isSent) reader.take(" [");
+  const origin = isSent ? readOrigin(reader) : undefined;
+  const expectsReply = reader.takes(" [expects a reply]");
   reader.end();
-  return { space, sender, said, replyTo, origin };
+  return { space, sender, said, replyTo, origin, question, expectsReply };
 };
 
 test("[S2] hostile names, texts and payloads come back from the inbox exactly, and add no line", () => {
   fc.assert(
     fc.property(fc.array(event, { minLength: 1, maxLength: 4 }), (events) => {
-      const lines = linesOf(inboxText(events, { toldBefore: toldState(stateOf(analyst)) }));
+      const lines = linesOf(inboxText(events, { canWait: true, toldBefore: toldState(stateOf(analyst)) }));
       expect(lines).toHaveLength(events.length + 3);
       expect(lines.slice(1, -2).map(read)).toEqual(events.map(facts));
     }),

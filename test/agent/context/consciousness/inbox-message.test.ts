@@ -107,3 +107,24 @@ test("of memories that do not fit, the newest are told, of the others that they 
   const told = toldState(stateOf(analyst, { memories }), 20);
   expect(told.MEMORIES).toEqual({ old: '"old" is kept, not shown: get_memories reads it', new: '"new": "short"' });
 });
+
+test("[K8] answers that were awaited, who did not answer, and who waits, each on its line", async () => {
+  const question = { messageId: "msg_0", text: "@Husam @Ahmad @Sarah which quarter?" };
+  const facts = { question, spaceName: family.name, late: ["Ahmad"], left: ["Sarah"], afterMs: 7_200_000 };
+  const silence = resultOf("wait", "tc_1", facts);
+  if (silence.type !== "tool_result") throw new Error("a result is expected");
+  const only = (late: string[], left: string[]): InboxData => ({
+    ...{ ...silence, activeSpaceId: family.id, unanswered: { ...facts, late, left, afterMs: 5_400_000 } },
+  });
+  const answer = arrived(family, said("2", "14:01", husam, "The last one", { replyTo: "msg_0" }), "none");
+  const events = [
+    { ...answer, answers: [question] },
+    { ...silence, activeSpaceId: family.id, unanswered: facts },
+    only(["Ahmad", "Sarah"], []),
+    only([], ["Ahmad"]),
+    message("Which one is it?", { expectsReply: true }),
+  ];
+  const text = inboxText(events, { ...unchanged, canWait: true });
+  await expect(text).toMatchFileSnapshot("./answers-inbox.golden.txt");
+  expect(inboxText([message("Which one?", { expectsReply: true })], unchanged)).not.toContain("expects a reply");
+});

@@ -1,0 +1,304 @@
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, test, vi } from "vitest";
+import { maxWaitingRuns, replyWaitMs } from "../../src/agent/bounds.ts";
+import { ExportedHead } from "../../src/protocol/exported-agent.ts";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import { call, type ScriptedStep, step, text, waitAt } from "../support/scripted-model.ts";
+import { agentStub, ended, holdSpeech, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
+
+/** Threaded messaging in a consciousness: the cycle that asks ends, and the answers wake the agent. */
+const stage = async (wakePolicy: "every_message" | "addressed" = "addressed", limits = {}) => {
+  const house = await openHouse();
+  const [husam, sara, tom] = [await house.person("Husam"), await house.person("Sara"), await house.person("Tom")];
+  const analyst = await house.agent({ name: "Analyst", messaging: "threaded", limits });
+  const space = await house.space("Alpha", [husam, sara, tom, analyst]);
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  unwrap(await space.stub().update(key, { wakePolicy }));
+  const runs = (count: number) => ended(house.workspaceId, analyst, count);
+  const statuses = async () => (await inboxOf(house.workspaceId, analyst)).map(({ wakes, status }) => [wakes, status]);
+  const agent = env.AGENT.getByName(analyst.id);
+  return { house, husam, sara, tom, analyst, space, key, runs, statuses, agent };
+};
+
+const asks = (spaceId: string, words: string): ScriptedStep =>
+  step(call("enter_space", { spaceId }), call("send_message", { text: words, wait: true }));
+
+/** The lines of the newest inbox that a model was given. */
+const inboxIn = (model: ReturnType<typeof scripted>): string[] => {
+  const lines = (userTexts(model.calls.at(-1)).findLast((words) => words.includes("INBOX (")) ?? "").split("\n");
+  return lines.slice(lines.findIndex((line) => line.startsWith("INBOX (")));
+};
+
+const linesOf = (model: ReturnType<typeof scripted>): string[] =>
+  inboxIn(model).filter((line) => line.startsWith("  ["));
+
+/** Waits until the agent has taken in so many events that no run has taken. */
+const holds = (workspaceId: string, agent: EntityRef, count: number): Promise<void> =>
+  vi.waitFor(async () => expect(await inboxOf(workspaceId, agent)).toHaveLength(count));
+
+test.each(["addressed", "every_message"] as const)(
+  "[K8] the awaited answers wake a cycle together, and say what they answer (%s)",
+  async (policy) => {
+    const { house, husam, sara, tom, analyst, space, runs, statuses } = await stage(policy);
+    const model = scripted([asks(space.id, "@Sara @Tom which quarter?"), step(text("Both said it."))]);
+    await space.post(husam, "@Analyst ask them");
+    const [asked] = await runs(1);
+    expect(asked).toMatchObject({ status: "completed", outcome: "answered" });
+    expect(model.calls).toHaveLength(1);
+    const question = (await space.messages()).at(-1)?.id;
+
+    await space.post(sara, "Q4");
+    await holds(house.workspaceId, analyst, 1);
+    expect(await statuses()).toEqual([[false, "pending"]]);
+    const [held] = await inboxOf(house.workspaceId, analyst);
+    expect(held?.data).toMatchObject({ answers: [{ messageId: question, text: "@Sara @Tom which quarter?" }] });
+    expect(model.calls).toHaveLength(1);
+    await space.post(tom, "The last one");
+    const [, answered, ...others] = await runs(2);
+    expect(others).toEqual([]);
+    expect(answered).toMatchObject({ status: "completed", trigger: { eventCount: 2, text: "The last one" } });
+    const lines = linesOf(model);
+    const begin = `  [answer to ${question} "@Sara @Tom which quarter?"] ["Alpha", ${space.id}]`;
+    expect(lines.map((line) => line.startsWith(begin))).toEqual([true, true]);
+    expect(lines[0]).toContain('"Q4"');
+    expect(lines[1]).toContain('"The last one"');
+    expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+  },
+);
+
+test("[K8] at the time-out the agent is told who did not answer, with the answers that came", async () => {
+  const { house, husam, sara, analyst, space, runs } = await stage();
+  const model = scripted([asks(space.id, "@Sara @Tom good?"), step(text("Tom is silent."))]);
+  await space.post(husam, "@Analyst ask them");
+  await runs(1);
+  await space.post(sara, "Good");
+  await holds(house.workspaceId, analyst, 1);
+  await passTime(analyst, replyWaitMs + 1000);
+  const [, late] = await runs(2);
+  vi.useRealTimers();
+  expect(late?.trigger.eventCount).toBe(2);
+  const question = (await space.messages()).at(-2)?.id;
+  expect(linesOf(model)[0]).toMatch(/^ {2}\[answer to .* "Good"/);
+  expect(linesOf(model)[1]).toBe(
+    `  [no answer from "Tom" after 24 h] ["Alpha", ${space.id}] to ${question} "@Sara @Tom good?"`,
+  );
+});
+
+test("[K8] a wait that nobody answers ends by itself, once, after an eviction too", async () => {
+  const { husam, analyst, space, runs, house } = await stage();
+  const activity = async () => unwrap(await env.AGENT.getByName(analyst.id).describe(house.workspaceId)).activity;
+  const model = scripted([asks(space.id, "@Sara?"), step(text("Nobody is there.")), step(text("Read."))]);
+  await space.post(husam, "@Analyst ask");
+  await runs(1);
+  const waiting = await activity();
+  expect(waiting?.waiting).toMatchObject({ replies: 1, events: 0 });
+  expect(Date.parse(waiting?.nextDueAt ?? "")).toBeGreaterThan(Date.now() + replyWaitMs - 60_000);
+  await abortAllDurableObjects();
+  await passTime(analyst, replyWaitMs + 1000);
+  await runs(2);
+  expect(linesOf(model)).toEqual([expect.stringMatching(/^ {2}\[no answer from "Sara" after 24 h\]/)]);
+  await passTime(analyst, replyWaitMs + 1000);
+  vi.useRealTimers();
+  await space.post(husam, "@Analyst and?");
+  expect(await runs(3)).toHaveLength(3);
+  expect((await activity())?.waiting.replies).toBe(0);
+});
+
+test("[K8] who leaves is waited for no more, and the agent is told", async () => {
+  const { husam, sara, tom, space, key, runs } = await stage();
+  const model = scripted([asks(space.id, "@Sara @Tom good?"), step(text("Sara said so."))]);
+  await space.post(husam, "@Analyst ask them");
+  await runs(1);
+  await space.post(sara, "Good");
+  unwrap(await space.stub().removeMember(key, tom.id));
+  await runs(2);
+  expect(linesOf(model)[0]).toMatch(/^ {2}\[answer to .* "Good"/);
+  expect(linesOf(model)[1]).toMatch(/^ {2}\[no answer from "Tom", who left\] /);
+});
+
+test("[K8] what else wakes the agent brings the answers that are there; the wait goes on", async () => {
+  const { husam, sara, tom, space, runs } = await stage();
+  const model = scripted([asks(space.id, "@Sara @Tom good?"), step(text("Not yet.")), step(text("Now both."))]);
+  await space.post(husam, "@Analyst ask them");
+  await runs(1);
+  await space.post(sara, "Good");
+  await space.post(husam, "@Analyst any news?");
+  await runs(2);
+  expect(linesOf(model)).toEqual([
+    expect.stringMatching(/\[answer to .* "Good"/),
+    expect.stringContaining('"@Analyst any news?"'),
+  ]);
+  await space.post(tom, "Good, too");
+  await runs(3);
+  expect(linesOf(model)).toEqual([expect.stringMatching(/^ {2}\[answer to .* "Good, too"/)]);
+});
+
+test("[K8] an answer that comes while the cycle is still asking waits for its end", async () => {
+  const { house, husam, sara, analyst, space, runs } = await stage();
+  const saying = createGate();
+  const model = scripted([asks(space.id, "@Sara good?"), step(text("She agrees."))]);
+  holdSpeech(saying, "after");
+  await space.post(husam, "@Analyst ask");
+  await saying.reached;
+  await space.post(sara, "Good");
+  await holds(house.workspaceId, analyst, 2);
+  saying.open();
+  await runs(2);
+  expect(linesOf(model)).toEqual([expect.stringMatching(/^ {2}\[answer to msg_\S+ "@Sara good\?"\] .* "Good"/)]);
+});
+
+test("[K8] [B1] an awaited answer counts like any wake: two that ask each other come to an end", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const limits = { maxWakesPerRoot: 3 };
+  const [one, two] = [
+    await house.agent({ name: "One", messaging: "threaded", limits }),
+    await house.agent({ name: "Two", messaging: "threaded", limits }),
+  ];
+  const space = await house.space("Alpha", [husam, one, two]);
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
+  scripted((options) => {
+    const other = JSON.stringify(options.prompt[0]).includes('name: \\"One\\"') ? "Two" : "One";
+    return asks(space.id, `@${other} and you?`);
+  });
+  await space.post(husam, "@One begin");
+  await vi.waitFor(async () => {
+    const counts = await Promise.all([one, two].map(async (each) => (await runsOf(house.workspaceId, each)).length));
+    expect(counts).toEqual([3, 3]);
+  });
+  await passTime(one, replyWaitMs + 1000);
+  await passTime(two, replyWaitMs + 1000);
+  vi.useRealTimers();
+  await ended(house.workspaceId, one, 3);
+  expect(await runsOf(house.workspaceId, two)).toHaveLength(3);
+});
+
+test("[K8] [R3] a cycle that crashed before its question was answered for waits all the same", async () => {
+  const { husam, sara, analyst, space, runs } = await stage();
+  const saying = createGate();
+  const model = scripted([asks(space.id, "@Sara good?"), step(text("She agrees."))]);
+  holdSpeech(saying, "after");
+  await space.post(husam, "@Analyst ask");
+  await saying.reached;
+  await abortAllDurableObjects();
+  saying.open();
+  await passTime(analyst, 6000);
+  vi.useRealTimers();
+  await runs(1);
+  expect((await space.texts()).filter((words) => words === "Analyst: @Sara good?")).toHaveLength(1);
+  await space.post(sara, "Good");
+  await runs(2);
+  expect(linesOf(model)).toEqual([expect.stringMatching(/\[answer to .* "Good"/)]);
+});
+
+test("[K8] [R5] a canceled cycle waits for nobody: the answer is a message like any other", async () => {
+  const { house, husam, sara, analyst, space, agent, runs } = await stage("every_message");
+  const gate = createGate();
+  const goesOn = [{ tool: "send_message", rule: "continue_loop" } as const];
+  unwrap(await agent.update(house.workspaceId, { toolRules: goesOn }));
+  const model = scripted([asks(space.id, "@Sara @Tom good?"), step(waitAt(gate), text("Never.")), step(text("Read."))]);
+  await space.post(husam, "@Analyst ask");
+  await gate.reached;
+  await space.post(sara, "Good");
+  await holds(house.workspaceId, analyst, 2);
+  const [run] = await runsOf(house.workspaceId, analyst);
+  unwrap(await agent.cancelRun(house.workspaceId, run?.id ?? ""));
+  gate.open();
+  const [canceled] = await runs(2);
+  expect(canceled?.status).toBe("canceled");
+  expect(linesOf(model)).toEqual([expect.stringContaining('"Good"')]);
+  expect(unwrap(await agent.describe(house.workspaceId)).activity?.waiting.replies).toBe(0);
+});
+
+test("[K8] [B3] past maxWaitingRuns a cycle cannot wait as well, and is told so", async () => {
+  const { husam, analyst, space, runs } = await stage();
+  await runInDurableObject(agentStub(analyst), (_, { storage }) => {
+    storage.sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxWaitingRuns})
+       INSERT INTO waits (call_id, run_ordinal, space_id, text, awaited, due_at)
+       SELECT 'call' || i, 1000 + i, 'elsewhere', '', '[]', 0 FROM n`,
+    );
+  });
+  scripted([asks(space.id, "@Sara good?"), step(text("Not asked."))]);
+  await space.post(husam, "@Analyst ask");
+  const [run] = await runs(1);
+  expect(JSON.stringify(run?.steps[0]?.toolCalls[1]?.output)).toContain(`maxWaitingRuns (${maxWaitingRuns})`);
+});
+
+test("[K8] an agent that can wait is told who expects a reply; a simple one is not", async () => {
+  const { house, husam, analyst, space, runs, agent } = await stage();
+  const model = scripted([step(text("Read.")), step(text("Read."))]);
+  const ask = async (words: string) =>
+    unwrap(await space.stub().post(space.as(husam), { text: words, expectsReply: true }));
+  await ask("@Analyst are you there?");
+  await runs(1);
+  expect(linesOf(model)[0]).toMatch(/\[expects a reply\]$/);
+  unwrap(await agent.update(house.workspaceId, { messaging: "simple" }));
+  await ask("@Analyst and now?");
+  await ended(house.workspaceId, analyst, 2);
+  expect(linesOf(model).at(-1)).toMatch(/"@Analyst and now\?" \[triggerSource: mention\]$/);
+});
+
+test("[K8] an agent that became a timeline still gets the answers that its cycle asked for", async () => {
+  const { house, husam, sara, space, runs, agent } = await stage();
+  const model = scripted([asks(space.id, "@Sara good?"), step(text("She agrees."))]);
+  await space.post(husam, "@Analyst ask");
+  await runs(1);
+  unwrap(await agent.update(house.workspaceId, { continuity: "timeline" }));
+  await space.post(sara, "Good");
+  const [, answered] = await runs(2);
+  expect(answered?.trigger.text).toBe("Good");
+  expect(userTexts(model.calls[1])[0]).toMatch(/"Good" {2}\[NEW\] ← TRIGGER/);
+});
+
+test("[K8] an export with an open question is whole, and counts it as left behind", async () => {
+  const { house, husam, space, runs, agent } = await stage();
+  scripted([asks(space.id, "@Sara good?")]);
+  await space.post(husam, "@Analyst ask");
+  await runs(1);
+  const { text: exported } = unwrap(await agent.exportPage(house.workspaceId, null));
+  expect(ExportedHead.parse(JSON.parse(exported.split("\n")[0] ?? "")).agent.left).toMatchObject({ waits: 1, runs: 0 });
+});
+
+test("[K8] an agent that is no member any more waits no more, and is not woken by that", async () => {
+  const { house, husam, analyst, space, key, runs, agent } = await stage();
+  const model = scripted([asks(space.id, "@Sara good?"), step(text("Read."))]);
+  await space.post(husam, "@Analyst ask");
+  await runs(1);
+  unwrap(await space.stub().removeMember(key, analyst.id));
+  await vi.waitFor(async () =>
+    expect(unwrap(await agent.describe(house.workspaceId)).activity?.waiting.replies).toBe(0),
+  );
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+  expect(model.calls).toHaveLength(1);
+});
+
+test("[K8] an answer to two questions names both, and wakes for the one that is complete", async () => {
+  const { husam, sara, tom, space, runs } = await stage();
+  const model = scripted([
+    step(
+      call("enter_space", { spaceId: space.id }),
+      call("send_message", { text: "@Sara @Tom which quarter?", wait: true }),
+      call("send_message", { text: "@Sara and which year?", wait: true }),
+    ),
+    step(text("She said it.")),
+    step(text("He, too.")),
+  ]);
+  await space.post(husam, "@Analyst ask");
+  await runs(1);
+  const [first, second] = (await space.messages()).slice(-2).map(({ id }) => id);
+  await space.post(sara, "Q4 of 2030");
+  await runs(2);
+  expect(linesOf(model)).toEqual([
+    expect.stringContaining(
+      `[answer to ${first} "@Sara @Tom which quarter?"] [answer to ${second} "@Sara and which year?"] ["Alpha"`,
+    ),
+  ]);
+  await space.post(tom, "Q4");
+  await runs(3);
+  expect(linesOf(model)).toEqual([expect.stringContaining(`[answer to ${first} `)]);
+});
