@@ -11,6 +11,7 @@ import {
   problem,
 } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
+import { nearestIssues } from "../shared/nearest-issues.ts";
 
 /** The one place where refusals and failures become answers: RFC 9457 problem documents. */
 export const problemResponse = (document: Problem, headers: Record<string, string> = {}): Response =>
@@ -23,21 +24,8 @@ export const problemResponse = (document: Problem, headers: Record<string, strin
     },
   });
 
-/** The distance of a value from one form of a union. Another kind of value counts more than one wrong field. */
-const distance = (issues: z.core.$ZodIssue[]): number =>
-  issues.reduce((sum, { code }) => sum + (code === "invalid_union" ? 1.5 : 1), 0);
-
-/** The issues of a union's nearest form, where the value fits none. */
-const innermost = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] => {
-  if (issue.code !== "invalid_union") return [issue];
-  const [nearest] = issue.errors.toSorted((one, other) => distance(one) - distance(other));
-  if (!nearest) return [issue];
-  return nearest.flatMap(innermost).map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
-};
-
 const issuesOf = (error: z.ZodError, under: PropertyKey[] = []): Issue[] =>
-  error.issues
-    .flatMap(innermost)
+  nearestIssues(error)
     .slice(0, 20)
     .map(({ path, message }) => ({ path: [...under, ...path].map(String).join("."), message }));
 

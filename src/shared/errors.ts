@@ -135,3 +135,16 @@ export const unwrap = <T>(outcome: Outcome<T>): T => {
   const { code, detail, issues } = outcome.problem;
   throw new ColloquyError(code, detail, issues ? { issues } : {});
 };
+
+/** Runs `work` on the part of an input at `path`, which a refusal then names. */
+export const atPath = <T>(path: string, work: () => T): T => {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof ColloquyError)) throw error;
+    // One with issues names the field itself.
+    const place = error.issues ? `${path}.` : `${path}: `;
+    const issues = error.issues?.map((issue) => ({ ...issue, path: `${path}.${issue.path}` }));
+    throw new ColloquyError(error.code, place + error.message, { cause: error, ...(issues && { issues }) });
+  }
+};

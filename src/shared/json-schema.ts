@@ -19,7 +19,13 @@ const contains = (outer: OutputUnit, inner: OutputUnit): boolean =>
   inner.keywordLocation.startsWith(`${outer.keywordLocation}/`) ||
   (outer.keyword === "additionalProperties" && inner.instanceLocation.startsWith(`${outer.instanceLocation}/`));
 
-const messageOf = ({ keyword, error }: OutputUnit): string => (keyword === "false" ? "is not allowed here" : error);
+/** These begin with the value, which nobody is told again. */
+const aboutNumbers = new Set(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]);
+
+const messageOf = ({ keyword, error }: OutputUnit): string => {
+  if (keyword === "false") return "is not allowed here";
+  return aboutNumbers.has(keyword) ? error.slice(error.indexOf("is ")) : error;
+};
 
 /** Runs `work`, which is synchronous, with RE2 in place of `RegExp`: the validator takes no engine of our choice. */
 const withLinearPatterns = <T>(work: () => T): T => {

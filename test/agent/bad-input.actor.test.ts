@@ -1,5 +1,14 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { call, installModel, type ScriptedStep, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { maxTextBytes } from "../../src/protocol/text.ts";
+import {
+  call,
+  installModel,
+  rawCall,
+  type ScriptedStep,
+  scriptedModel,
+  step,
+  text,
+} from "../support/scripted-model.ts";
 import { ended, openHouse } from "./fixture.ts";
 
 /** One bad call and then one good one; what came of the first, and that the run went on. */
@@ -61,5 +70,80 @@ describe.each(["consciousness", "timeline"] as const)("what a model of %s gets w
     undo();
     const why = await fails(step(call("absorb_run", { runId: foreign?.id })));
     expect(why).toContain(isLiving ? "tool_unknown" : "you have no such run; get_my_runs lists yours");
+  });
+
+  const secret = "the launch code is 7429";
+  const tooLong = `${secret} ${"x".repeat(maxTextBytes)}`;
+  const again = /Nothing was done: [^"]*call the tool again/;
+
+  test.each([
+    [
+      "text that is too long",
+      "send_message",
+      { text: tooLong },
+      /text: must be at most 32768 bytes of UTF-8 \(maxTextBytes\)\. Nothing was done: shorten it, or split it/,
+    ],
+    ["a text that is blank", "send_message", { text: " " }, /text: must not be blank/],
+    ["no text", "send_message", { words: secret }, /text: is missing: it must be a string/],
+    [
+      "a bad key",
+      "set_memories",
+      { memories: [{ key: secret, value: "x" }] },
+      /memories\.0\.key: must be 1–64 of A-Z a-z 0-9 _ -/,
+    ],
+    [
+      "too many items",
+      "get_memories",
+      { keys: Array.from({ length: 60 }, () => "k") },
+      /keys: must have at most 50 items/,
+    ],
+    ["a wrong choice", "search", { query: "x", mode: secret }, /mode: must be one of /],
+    ["a number out of bounds", "read_messages", { limit: 7429 }, /limit: must be at most 200/],
+    [
+      "a part of a block's edit",
+      "block_edit",
+      { label: "notes", operations: [{ op: "append_text", text: 7429 }] },
+      /operations\.0\.text: must be a string/,
+    ],
+  ])("[K12] of %s it reads field, rule and remedy, and never the value", async (_, tool, input, why) => {
+    const { fails } = await stage();
+    const read = await fails(step(call(tool, input)));
+    expect(read).toMatch(why);
+    expect(read).toMatch(again);
+    expect(read).not.toContain("7429");
+    expect(read.length).toBeLessThan(500);
+  });
+
+  test("[K12] of input that is no JSON it reads that, and how to send it", async () => {
+    const { fails } = await stage();
+    const read = await fails(step(rawCall("send_message", `{"text": "${secret}`)));
+    expect(read).toContain("input: is not JSON, or was cut off; send one whole object");
+    expect(read).not.toContain("7429");
+  });
+
+  test.each([
+    [
+      "memory",
+      "set_memories",
+      {
+        memories: [
+          { key: "a", value: "x" },
+          { key: "b", value: tooLong },
+        ],
+      },
+      "memories.1.value: a memory holds at most 4000 characters (maxMemoryCharacters)",
+    ],
+    ["goal", "set_goals", { goals: [{ id: "a", description: "x" }, { id: "b" }] }, "goals.1: goal"],
+    [
+      "plan",
+      "set_plans",
+      { plans: [{ name: "a", instruction: "x", scheduledAt: tooLong }] },
+      "plans.0.scheduledAt: is no time; write it like",
+    ],
+  ])("[K12] of several, it reads which %s was refused", async (_, tool, input, why) => {
+    const { fails } = await stage();
+    const read = await fails(step(call(tool, input)));
+    expect(read).toContain(why);
+    expect(read).not.toContain("7429");
   });
 });

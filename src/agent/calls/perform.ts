@@ -6,6 +6,7 @@ import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
 import { runConfigured } from "../tools/configured/configured-tool.ts";
+import { explained } from "../tools/input-issues.ts";
 import { completed, failed, interruptedCall } from "../tools/outcome.ts";
 import { builtinTool } from "../tools/registry.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
@@ -32,7 +33,7 @@ const performed = async (services: CallServices, row: CallRow, signal: AbortSign
     return completed(await carryOut(services, row, signal), row.approval);
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ColloquyError) return failed("error", error.code, error.message);
+    if (error instanceof ColloquyError) return failed("error", error.code, explained(error));
     log.error("call.failed", error, { ...loggedCall(services, row), tool: row.tool.name });
     return failed("error", "tool_failed", "the tool failed; try something else");
   }

@@ -2,7 +2,7 @@ import { asc, eq } from "drizzle-orm";
 import { type Goal, type Memory, maxMemoryCharacters, type PutGoal } from "../../protocol/mind.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../../shared/database.ts";
-import { ColloquyError } from "../../shared/errors.ts";
+import { atPath, ColloquyError } from "../../shared/errors.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxGoals, maxMemories, maxMemoriesCharacters } from "../bounds.ts";
 import { goals, memories } from "../schema.ts";
@@ -57,7 +57,9 @@ export const createMemories = (db: Database, clock: Clock) => {
     list: (keys?: string[]): Memory[] => known.get().filter(({ key }) => keys?.includes(key) ?? true),
     /** All of them, or, where one is refused, none. */
     setAll: (entries: { key: string; value: string }[]): Memory[] =>
-      db.transaction(() => entries.map(({ key, value }) => set(key, value))),
+      db.transaction(() =>
+        entries.map(({ key, value }, index) => atPath(`memories.${index}.value`, () => set(key, value))),
+      ),
   };
 };
 
@@ -100,6 +102,8 @@ export const createGoals = (db: Database, clock: Clock) => {
     list: (): Goal[] => known.get(),
     /** All of them, or, where one is refused, none. */
     setAll: (entries: ({ id: string } & PutGoal)[]): Goal[] =>
-      db.transaction(() => entries.map(({ id, ...changes }) => set(id, changes))),
+      db.transaction(() =>
+        entries.map(({ id, ...changes }, index) => atPath(`goals.${index}`, () => set(id, changes))),
+      ),
   };
 };

@@ -3,7 +3,7 @@ import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
 import { among, type Database, prepared, Remembered } from "../../shared/database.ts";
-import { ColloquyError } from "../../shared/errors.ts";
+import { atPath, ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import type { Timers } from "../../timers/timers.ts";
@@ -84,7 +84,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers) => {
 
     /** All or none. Throws `invalid_time` for a time that cannot be kept, `limit_reached` past `maxPlans`. */
     setAll: (all: ({ id: string } & PutPlan)[], setter: Setter): Plan[] =>
-      change(() => all.map((plan) => setOne(plan, setter))),
+      change(() => all.map((plan, index) => atPath(`plans.${index}`, () => setOne(plan, setter)))),
 
     /** A plan that a person sets, by the workspace's right. */
     put: (id: string, plan: PutPlan): Plan => change(() => setOne({ id, ...plan }, { setBy: "workspace" })),

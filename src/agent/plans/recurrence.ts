@@ -36,10 +36,7 @@ const durationOf = (runAfter: string): number => {
     ? [...text.matchAll(/\d+(?:\.\d+)?\s*[a-z]+/g)].map(([part]) => parseDuration(part))
     : [];
   if (durations.length === 0 || durations.some((duration) => duration === null)) {
-    throw invalid(
-      "runAfter",
-      `${JSON.stringify(runAfter)} cannot be read; say it like "30 minutes", "2 hours" or "3 days"`,
-    );
+    throw invalid("runAfter", 'cannot be read; say it like "30 minutes", "2 hours" or "3 days"');
   }
   return durations.reduce<number>((sum, duration) => sum + (duration ?? 0), 0);
 };
@@ -47,7 +44,7 @@ const durationOf = (runAfter: string): number => {
 /** A time without an offset is read in `timezone`. */
 const instantOf = (scheduledAt: string, timezone: string): number => {
   if (!ScheduledAt.safeParse(scheduledAt).success) {
-    throw invalid("scheduledAt", `${JSON.stringify(scheduledAt)} is no time; write it like 2026-02-18T15:00:00Z`);
+    throw invalid("scheduledAt", "is no time; write it like 2026-02-18T15:00:00Z");
   }
   if (/(?:Z|[+-]\d\d:\d\d)$/.test(scheduledAt)) return Date.parse(scheduledAt);
   const [wholeSeconds = ""] = (/T\d\d:\d\d$/.test(scheduledAt) ? `${scheduledAt}:00` : scheduledAt).split(".");
@@ -59,7 +56,6 @@ const instantOf = (scheduledAt: string, timezone: string): number => {
 export const nextCronTime = (cron: string, timezone = utc, after: number): number => {
   requireZone(timezone);
   if (cron.includes("?")) throw invalid("cron", "? has no meaning here; write * for any");
-  const given = JSON.stringify(cron);
   if (cron.trim().split(/\s+/).length > 5)
     throw invalid("cron", "nothing is finer than a minute: give five fields, minute hour day month weekday");
   let next: Date | null;
@@ -67,11 +63,12 @@ export const nextCronTime = (cron: string, timezone = utc, after: number): numbe
     const job = new Cron(cron, { timezone, mode: "5-part", fixedTimeRule: "no-wildcard", paused: true });
     next = job.nextRun(new Date(after));
   } catch (error) {
-    const why = error instanceof Error ? error.message.replace(/^Cron\w+: /, "") : String(error);
-    throw invalid("cron", `${given} cannot be read (${why}); give minute hour day month weekday`, error);
+    // The pattern itself stands in parentheses.
+    const why = error instanceof Error ? error.message.replace(/^Cron\w+: | \([^)]*\)/g, "") : String(error);
+    throw invalid("cron", `cannot be read (${why}); give minute hour day month weekday`, error);
   }
-  if (next === null) throw invalid("cron", `${given} never comes: no such day is in any year`);
-  if (next.getTime() - after > maxPlanAheadMs) throw invalid("cron", `${given} does not come within ten years`);
+  if (next === null) throw invalid("cron", "never comes: no such day is in any year");
+  if (next.getTime() - after > maxPlanAheadMs) throw invalid("cron", "does not come within ten years");
   return next.getTime();
 };
 
@@ -90,7 +87,7 @@ export const firstDueAt = (times: PlanTimes, setAt: number): number => {
   if (times.scheduledAt !== undefined) {
     const at = instantOf(times.scheduledAt, times.timezone ?? utc);
     const now = new Date(setAt).toISOString();
-    if (at <= setAt) throw invalid("scheduledAt", `${JSON.stringify(times.scheduledAt)} is past; now it is ${now}`);
+    if (at <= setAt) throw invalid("scheduledAt", `is past; now it is ${now}`);
     if (at - setAt > maxPlanAheadMs) throw invalid("scheduledAt", "must be within ten years");
     return at;
   }

@@ -10,6 +10,7 @@ import { ruleLine } from "../context/instructions.ts";
 import { loggedRun } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
 import { callModeOf, mayRepeat, needsRow } from "../tools/call-mode.ts";
+import { explained } from "../tools/input-issues.ts";
 import { failed, interruptedCall } from "../tools/outcome.ts";
 import { findTool } from "../tools/registry.ts";
 import { brokenRule } from "../tools/rules.ts";
@@ -162,7 +163,7 @@ const attempt = async (execution: Execution): Promise<Result | "waiting"> => {
     return configured ? await callConfigured(execution, configured) : await callHere(execution, tool);
   } catch (error) {
     execution.signal.throwIfAborted();
-    if (error instanceof ColloquyError) return failure(error.code, error.message);
+    if (error instanceof ColloquyError) return failure(error.code, explained(error));
     log.error("tool.failed", error, { ...loggedRun(services, run), callId: call.callId, tool: call.toolName });
     return failure("tool_failed", "the tool failed; try something else");
   } finally {

@@ -7,10 +7,11 @@ import type { Usage } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { maxCallsPerStep, maxInvalidCharacters, maxStepBytes, modelStallMs } from "../bounds.ts";
+import { maxCallsPerStep, maxStepBytes, modelStallMs } from "../bounds.ts";
 import type { Composed } from "../context/sections.ts";
-import { excerpt, noAnswer } from "../context/wording.ts";
+import { noAnswer } from "../context/wording.ts";
 import { estimateText } from "../tokens.ts";
+import { refusedCall } from "../tools/input-issues.ts";
 import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 
@@ -27,12 +28,6 @@ export type GenerateInput = Pick<LiveRun, "signal" | "progressed"> & {
   /** Makes the id of the step's call number `index`. */
   callId: (index: number) => string;
 };
-
-/** Why a call cannot be executed. The SDK's message may repeat the whole input, so it is cut. */
-const invalidBy = (error: unknown): CallRequest["invalid"] => ({
-  code: error instanceof Error && error.name === "AI_NoSuchToolError" ? "tool_unknown" : "tool_input_invalid",
-  message: excerpt(error instanceof Error ? error.message : String(error), maxInvalidCharacters),
-});
 
 /**
  * Streams one step. Tools are declared without `execute`: the calls are ours to run. Throws what the provider or
@@ -101,7 +96,7 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
           speech.delta(index, whole);
         }
         numbers.delete(toolCallId);
-        const invalid = "invalid" in part && part.invalid === true ? { invalid: invalidBy(part.error) } : {};
+        const invalid = "invalid" in part && part.invalid === true ? { invalid: refusedCall(part.error) } : {};
         calls.push({ callId: input.callId(index), index, toolName, input: part.input ?? {}, ...invalid });
         break;
       }

@@ -5,12 +5,12 @@ import type { ArchivalSource } from "../../protocol/archival.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
-import { ColloquyError, type Issue } from "../../shared/errors.ts";
 import type { Archival } from "../memory/archival.ts";
 import type { BlockServices } from "../memory/blocks/shared-blocks.ts";
 import type { Goals, Memories } from "../memory/memory-state.ts";
 import type { Search } from "../memory/search/search.ts";
 import type { Spaces } from "../spaces.ts";
+import { invalidInput, parseInput } from "./input-issues.ts";
 
 /** The services that tools work with. */
 export type ToolServices = BlockServices & {
@@ -128,6 +128,8 @@ export type Tool = Omit<Definition<unknown>, "execute" | "consent" | "effect" | 
   execute(input: unknown, context: ToolContext): Promise<ToolOutput>;
 };
 
+export { invalidInput, parseInput };
+
 /** The properties of most tools that change something. */
 export const acts = {
   effect: true,
@@ -142,21 +144,6 @@ export const looks = { ...acts, effect: false, showsInHistory: false } as const;
 
 /** What all tools that an owner or a server brings have in common. */
 export const broughtTool = { speaks: false, showsInHistory: true, endsRun: null } as const;
-
-/** An input that breaks its schema, as the model is told of it. */
-export const invalidInput = (issues: Issue[]): ColloquyError =>
-  new ColloquyError(
-    "tool_input_invalid",
-    issues.map(({ path, message }) => `${path || "input"}: ${message}`).join("; "),
-    { issues },
-  );
-
-/** An input as its schema reads it. Throws `tool_input_invalid`. */
-export const parseInput = <Schema extends z.ZodType>(schema: Schema, input: unknown): z.infer<Schema> => {
-  const parsed = schema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  throw invalidInput(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
-};
 
 export const defineTool = <Input>(definition: Definition<Input>): Tool => {
   const { input: parser, execute, consent, effect, ...plain } = definition;

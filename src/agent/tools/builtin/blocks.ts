@@ -50,6 +50,8 @@ const fittingLines = (text: string, context: ToolContext): { content: string; no
   };
 };
 
+const Operations = z.object({ operations: BlockOperations });
+
 const BlockEdit = z.object({
   label,
   from,
@@ -67,7 +69,7 @@ const edited = async (
   { services, consented, callId, signal }: CallContext,
 ) => {
   const by = ownPrincipal(services, consented);
-  const edit = { operations: parsed(BlockOperations, operations), onVersion, by, callId };
+  const edit = { operations: parsed(Operations, { operations }).operations, onVersion, by, callId };
   const editing = asUnknownOutcome(services.sharedBlocks.edit(name, edit, signal, owner));
   const { version, results, rendered } = await editing;
   const shown = rendered.length <= maxEcho ? { content: rendered } : {};
@@ -79,7 +81,7 @@ const approvalOf = async (
   { label: name, from: owner, operations }: Edit,
   { services, signal }: CallContext,
 ): Promise<Approval | undefined> => {
-  const ops = parsed(BlockOperations, operations).map(({ op }) => op);
+  const ops = parsed(Operations, { operations }).operations.map(({ op }) => op);
   const { permission } = services.sharedBlocks.find(name, owner) ?? services.blocks.get(name);
   const refused = ops.find((op) => verdictOn(op, permission) === "refused");
   if (refused) throw permissionRefusal(refused, permission);
@@ -205,7 +207,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
     execute({ label: name, permission: wanted, ...given }, { services, signal }) {
       const granteeId = granteeOf(services, given);
       const { shape } = given.space === undefined ? PutBlockShare : PutBlockSpace;
-      const permission = parsed(shape.permission, wanted);
+      const { permission } = parsed(z.object({ permission: shape.permission }), { permission: wanted });
       const own = services.blocks.get(name).permission;
       if (ranks[permission] > ranks[own]) {
         throw new ColloquyError("forbidden", `you may not give ${permission} of "${name}": the block has ${own}`);
