@@ -77,6 +77,8 @@ export const ContextConfig = z
     blockDescriptions: z.boolean().default(true),
     /** Whether an input tells what other agents of the agent's spaces did lately. */
     activity: z.boolean().default(false),
+    /** The number of events that a cycle takes at once; `maxBatchEvents` if left out. The rest comes with the next one. */
+    maxEvents: z.int().min(1).max(100).optional(),
     /** The number of messages of a space that a timeline shows. */
     historyMessages: z.int().min(1).max(200).default(50),
     /** Whether a timeline shows that history as lines of the prompt, or as model messages. */

@@ -231,21 +231,21 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
     },
 
     /**
-     * The events that the next run would take: all pending ones, oldest first, as far as they fit `maxTokens`. An event
+     * The events that the next run would take: all pending ones, oldest first, `most` at most, as they fit `maxTokens`. An event
      * whose batch has failed `maxBatchAttempts` times is taken alone, so that it spoils no other. An event that wakes is
      * in the batch: if too many overheard messages lie before it, the oldest are passed over.
      */
-    nextBatch(maxTokens: number): Batch {
+    nextBatch(maxTokens: number, most = maxBatchEvents): Batch {
       const now = clock.now();
       const pending = pendingOnes().all({ now });
       const suspect = pending.find((row) => row.attempts >= maxBatchAttempts);
       if (suspect) return { rows: [suspect], passed: [] };
-      const rows = fitting(pending, maxTokens);
+      const rows = fitting(pending.slice(0, most), maxTokens);
       if (rows.length === pending.length && pending.length < maxBatchEvents) return { rows, passed: [] };
       const waking = this.nextWaking();
       if (!waking || rows.some(({ seq }) => seq === waking.seq)) return { rows, passed: [] };
       const newestFirst = [waking, ...earlier().all({ seq: waking.seq, now })];
-      const fit = fitting(newestFirst.slice(0, maxBatchEvents), maxTokens);
+      const fit = fitting(newestFirst.slice(0, most), maxTokens);
       return { rows: fit.toReversed(), passed: newestFirst.slice(fit.length).filter(isMessage) };
     },
 

@@ -41,7 +41,10 @@ const silentLines = (services: RunServices, ordinal: number): { lines: string[];
 const batchShare = 0.5;
 
 /** The events that a cycle which began now would take. */
-const nextBatch = (services: RunServices) => services.inbox.nextBatch(inputBudget(composingOf(services)) * batchShare);
+const nextBatch = (services: RunServices) => {
+  const composing = composingOf(services);
+  return services.inbox.nextBatch(inputBudget(composing) * batchShare, composing.config.context.maxEvents);
+};
 
 /** The beginning of a cycle that began now with this batch. Nothing is written. `ordinal` is that of the run. */
 const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number) => {

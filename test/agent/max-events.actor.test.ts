@@ -1,0 +1,60 @@
+import { expect, test, vi } from "vitest";
+import { maxBatchEvents } from "../../src/agent/bounds.ts";
+import { ContextConfig } from "../../src/protocol/context-config.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import { step, text, waitAt } from "../support/scripted-model.ts";
+import { ended, inboxOf, openHouse, scripted, userTexts } from "./fixture.ts";
+
+/** `context.maxEvents`: how many events one cycle takes. The agent thinks while the messages come. */
+const stage = async (context: { maxEvents?: number }, wakePolicy: "every_message" | "addressed" = "every_message") => {
+  const house = await openHouse();
+  const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
+  const analyst = await house.agent({ name: "Analyst", context });
+  const space = await house.space("Alpha", [husam, sara, analyst]);
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  unwrap(await space.stub().update(key, { wakePolicy }));
+  const gate = createGate();
+  const model = scripted((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
+  await space.post(husam, "@Analyst begin");
+  await gate.reached;
+  /** The events of each cycle after the first, once so many messages were posted and so many cycles have ended. */
+  const taken = async (words: string[], runs: number): Promise<string[][]> => {
+    for (const each of words) await space.post(husam, each);
+    await vi.waitFor(async () => expect(await inboxOf(house.workspaceId, analyst)).toHaveLength(1 + words.length));
+    gate.open();
+    await ended(house.workspaceId, analyst, 1 + runs);
+    expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+    return model.calls.slice(1).map((call) => {
+      const inbox = userTexts(call).findLast((message) => message.startsWith("INBOX (")) ?? "";
+      const lines = inbox.split("\n").filter((line) => line.startsWith("  ["));
+      return lines.map((line) => /: "([^"]*)"/.exec(line)?.[1] ?? /\(\d+ earlier messages/.exec(line)?.[0] ?? line);
+    });
+  };
+  return { taken };
+};
+
+const words = ["one", "two", "three", "four", "five"];
+
+test("[B3] a cycle takes as many events as its owner allows, in order; the rest comes next", async () => {
+  const { taken } = await stage({ maxEvents: 2 });
+  expect(await taken(words, 3)).toEqual([["one", "two"], ["three", "four"], ["five"]]);
+});
+
+test("[B3] without a bound of its own a cycle takes all that waits", async () => {
+  const { taken } = await stage({});
+  expect(await taken(words, 1)).toEqual([words]);
+});
+
+test("[B3] the event that wakes is among those taken; what lies too far back is counted", async () => {
+  const { taken } = await stage({ maxEvents: 2 }, "addressed");
+  expect(await taken([...words, "@Analyst look"], 1)).toEqual([["(4 earlier messages", "five", "@Analyst look"]]);
+});
+
+test("[S4] a bound that is no number from 1 to maxBatchEvents is refused by its path", () => {
+  expect(ContextConfig.parse({ maxEvents: maxBatchEvents }).maxEvents).toBe(maxBatchEvents);
+  for (const maxEvents of [0, maxBatchEvents + 1, 1.5, "2", null]) {
+    const refused = ContextConfig.safeParse({ maxEvents });
+    expect(refused.error?.issues.map(({ path }) => path.join("."))).toEqual(["maxEvents"]);
+  }
+});
