@@ -31,6 +31,8 @@ export const maxBlocks = 200;
 export const maxSharesOfBlock = 50;
 export const maxSpacesOfBlock = 50;
 export const maxSharedBlocks = 200;
+/** Fields of one block that its prompt or an error names; the rest is counted. */
+export const maxShownFields = 40;
 /** Versions of a block that are kept, those that one author may undo, and updates after a block's snapshot. */
 export const maxBlockVersions = 1000;
 export const maxUndoSteps = 500;

@@ -75,6 +75,8 @@ export const ContextConfig = z
       .optional(),
     /** Whether a block of memory stands in an input with its description. */
     blockDescriptions: z.boolean().default(true),
+    /** Whether a structured block stands in an input with the fields that it declares. */
+    blockSchemas: z.boolean().default(true),
     /** Whether an input tells what other agents of the agent's spaces did lately. */
     activity: z.boolean().default(false),
     /** The number of events that a cycle takes at once; `maxBatchEvents` if left out. The rest comes with the next one. */

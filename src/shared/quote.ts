@@ -14,6 +14,10 @@ export const quoteJson = (value: unknown): string =>
 
 export const quote = (text: string): string => quoteJson(text);
 
+/** A label, a cron or a time zone as it is. Any other text is quoted, so that it cannot pass for more (S2). */
+export const plain = (text: string): string =>
+  /^[A-Za-z0-9_*?#@/,.+-]+(?: [A-Za-z0-9_*?#@/,.+-]+)*$/.test(text) ? text : quote(text);
+
 /** The first `length` characters, with an ellipsis if more follow; never half of a surrogate pair. */
 export const excerpt = (text: string, length: number): string => {
   const characters = [...text];

@@ -79,7 +79,7 @@ describe("a consciousness", () => {
     await create({ label: "ticket", type: "working", content: "PROJ-123 is open." });
     await create({ label: "old", type: "archival", pinned: true, content: "Long ago." });
     const first = await tell("Hello");
-    expect(first).toContain('\n<block:todo permission="ReadWrite">\n1. Call Sara\n</block:todo>\n');
+    expect(first).toContain('\n<block:todo permission="ReadWrite">\nitems: any value\n\n1. Call Sara\n</block:todo>\n');
     expect(first).not.toContain("block:ticket");
     expect(systemOf(model)).not.toContain("<block:");
     const second = await wake(["ticket", "no_such_block"]);

@@ -177,6 +177,7 @@ test("another model's limits are used from the next run on, and said", async () 
   expect(config.context).toEqual({
     byModel,
     blockDescriptions: true,
+    blockSchemas: true,
     activity: false,
     historyMessages: 50,
     history: "prompt",

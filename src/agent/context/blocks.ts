@@ -37,7 +37,7 @@ const leavesBefore = (one: KnownBlock, other: KnownBlock): number =>
 
 const cutNote = "[The rest does not fit context.memoryTokens: block_load reads it]";
 
-/** As many whole lines as fit, and a line that says that more follow. */
+/** As many whole lines as fit, and a line that says that more follow. Its fields go last. */
 const cutTo = (block: KnownBlock, maxTokens: number): string => {
   const lines = block.rendered.split("\n");
   let kept = lines.length;
@@ -46,7 +46,8 @@ const cutTo = (block: KnownBlock, maxTokens: number): string => {
     kept = Math.floor(kept / 2);
     text = renderBlock({ ...block, rendered: [...lines.slice(0, kept), cutNote].join("\n") });
   }
-  return text;
+  if (estimateText(text) <= maxTokens) return text;
+  return renderBlock({ ...block, fields: undefined, rendered: cutNote });
 };
 
 /**
@@ -123,11 +124,13 @@ export type FencedBlock = {
   sharedFrom?: string | undefined;
   /** Left out where descriptions are off. */
   description?: string | undefined;
+  /** What it may hold, in lines. Left out for a text, and where schemas are off. */
+  fields?: string | undefined;
   rendered: string;
 };
 
-export const renderBlock = ({ label, permission, sharedFrom, description, rendered }: FencedBlock): string => {
+export const renderBlock = ({ label, permission, sharedFrom, description, fields, rendered }: FencedBlock): string => {
   const from = sharedFrom === undefined ? "" : ` shared_from=${quote(sharedFrom).replaceAll("<", "\\u003c")}`;
-  const parts = [description ?? "", rendered].filter((part) => part !== "").map(fenced);
+  const parts = [description ?? "", fields ?? "", rendered].filter((part) => part !== "").map(fenced);
   return `<block:${label} permission="${permission}"${from}>\n${parts.join("\n\n")}\n</block:${label}>`;
 };

@@ -4,11 +4,7 @@ import { quote } from "../../shared/quote.ts";
 
 /** How texts, calls, messages and times stand in a prompt. */
 export { callLine, shortJson } from "../../shared/call-line.ts";
-export { excerpt, quote, quoteJson } from "../../shared/quote.ts";
-
-/** A label, a cron or a time zone as it is. Any other text is quoted, so that it cannot pass for more (S2). */
-export const plain = (text: string): string =>
-  /^[A-Za-z0-9_*?#@/,.+-]+(?: [A-Za-z0-9_*?#@/,.+-]+)*$/.test(text) ? text : quote(text);
+export { excerpt, plain, quote, quoteJson } from "../../shared/quote.ts";
 
 /** Stands for the words of a step that had none: providers refuse empty content. */
 export const noAnswer = "(no answer)";

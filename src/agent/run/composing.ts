@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type IdentifiedModel, identifyModel } from "../../models/identify-model.ts";
+import type { BlockSchema } from "../../protocol/block-schema.ts";
 import type { AgentState, InputParts } from "../context/agent-state.ts";
 import {
   blocksInInput,
@@ -12,6 +13,7 @@ import {
 import { renderInstructions } from "../context/instructions.ts";
 import { inputBudget, resolveLimits } from "../context/limits.ts";
 import { messagesOf } from "../journal.ts";
+import { fieldLines } from "../memory/documents/declared-fields.ts";
 import type { HeadBlocks, InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { estimateMessages } from "../tokens.ts";
@@ -47,13 +49,19 @@ const batchBlocksOf = (events: InboxData[]): ReadonlySet<string> => {
 
 const knownBlock = (
   { identity }: RunServices,
-  { label, type, permission, description, pinned, rendered, usedAt }: Omit<KnownBlock, "key" | "sharedFrom">,
+  block: Omit<KnownBlock, "key" | "sharedFrom" | "fields"> & { schema: BlockSchema },
   owner?: { agentId: string; agentName: string },
-): KnownBlock => ({
-  ...{ key: keyOf(label, owner?.agentId), label, type, permission, pinned, rendered, usedAt },
-  description: identity.get().config.context.blockDescriptions ? description : "",
-  sharedFrom: owner?.agentName,
-});
+): KnownBlock => {
+  const { label, type, permission, description, schema, pinned, rendered, usedAt } = block;
+  const { blockDescriptions, blockSchemas } = identity.get().config.context;
+  return {
+    ...{ key: keyOf(label, owner?.agentId), label, type, permission, pinned, rendered, usedAt },
+    description: blockDescriptions ? description : "",
+    // A config from before it could be set shows them.
+    fields: blockSchemas === false ? "" : fieldLines(schema).join("\n"),
+    sharedFrom: owner?.agentName,
+  };
+};
 
 /** The agent's own blocks. Opens no document. */
 export const ownBlocks = (services: RunServices): KnownBlock[] =>

@@ -2,11 +2,20 @@ import type { Json } from "../../../protocol/block.ts";
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import type { PlainSchema } from "../../../protocol/block-schema.ts";
 import { sameJson } from "../../../shared/same-json.ts";
-import type { Cell, Held, Item, Part } from "./cells.ts";
+import { type Cell, declaredSections, type Held, type Item, type Part } from "./cells.ts";
 import { editText } from "./edit-text.ts";
 import { requireSystem, rules, type Writer } from "./permission.ts";
 import type { Splice } from "./text-changes.ts";
-import { checkEntry, checkField, checkItem, checkLength, counted, noSuchField, refusedEdit } from "./values.ts";
+import {
+  checkEntry,
+  checkField,
+  checkItem,
+  checkLength,
+  counted,
+  noSuchField,
+  noSuchSection,
+  refusedEdit,
+} from "./values.ts";
 
 /** An edit that is being made, on behalf of somebody. */
 export type Editing = {
@@ -19,12 +28,13 @@ export type Editing = {
 /** The one cell that an operation changes. Throws where there is none, or where the writer may not change it. */
 export const cellFor = (parts: Part[], operation: ContentOperation, writer: Writer): Cell => {
   const { op, section } = operation;
-  const names = parts.flatMap(({ name }) => name ?? []);
+  const sections = declaredSections(parts);
+  const names = sections.map(({ name }) => name);
   if (section === undefined && names.length > 0) {
     throw refusedEdit(`${op} needs a section of this composite block: ${names.join(", ")}`);
   }
   const part = parts.find(({ name }) => name === section);
-  if (!part) throw noSuchField(section ?? "");
+  if (!part) throw noSuchSection(section ?? "", sections);
   if (part.readOnly) requireSystem(writer, `Section '${section}'`);
   const { type } = part.schema;
   if (rules[op].on !== type) {
@@ -33,7 +43,10 @@ export const cellFor = (parts: Part[], operation: ContentOperation, writer: Writ
   }
   const name = "field" in operation ? operation.field : "";
   const cell = part.cells.find(({ field }) => field.name === name);
-  if (!cell) throw noSuchField(name);
+  if (!cell) {
+    const fields = part.cells.map(({ field }) => field);
+    throw noSuchField(name, fields);
+  }
   if (cell.readOnly) requireSystem(writer, `Field '${name}'`);
   const wanted = rules[op].field;
   if (wanted !== undefined && cell.field.type !== wanted) {
@@ -120,7 +133,7 @@ export const changeOf = (
     case "remove_from_list": {
       const { value } = operation;
       const index = operation.index ?? items.findIndex(({ json }) => sameJson(JSON.parse(json), value));
-      if (index < 0) throw refusedEdit(`'${name}' does not hold ${JSON.stringify(value)}`);
+      if (index < 0) throw refusedEdit(`'${name}' does not hold that value: load the block, and give its index`);
       const next = items.toSpliced(within(index), 1);
       return { next, message: `Removed item ${index} from '${name}' of block '${label}'` };
     }

@@ -3,6 +3,7 @@ import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, Field, PlainSchema } from "../../../protocol/block-schema.ts";
 import { sameJson } from "../../../shared/same-json.ts";
+import type { DeclaredField } from "./declared-fields.ts";
 import { changesBetween, mergeText, type Splice } from "./text-changes.ts";
 import { ownField, rounded } from "./values.ts";
 
@@ -178,6 +179,10 @@ export const partsOf = (schema: BlockSchema): Part[] =>
   schema.type === "composite"
     ? schema.sections.map((section) => partOf(section.schema, section.name, section.readOnly))
     : [partOf(schema)];
+
+/** The sections of a composite, as errors name them. */
+export const declaredSections = (parts: Part[]): DeclaredField[] =>
+  parts.flatMap(({ name, schema: { type }, readOnly }) => (name === undefined ? [] : { name, type, readOnly }));
 
 /** A part's value within the value of its block. */
 export const valueOfPart = ({ name }: Part, value: Json | undefined): Json | undefined =>

@@ -3,9 +3,9 @@ import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block
 import { schemaProblems } from "../../../shared/check-json-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { sameJson } from "../../../shared/same-json.ts";
-import { type Cell, type Held, type Part, partsOf, valueOfPart } from "./cells.ts";
+import { type Cell, declaredSections, type Held, type Part, partsOf, valueOfPart } from "./cells.ts";
 import { render } from "./render.ts";
-import { checkField, checkItem, checkLength, counted, noSuchField, ownField, refusedEdit } from "./values.ts";
+import { checkField, checkItem, checkLength, counted, noSuchSection, ownField, refusedEdit } from "./values.ts";
 
 const highSurrogate = /[\ud800-\udbff](?=[\udc00-\udfff])/g;
 
@@ -65,7 +65,11 @@ export const changedSchema = (
   { schema: next = old, viewport, section }: Pick<UpdateBlock, "schema" | "viewport" | "section">,
 ): BlockSchema => {
   if (viewport === undefined) return next;
-  if (!partsOf(next).some(({ name }) => name === section)) throw noSuchField(section ?? "section");
+  const parts = partsOf(next);
+  if (!parts.some(({ name }) => name === section)) {
+    if (section === undefined) throw refusedEdit("a composite has a viewport for each section: give section");
+    throw noSuchSection(section, declaredSections(parts));
+  }
   if (next.type !== "composite") return withViewport(next, viewport);
   return {
     ...next,

@@ -4,12 +4,12 @@ import type { BlockOperation, ContentOperation, OperationResult } from "../../..
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { cellFor, changeOf, type Editing, newItem, setField } from "./apply-operation.ts";
-import { type Cell, contentIn, type Held, type Part, partsOf, valueOfPart } from "./cells.ts";
+import { type Cell, contentIn, declaredSections, type Held, type Part, partsOf, valueOfPart } from "./cells.ts";
 import { bounded, checkSize } from "./check-content.ts";
 import { atState, changesSince, forkOf, mergeInto, stateOf } from "./document.ts";
 import { checkPermission, requireSystem, type Writer } from "./permission.ts";
 import type { Splice } from "./text-changes.ts";
-import { checkFields, checkLength, isObject, noSuchField, ownField, refusedEdit } from "./values.ts";
+import { checkFields, checkLength, isObject, noSuchSection, ownField, refusedEdit } from "./values.ts";
 
 /** One version, as undo sees it: an edit, or the taking back of an edit, or of such a taking back. */
 export type Step = { version: number; kind: "edit" | "undo" | "redo" };
@@ -91,7 +91,7 @@ const firstContents = ({ schema, content }: EditRequest, parts: Part[], editing:
   if (schema.type === "composite" && content !== undefined) {
     if (!isObject(content)) throw wrongContent(schema, "an object of sections");
     const unknown = Object.keys(content).find((name) => !parts.some((part) => part.name === name));
-    if (unknown !== undefined) throw noSuchField(unknown);
+    if (unknown !== undefined) throw noSuchSection(unknown, declaredSections(parts));
   }
   return parts.flatMap((part) => firstIn(part, valueOfPart(part, content), editing));
 };

@@ -1,7 +1,8 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
 import { partsOf, valueOfPart } from "./cells.ts";
-import { entryFields, inWords, isObject, linesOf, ownField } from "./values.ts";
+import { entryFields } from "./declared-fields.ts";
+import { inWords, isObject, linesOf, ownField } from "./values.ts";
 
 /** How blocks read: a function of schema and value. What is bounded for show only is whole with `whole`. */
 

@@ -1,8 +1,11 @@
 import { z } from "zod";
 import type { Json } from "../../../protocol/block.ts";
 import { type Field, type ItemSchema, maxListItems, maxLogEntries } from "../../../protocol/block-schema.ts";
+import { Label } from "../../../protocol/text.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
+import { maxShownFields } from "../../bounds.ts";
+import { type DeclaredField, entryFields, fieldFacts, itemFields } from "./declared-fields.ts";
 import type { Writer } from "./permission.ts";
 
 /** Values of blocks: how they are quoted, checked, and refused. */
@@ -18,13 +21,25 @@ export const checkLength = (type: string, length: number): void => {
   }
 };
 
-export const noSuchField = (name: string): ColloquyError => refusedEdit(`Field not found: ${name}`);
+/** Which fields there are, or which sections. */
+const thereAre = (declared: DeclaredField[], what: "fields" | "sections" = "fields"): string => {
+  const left = declared.length - maxShownFields;
+  const names = declared.slice(0, maxShownFields).map(fieldFacts);
+  return `The ${what} are: ${[...names, ...(left > 0 ? [`and ${left} more`] : [])].join(", ") || "none"}`;
+};
 
-type LogFields = { entryFields: (string | Field)[] };
+const notFound = (name: string, there: string): ColloquyError =>
+  refusedEdit(`Field not found${Label.safeParse(name).success ? `: ${name}` : ""}. ${there}`);
 
-/** The fields of a log's entries; a name alone stands for a text. */
-export const entryFields = (schema: LogFields): Field[] =>
-  schema.entryFields.map((field) => (typeof field === "string" ? { name: field, type: "text" } : field));
+/** A field that is not declared. Of what was given, only a name that a field may have is repeated. */
+export const noSuchField = (name: string, declared: DeclaredField[]): ColloquyError =>
+  notFound(name, thereAre(declared));
+
+/** The same of a section of a composite. */
+export const noSuchSection = (name: string, declared: DeclaredField[]): ColloquyError => {
+  const there = declared.length > 0 ? thereAre(declared, "sections") : "The block has no sections: leave section out";
+  return notFound(name, there);
+};
 
 /** Lines as an editor counts them: what a last line break ends is no line. */
 export const linesOf = (text: string): string[] => {
@@ -70,28 +85,48 @@ export const counted = (name: string, count: number): number => {
   throw refusedEdit(`Field '${name}' cannot count that far: set it to a smaller number`);
 };
 
+const time = z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date()]);
 const values: Record<Field["type"], [what: string, type: z.ZodType]> = {
   text: ["a text", z.string()],
   number: ["a number", z.number()],
   boolean: ["true or false", z.boolean()],
   list: ["a list", z.array(z.unknown())],
   counter: [`a number of at most ${maxCount} (maxCount)`, z.number().min(-maxCount).max(maxCount)],
-  timestamp: ["an ISO 8601 time", z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date()])],
+  timestamp: ["an ISO 8601 time, such as 2026-02-18T15:07:00Z", time],
 };
 
-const brief = (value: Json): string => quoted(typeof value === "string" ? JSON.stringify(value) : inWords(value), 60);
+/** What a value is, in place of the value, which may be a secret. */
+const kindOf = (value: Json): string => {
+  if (typeof value === "string") return "a text";
+  if (typeof value === "number") return "a number";
+  if (typeof value === "boolean") return "true or false";
+  if (Array.isArray(value)) return "a list";
+  return value === null ? "null" : "an object";
+};
 
 /** Throws where the value is not of the field's type. */
 export const checkField = ({ name, type }: Field, value: Json): void => {
   const [what, Value] = values[type];
-  if (!Value.safeParse(value).success) throw refusedEdit(`Field '${name}' takes ${what}, not ${brief(value)}`);
+  if (Value.safeParse(value).success) return;
+  const kind = kindOf(value);
+  const isLike = what.startsWith(kind) || (type === "timestamp" && kind === "a text");
+  throw refusedEdit(`Field '${name}' takes ${what}${isLike ? "" : `, not ${kind}`}`);
 };
 
-/** An object of declared fields only, with the defaults of those that it leaves out. */
-export const checkFields = (fields: Field[], value: Json, what: string): Record<string, Json> => {
-  if (!isObject(value)) throw refusedEdit(`${what} must be an object of fields, not ${brief(value)}`);
+/** An object of declared fields only, with the defaults of those that it leaves out. The runtime
+ * sets its fields. */
+export const checkFields = (
+  declared: Field[],
+  value: Json,
+  what: string,
+  runtimeFields: Field[] = [],
+): Record<string, Json> => {
+  if (!isObject(value)) {
+    throw refusedEdit(`${what} must be an object of fields, not ${kindOf(value)}. ${thereAre(declared)}`);
+  }
+  const fields = [...runtimeFields, ...declared];
   const unknown = Object.keys(value).find((name) => !fields.some((field) => field.name === name));
-  if (unknown !== undefined) throw noSuchField(unknown);
+  if (unknown !== undefined) throw noSuchField(unknown, declared);
   const entries = fields.flatMap((field): [string, Json][] => {
     const given = ownField(value, field.name) ?? field.default;
     if (given === undefined || given === null) {
@@ -111,11 +146,15 @@ export const checkItem = (schema: ItemSchema | undefined, item: Json): Json => {
     return checkFields(schema.fields as Field[], item, "An item");
   }
   if (schema.type === "text") {
-    if (typeof item !== "string") throw refusedEdit(`An item must be a text, not ${brief(item)}`);
+    if (typeof item !== "string") throw refusedEdit(`An item must be a text, not ${kindOf(item)}`);
     return item;
   }
   const [issue] = schemaIssues(schema, item);
-  if (issue) throw refusedEdit(`The item breaks its schema: ${issue.path || "it"}: ${issue.message}`);
+  if (issue) {
+    const fields = itemFields(schema);
+    const there = fields ? `. ${thereAre(fields)}` : "";
+    throw refusedEdit(`The item breaks its schema: ${issue.path || "it"}: ${issue.message}${there}`);
+  }
   return item;
 };
 
@@ -125,11 +164,11 @@ const stamps: Field[] = [
 ];
 
 /** A log's entry as it is kept: with when it was made and by whom. Nobody but the system says that it was another. */
-export const checkEntry = (schema: LogFields, entry: Json, writer: Writer): Json => {
+export const checkEntry = (schema: Parameters<typeof entryFields>[0], entry: Json, writer: Writer): Json => {
   const fields = entryFields(schema);
   const given: Json = typeof entry === "string" ? { [fields[0]?.name ?? "message"]: entry } : entry;
-  if (!isObject(given)) throw refusedEdit("An entry must be an object");
+  if (!isObject(given)) throw refusedEdit(`An entry must be a text, or an object of fields. ${thereAre(fields)}`);
   const timestamp = given.timestamp ?? writer.now;
   const agent = writer.kind === "system" ? (given.agent ?? null) : writer.name;
-  return checkFields([...stamps, ...fields], { ...given, timestamp, agent }, "An entry");
+  return checkFields(fields, { ...given, timestamp, agent }, "An entry", stamps);
 };

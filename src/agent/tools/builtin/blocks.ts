@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { CreateBlock, PutBlockShare, PutBlockSpace } from "../../../protocol/block.ts";
 import { BlockOperations, maxOperations, operationNames } from "../../../protocol/block-operation.ts";
-import { Viewport } from "../../../protocol/block-schema.ts";
+import { type BlockSchema, Viewport } from "../../../protocol/block-schema.ts";
 import type { Approval } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";
 import { ownPrincipal } from "../../memory/blocks/shared-blocks.ts";
+import { fieldLines } from "../../memory/documents/declared-fields.ts";
 import { permissionRefusal, ranks, verdictOn } from "../../memory/documents/permission.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
 import { asUnknownOutcome } from "../outcome.ts";
@@ -27,8 +28,9 @@ import { pinningTools } from "./kept-blocks.ts";
  */
 /** How many characters of a block are shown after an edit. */
 const maxEcho = 1000;
-/** What a result holds beside the content. */
+/** What a result holds beside the content, and what a schema may fill there. */
 const frameTokens = 200;
+const schemaTokens = 3000;
 /** How long people may take to agree to an edit. */
 const consentMinutes = 24 * 60;
 
@@ -38,9 +40,9 @@ const parsed = <Schema extends z.ZodType>(schema: Schema, input: unknown): z.inf
   return parseInput(schema, input);
 };
 
-/** As many lines from the start as there is room for. */
-const fittingLines = (text: string, context: ToolContext): { content: string; note?: string } => {
-  const room = Math.min(maxToolOutputTokens, Math.max(0, context.roomTokens() - frameTokens));
+/** As many lines from the start as there is room for beside `taken` tokens. */
+const fittingLines = (text: string, context: ToolContext, taken = 0): { content: string; note?: string } => {
+  const room = Math.max(0, Math.min(maxToolOutputTokens, context.roomTokens() - frameTokens) - taken);
   if (estimateText(text) <= room) return { content: text };
   const lines = text.split("\n");
   const shown = firstFitting(lines, room, (line) => estimateText(line) + 1);
@@ -51,6 +53,14 @@ const fittingLines = (text: string, context: ToolContext): { content: string; no
 };
 
 const Operations = z.object({ operations: BlockOperations });
+
+/** What a structured block may hold: its schema, or, where there is no room for that, its fields in words. */
+const schemaOf = (schema: BlockSchema, room: number): { schema?: BlockSchema; fields?: string[] } => {
+  if (schema.type === "text") return {};
+  const most = Math.min(schemaTokens, room / 2);
+  const told = [{ schema }, { fields: fieldLines(schema) }];
+  return told.find((each) => estimateText(JSON.stringify(each)) <= most) ?? {};
+};
 
 const BlockEdit = z.object({
   label,
@@ -129,11 +139,15 @@ export const blockTools = [
     async execute({ label: name, ...view }, context) {
       const { blocks, sharedBlocks } = context.services;
       const block = await sharedBlocks.load(name, context.signal, view);
-      const { type, permission, description, version, rendered, sharedFrom } = block;
+      const { type, permission, description, schema, version, rendered, sharedFrom } = block;
       if (sharedFrom === undefined && view.version === undefined) blocks.touch(name);
       const owner = sharedFrom === undefined ? {} : { sharedFrom: sharedFrom.agentName };
+      const declared = schemaOf(schema, context.roomTokens());
       return {
-        value: { label: name, type, permission, description, version, ...owner, ...fittingLines(rendered, context) },
+        value: {
+          ...{ label: name, type, permission, description, version, ...owner, ...declared },
+          ...fittingLines(rendered, context, estimateText(JSON.stringify(declared))),
+        },
       };
     },
   }),
@@ -153,7 +167,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
   defineTool({
     name: "block_create",
     description:
-      "Make a block: core is always before you, working when pinned, archival and log are found by search. schema: text {viewport?}, map {fields: [{name, type: text|number|boolean|list|counter|timestamp, required?, default?}]}, list {itemSchema?, maxItems?}, log {displayLimit?, entryFields?} or composite {sections: [{name, schema}]}; text if left out.",
+      "Make a block: core is always before you, working when pinned, archival and log are found by search. schema: text {viewport?}, map {fields: [{name, type: text|number|boolean|list|counter|timestamp, description?, required?, default?}]}, list {itemSchema?, maxItems?}, log {displayLimit?, entryFields?} or composite {sections: [{name, schema}]}; text if left out.",
     input: z.object({
       label,
       type: z.enum(["core", "working", "archival", "log"]).default("working"),
