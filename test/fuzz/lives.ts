@@ -1,0 +1,195 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import fc from "fast-check";
+import { vi } from "vitest";
+import type { CallOptions } from "../../src/models/language-model.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import { type AgentSettings, agentStub, openHouse, runsOf } from "../agent/fixture.ts";
+import { call, installModel, type ScriptedStep, scriptedModel, step, text } from "../support/scripted-model.ts";
+
+/**
+ * Random lives of an agent. Each thing that it is told and each thing that it does holds a word of its own. A case is one
+ * such word and one input of a later run: the word stands in that input, or a tool that the input offers returns it.
+ */
+const deeds = ["say here", "say there", "memory", "forgotten memory", "goal", "plan", "ended plan", "note", "recall"] as const;
+type Deed = (typeof deeds)[number];
+
+const crashes = ["agent.after-take", "agent.after-journal", "agent.after-call", "agent.before-commit"] as const;
+
+const turn = fc.record({
+  from: fc.constantFrom("Alpha", "Beta", "service", "plan"),
+  deeds: fc.array(fc.constantFrom(...deeds), { maxLength: 3 }),
+  ending: fc.constantFrom("text", "silent", "skip"),
+  crash: fc.option(fc.constantFrom(...crashes), { freq: 4, nil: undefined }),
+});
+
+export const turnsInLife = 8;
+
+export const life = fc.record({
+  continuity: fc.constantFrom("consciousness", "timeline"),
+  messaging: fc.constantFrom("simple", "threaded"),
+  /** A small input is compacted after a few runs. */
+  maxTokens: fc.constantFrom(6000, 16_000),
+  keepRecent: fc.integer({ min: 1, max: 3 }),
+  historyMessages: fc.constantFrom(4, 50),
+  turns: fc.array(turn, { minLength: turnsInLife, maxLength: turnsInLife }),
+});
+export type Life = typeof life extends fc.Arbitrary<infer L> ? L : never;
+
+const note = { name: "note", description: "Writes it down", executionType: "internal", inputSchema: { type: "object" } };
+
+const settingsOf = ({ continuity, messaging, maxTokens, keepRecent, historyMessages }: Life) =>
+  ({
+    name: "Analyst",
+    ...{ continuity, messaging, tools: [note] },
+    context: { maxTokens, reservedResponseTokens: 500, memoryTokens: 1000, minRecentCycles: keepRecent, historyMessages },
+  }) as unknown as AgentSettings;
+
+let words = 0;
+/** A word that nothing else holds. */
+const mint = (): string => {
+  words += 1;
+  return `w${words.toString(36).padStart(5, "0")}x`;
+};
+
+const filler = "and so on, as everybody here knows well enough. ".repeat(20);
+
+type Places = Record<"Alpha" | "Beta", string>;
+
+/** The step that does a deed, with its word. */
+const stepFor = (deed: Deed, word: string, here: string, there: string): ScriptedStep => {
+  const speak = (spaceId: string) => step(call("enter_space", { spaceId, limit: 1 }), call("send_message", { text: word }));
+  switch (deed) {
+    case "say here":
+      return speak(here);
+    case "say there":
+      return speak(there);
+    case "memory":
+      return step(call("set_memories", { memories: [{ key: word, value: "kept" }] }));
+    case "forgotten memory":
+      return step(
+        call("set_memories", { memories: [{ key: word, value: "kept" }] }),
+        call("delete_memories", { keys: [word] }),
+      );
+    case "ended plan":
+      return step(
+        call("set_plans", { plans: [{ id: word, name: "Later", instruction: "look", runAfter: "300 days" }] }),
+        call("delete_plans", { planIds: [word] }),
+      );
+    case "goal":
+      return step(call("set_goals", { goals: [{ id: word, description: "a goal" }] }));
+    case "plan":
+      return step(call("set_plans", { plans: [{ name: word, instruction: "look", runAfter: "300 days" }] }));
+    case "note":
+      return step(call("note", { about: word }));
+    case "recall":
+      return step(call("recall", { op: "insert", content: word }));
+  }
+};
+
+type Plan = { deeds: { deed: Deed; word: string; wordOf: ScriptedStep }[]; ending: ScriptedStep };
+
+/** What is missing of a case, for a person to read. */
+export type Missing = { word: string; what: string; run: number };
+
+const textOf = ({ prompt }: CallOptions): string => JSON.stringify(prompt);
+
+/** Plays one life. Answers how many cases there were, and which of them do not hold. */
+export const live = async (one: Life): Promise<{ cases: number; missing: Missing[] }> => {
+  const house = await openHouse();
+  const { workspaceId } = house;
+  const husam = await house.person("Husam");
+  const sara = await house.person("Sara");
+  const analyst = await house.agent(settingsOf(one));
+  const spaces = { Alpha: await house.space("Alpha", [husam, sara, analyst]), Beta: await house.space("Beta", [husam, sara, analyst]) };
+  const places: Places = { Alpha: spaces.Alpha.id, Beta: spaces.Beta.id };
+  const agent = () => env.AGENT.getByName(analyst.id);
+
+  let plan: Plan = { deeds: [], ending: step(text("Done.")) };
+  let inputs: string[] = [];
+  const uninstall = installModel(
+    scriptedModel((options) => {
+      const input = textOf(options);
+      inputs.push(input);
+      const next = plan.deeds.find(({ word }) => !input.includes(word));
+      return next ? next.wordOf : plan.ending;
+    }),
+  );
+  /** Words by what they are of. */
+  const known = new Map<string, string>();
+  const missing: Missing[] = [];
+  let cases = 0;
+
+  const settled = async (runs: number): Promise<void> => {
+    await vi.waitFor(
+      async () => {
+        const all = await runsOf(workspaceId, analyst);
+        const open = all.filter(({ status }) => status === "running");
+        if (all.length >= runs && open.length === 0) return;
+        // A crash is followed by the watchdog's alarm.
+        vi.setSystemTime(Date.now() + 6000);
+        await runDurableObjectAlarm(agentStub(analyst)).catch(() => false);
+        throw new Error(`${all.length} of ${runs} runs: ${all.map(({ status }) => status).join()}`);
+      },
+      { timeout: 10_000, interval: 5 },
+    );
+  };
+
+  /** Whether a tool that is offered returns the word. */
+  const isFound = async (word: string): Promise<boolean> => {
+    const query = { query: word, mode: "fts", types: [], limit: 10 } as const;
+    const { items } = unwrap(await agent().search(workspaceId, { ...query, types: [] }));
+    if (JSON.stringify(items).includes(word)) return true;
+    const said = [...(await spaces.Alpha.texts()), ...(await spaces.Beta.texts())];
+    return said.some((each) => each.includes(word));
+  };
+
+  /** Checks the first input of a run for all words from before it. */
+  const check = async (input: string, before: [string, string][], run: number): Promise<void> => {
+    for (const [word, what] of before) {
+      cases += 1;
+      if (input.includes(word) || (await isFound(word))) continue;
+      missing.push({ word, what, run });
+    }
+  };
+
+  try {
+    vi.setSystemTime(Date.now());
+    for (const [index, each] of one.turns.entries()) {
+      const before = [...known];
+      const told = mint();
+      const here = each.from === "Beta" ? "Beta" : "Alpha";
+      const there = here === "Alpha" ? "Beta" : "Alpha";
+      const isSkipped = each.ending === "skip" && one.continuity === "consciousness" && each.deeds.length === 0;
+      plan = {
+        deeds: each.deeds.map((deed) => {
+          const word = mint();
+          known.set(word, `run ${index + 1}: ${deed}`);
+          return { deed, word, wordOf: stepFor(deed, word, places[here], places[there]) };
+        }),
+        ending: isSkipped ? step(call("skip", {})) : step(text(each.ending === "silent" && each.deeds.length > 0 ? "" : "Done.")),
+      };
+      inputs = [];
+      if (each.crash) void armFault(each.crash);
+      if (each.from === "service") {
+        unwrap(await agent().trigger(workspaceId, { serviceName: "crm", payload: { about: told } }));
+      } else if (each.from === "plan") {
+        const at = new Date(Date.now() + 60_000).toISOString();
+        unwrap(await agent().putPlan(workspaceId, `p${index}`, { name: "Due", instruction: told, scheduledAt: at }));
+        vi.setSystemTime(Date.now() + 61_000);
+        await runDurableObjectAlarm(agentStub(analyst)).catch(() => false);
+      } else await spaces[each.from].post(husam, `${told} ${filler}`);
+      await settled(index + 1);
+      disarmFaults();
+      await check(inputs[0] ?? "", before, index + 1);
+      known.set(told, `run ${index + 1}: told by ${each.from}`);
+    }
+    return { cases, missing };
+  } finally {
+    disarmFaults();
+    uninstall();
+    vi.useRealTimers();
+    await agent().remove(workspaceId).catch(() => undefined);
+  }
+};
