@@ -13,6 +13,7 @@ import { blocksArea } from "./api/blocks.ts";
 import { configArea, createAgent, usableConfig } from "./api/config.ts";
 import { createImportSession, exportArea, importMethods } from "./api/import-session.ts";
 import { hooksArea, inboxArea } from "./api/inbox.ts";
+import { knowledgeArea } from "./api/knowledge.ts";
 import { memoryArea } from "./api/memory.ts";
 import { runsArea, toolCallsArea } from "./api/runs.ts";
 import { accept } from "./inbox/deliver.ts";
@@ -28,6 +29,7 @@ const areas = {
   ...hooksArea,
   ...blocksArea,
   ...exportArea,
+  ...knowledgeArea,
 };
 
 type Installed = keyof typeof areas | (typeof importMethods)[number];

@@ -13,6 +13,7 @@ import type {
 } from "./block.ts";
 import type { ExportedHead, ExportedRow, ImportReport, RowKind } from "./exported-agent.ts";
 import type { HookSettings, UpdateHook } from "./hook.ts";
+import type { Knowledge, PastThing } from "./knowledge.ts";
 import type { Goal, Memory, PutGoal } from "./mind.ts";
 import type { Plan, PutPlan } from "./plan.ts";
 import type { DeliveryText, Page, PageRequest, Rpc } from "./rpc.ts";
@@ -147,6 +148,8 @@ export interface AgentMethods extends BlockMethods {
   run(runId: string, fromStep?: number): Run;
   cancelRun(runId: string): Run;
   context(): ContextView;
+  /** Where something of its past stands in its next input. */
+  knows(asked: PastThing): Knowledge;
 
   /** From a server that executes `external` tools. `conflict` while another holds it, `gone` when it is over. */
   claimToolCall(toolCallId: string, claim: ClaimToolCall): WaitingToolCall;

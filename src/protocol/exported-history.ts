@@ -125,7 +125,9 @@ export type Answers = z.infer<typeof Answers>;
 
 const InboxMeta = z.object({
   kind: z.literal("inbox"),
+  /** The events, a line each, and their ids in the same order. */
   lines: z.array(z.string()),
+  eventIds: z.array(z.string()).exactOptional(),
   shown: z.array(Shown).exactOptional(),
   history: z.array(LeftToHistory).exactOptional(),
   /** The parts of a timeline's input, which is journaled as it was composed. In the first of its messages. */

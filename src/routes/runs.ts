@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Knowledge, PastThing } from "../protocol/knowledge.ts";
 import { ContextView, Run, RunStatus } from "../protocol/run.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
@@ -45,4 +46,15 @@ runs.route("GET /v1/agents/{agentId}/context", {
   answers: [ContextView, "The input"],
   problems: ["not_found"],
   handle: async ({ agent }) => agent.context(),
+});
+
+runs.route("GET /v1/agents/{agentId}/knows", {
+  summary: "Where a past message, call or event stands in what the next run would be given",
+  description:
+    "`known: false` says that the next run would find it nowhere, or that the agent was never given it. Tools are tried with the words of what is asked for.",
+  access: "workspace",
+  query: PastThing,
+  answers: [Knowledge, "Its places"],
+  problems: ["not_found", "invalid_request"],
+  handle: async ({ agent, query }) => agent.knows(query),
 });

@@ -12,7 +12,17 @@ import { call, installModel, type ScriptedStep, scriptedModel, step, text } from
  * Random lives of an agent. Each thing that it is told and each thing that it does holds a word of its own. A case is one
  * such word and one input of a later run: the word stands in that input, or a tool that the input offers returns it.
  */
-const deeds = ["say here", "say there", "memory", "forgotten memory", "goal", "plan", "ended plan", "note", "recall"] as const;
+const deeds = [
+  "say here",
+  "say there",
+  "memory",
+  "forgotten memory",
+  "goal",
+  "plan",
+  "ended plan",
+  "note",
+  "recall",
+] as const;
 type Deed = (typeof deeds)[number];
 
 const crashes = ["agent.after-take", "agent.after-journal", "agent.after-call", "agent.before-commit"] as const;
@@ -24,7 +34,7 @@ const turn = fc.record({
   crash: fc.option(fc.constantFrom(...crashes), { freq: 4, nil: undefined }),
 });
 
-export const turnsInLife = 8;
+export const turnsInLife = 16;
 
 export const life = fc.record({
   continuity: fc.constantFrom("consciousness", "timeline"),
@@ -37,13 +47,24 @@ export const life = fc.record({
 });
 export type Life = typeof life extends fc.Arbitrary<infer L> ? L : never;
 
-const note = { name: "note", description: "Writes it down", executionType: "internal", inputSchema: { type: "object" } };
+const note = {
+  name: "note",
+  description: "Writes it down",
+  executionType: "internal",
+  inputSchema: { type: "object" },
+};
 
 const settingsOf = ({ continuity, messaging, maxTokens, keepRecent, historyMessages }: Life) =>
   ({
     name: "Analyst",
     ...{ continuity, messaging, tools: [note] },
-    context: { maxTokens, reservedResponseTokens: 500, memoryTokens: 1000, minRecentCycles: keepRecent, historyMessages },
+    context: {
+      maxTokens,
+      reservedResponseTokens: 500,
+      memoryTokens: 1000,
+      minRecentCycles: keepRecent,
+      historyMessages,
+    },
   }) as unknown as AgentSettings;
 
 let words = 0;
@@ -59,7 +80,8 @@ type Places = Record<"Alpha" | "Beta", string>;
 
 /** The step that does a deed, with its word. */
 const stepFor = (deed: Deed, word: string, here: string, there: string): ScriptedStep => {
-  const speak = (spaceId: string) => step(call("enter_space", { spaceId, limit: 1 }), call("send_message", { text: word }));
+  const speak = (spaceId: string) =>
+    step(call("enter_space", { spaceId, limit: 1 }), call("send_message", { text: word }));
   switch (deed) {
     case "say here":
       return speak(here);
@@ -102,7 +124,10 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
   const husam = await house.person("Husam");
   const sara = await house.person("Sara");
   const analyst = await house.agent(settingsOf(one));
-  const spaces = { Alpha: await house.space("Alpha", [husam, sara, analyst]), Beta: await house.space("Beta", [husam, sara, analyst]) };
+  const spaces = {
+    Alpha: await house.space("Alpha", [husam, sara, analyst]),
+    Beta: await house.space("Beta", [husam, sara, analyst]),
+  };
   const places: Places = { Alpha: spaces.Alpha.id, Beta: spaces.Beta.id };
   const agent = () => env.AGENT.getByName(analyst.id);
 
@@ -168,7 +193,9 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
           known.set(word, `run ${index + 1}: ${deed}`);
           return { deed, word, wordOf: stepFor(deed, word, places[here], places[there]) };
         }),
-        ending: isSkipped ? step(call("skip", {})) : step(text(each.ending === "silent" && each.deeds.length > 0 ? "" : "Done.")),
+        ending: isSkipped
+          ? step(call("skip", {}))
+          : step(text(each.ending === "silent" && each.deeds.length > 0 ? "" : "Done.")),
       };
       inputs = [];
       if (each.crash) void armFault(each.crash);
@@ -190,6 +217,8 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
     disarmFaults();
     uninstall();
     vi.useRealTimers();
-    await agent().remove(workspaceId).catch(() => undefined);
+    await agent()
+      .remove(workspaceId)
+      .catch(() => undefined);
   }
 };

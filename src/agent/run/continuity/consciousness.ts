@@ -91,7 +91,9 @@ const begin = (services: RunServices): RunRow | undefined => {
       kind: "inbox",
       content: { role: "user", content: text },
       meta: {
-        ...{ kind: "inbox", lines: events.map((event) => eventLine(event)) },
+        kind: "inbox",
+        lines: events.map((event) => eventLine(event)),
+        eventIds: batch.map(({ eventId }) => eventId),
         ...(withheld.length === 0 ? {} : { dropped: withheld }),
         ...(history.length === 0 ? {} : { history }),
       },

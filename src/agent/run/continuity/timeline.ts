@@ -276,7 +276,8 @@ const prepare = async (live: LiveRun, step: number, activeSpaceId: string | null
     if (step > 0) services.waits.endOf(run.ordinal);
     for (const [index, content] of messages.entries()) {
       const lines = [quoteJson(gathered.trigger)];
-      const meta: InboxMeta = { kind: "inbox", lines, shown, ...(index === 0 ? first : {}) };
+      const eventIds = [run.trigger.eventId];
+      const meta: InboxMeta = { kind: "inbox", lines, eventIds, shown, ...(index === 0 ? first : {}) };
       services.journal.append({ runOrdinal: run.ordinal, step, kind: "inbox", content, meta });
     }
   };

@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { unwrap } from "../../src/shared/errors.ts";
+import { call, step, text } from "../support/scripted-model.ts";
+import { ended, ids, openScene, scripted } from "./fixture.ts";
+
+const note = {
+  name: "note",
+  description: "Notes it",
+  executionType: "internal",
+  inputSchema: { type: "object" },
+} as const;
+const filler = "as everybody here knows well enough ".repeat(220);
+
+const stage = async (continuity: "consciousness" | "timeline") => {
+  const context = { maxTokens: 6000, reservedResponseTokens: 500, memoryTokens: 500, minRecentCycles: 1 };
+  const scene = await openScene({ continuity, context, tools: [note] as never });
+  const { house, husam, analyst, space, agent } = scene;
+  let runs = 0;
+  /** The agent does that, and the run's calls and its message are answered. */
+  const turn = async (words: string, ...calls: ReturnType<typeof call>[]) => {
+    scripted([
+      ...(calls.length === 0 ? [] : [step(call("enter_space", { spaceId: space.id }), ...calls)]),
+      step(text("Done.")),
+    ]);
+    const heard = await space.post(husam, words);
+    runs += 1;
+    const run = (await ended(house.workspaceId, analyst, runs)).at(-1);
+    const made = run?.steps.flatMap(({ toolCalls }) => toolCalls) ?? [];
+    return { heard, run, made: made.filter(({ name }) => name !== "enter_space") };
+  };
+  const knows = async (asked: Parameters<typeof agent.knows>[1]) => unwrap(await agent.knows(house.workspaceId, asked));
+  return { ...scene, turn, knows };
+};
+
+describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
+  test("[K17] is asked where a message, its own words, a call and an event stand, and later where they went", async () => {
+    const { turn, knows, agent, house, analyst } = await stage(continuity);
+    const { heard, run, made } = await turn(
+      "Is the walrus fed?",
+      call("send_message", { text: "The walrus ate." }),
+      call("note", { about: "walrus diary" }),
+    );
+    const [said, noted] = made;
+    const { messageId } = z.object({ messageId: z.string() }).parse(said?.output);
+    const callId = noted?.id ?? "";
+    await turn("And now?");
+    const places = async () => ({
+      heard: (await knows({ messageId: heard.id })).places,
+      said: (await knows({ messageId })).places,
+      call: (await knows({ callId })).places,
+      event: (await knows({ eventId: run?.trigger.eventId ?? "" })).places,
+    });
+    const verbatim = { how: "verbatim", section: continuity === "timeline" ? "history" : "earlier_cycles" };
+    for (const [what, all] of Object.entries(await places())) {
+      if (continuity === "consciousness") expect(all, what).toContainEqual(verbatim);
+      expect(all, what).toContainEqual(expect.objectContaining({ how: "tool", tool: "search" }));
+    }
+    expect((await knows({ callId })).runId).toBe(run?.id);
+    for (let more = 0; more < 4; more += 1) await turn(`${more} ${filler}`);
+    for (const [what, all] of Object.entries(await places())) {
+      expect(all, what).not.toContainEqual(verbatim);
+      expect(all, what).toContainEqual(expect.objectContaining({ how: "tool" }));
+    }
+    expect(await knows({ messageId: ids.mintOwned("msg", heard.spaceId) })).toMatchObject({ known: false, places: [] });
+    const { eventId } = unwrap(
+      await agent.trigger(house.workspaceId, { serviceName: "zoo", payload: { ill: "otter" } }),
+    );
+    scripted([step(text("Seen."))]);
+    await ended(house.workspaceId, analyst, 7);
+    expect((await knows({ eventId })).known).toBe(true);
+  });
+});
