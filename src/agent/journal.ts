@@ -130,6 +130,8 @@ export const createJournal = (db: Database, clock: Clock) => {
       const isIt = and(eq(journal.runOrdinal, runOrdinal), eq(journal.step, step), eq(journal.kind, "assistant"));
       const before = and(gte(journal.seq, from), lt(journal.seq, seq), isIt);
       return db.select().from(journal).where(before).orderBy(desc(journal.seq)).limit(1).get();
+    },
+
     /** The first row that holds this id. Reads the journal up to it. */
     firstNaming(id: string): JournalRow | undefined {
       const names = sql`instr(${journal.content}, ${id}) or instr(${journal.meta}, ${id})`;

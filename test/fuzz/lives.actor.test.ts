@@ -12,10 +12,14 @@ test("[K17] all that an agent was told and did can be reached from every later i
   const { seed, inputs } = inject("fuzz");
   const findings = new Findings("lives", task.meta);
   const wanted = casesOf(inputs);
+  const t0 = performance.now();
+  let turns = 0;
   for (let number = 0; findings.inputs < wanted; number += 1) {
+    turns += 16;
     const [one] = fc.sample(life, { seed: seed + number, numRuns: 1 });
     if (!one) throw new Error("no life");
-    const { cases, missing } = await live(one);
+    const { cases, missing, compactions } = await live(one);
+    console.log("LIFE", one.continuity, one.maxTokens, cases, compactions, missing.length);
     findings.inputs += cases;
     findings.taken += cases - missing.length;
     for (const { what, run } of missing) {
@@ -23,5 +27,6 @@ test("[K17] all that an agent was told and did can be reached from every later i
       findings.add(kind, { what, laterRun: run, seed: seed + number, ...one, turns: one.turns.slice(0, run) });
     }
   }
+  console.log("TIMES", performance.now() - t0, turns, findings.inputs);
   expect(findings.report()).toEqual([]);
 }, 600_000);

@@ -2,10 +2,11 @@ import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { vi } from "vitest";
+import { watchdogMs } from "../../src/agent/bounds.ts";
 import type { CallOptions } from "../../src/models/language-model.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
-import { type AgentSettings, agentStub, openHouse, runsOf } from "../agent/fixture.ts";
+import { type AgentSettings, agentStub, openHouse, runsOf, told as toldAll } from "../agent/fixture.ts";
 import { call, installModel, type ScriptedStep, scriptedModel, step, text } from "../support/scripted-model.ts";
 
 /**
@@ -43,6 +44,8 @@ export const life = fc.record({
   maxTokens: fc.constantFrom(6000, 16_000),
   keepRecent: fc.integer({ min: 1, max: 3 }),
   historyMessages: fc.constantFrom(4, 50),
+  /** Before this turn the agent is taken out of Beta. */
+  leavesAt: fc.integer({ min: 2, max: 2 * turnsInLife }),
   turns: fc.array(turn, { minLength: turnsInLife, maxLength: turnsInLife }),
 });
 export type Life = typeof life extends fc.Arbitrary<infer L> ? L : never;
@@ -117,8 +120,8 @@ export type Missing = { word: string; what: string; run: number };
 
 const textOf = ({ prompt }: CallOptions): string => JSON.stringify(prompt);
 
-/** Plays one life. Answers how many cases there were, and which of them do not hold. */
-export const live = async (one: Life): Promise<{ cases: number; missing: Missing[] }> => {
+/** Plays one life. Answers how many cases there were, which do not hold, and how many inputs were compacted. */
+export const live = async (one: Life): Promise<{ cases: number; missing: Missing[]; compactions: number }> => {
   const house = await openHouse();
   const { workspaceId } = house;
   const husam = await house.person("Husam");
@@ -145,16 +148,22 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
   const known = new Map<string, string>();
   const missing: Missing[] = [];
   let cases = 0;
+  let isInBeta = true;
+  let compactions = 0;
 
+  /** The alarm that follows a crash. */
+  const watchdog = async (): Promise<void> => {
+    vi.setSystemTime(Date.now() + watchdogMs + 1);
+    await runDurableObjectAlarm(agentStub(analyst)).catch(() => false);
+  };
+  let crashed = false;
   const settled = async (runs: number): Promise<void> => {
     await vi.waitFor(
       async () => {
         const all = await runsOf(workspaceId, analyst);
         const open = all.filter(({ status }) => status === "running");
         if (all.length >= runs && open.length === 0) return;
-        // A crash is followed by the watchdog's alarm.
-        vi.setSystemTime(Date.now() + 6000);
-        await runDurableObjectAlarm(agentStub(analyst)).catch(() => false);
+        if (crashed) await watchdog();
         throw new Error(`${all.length} of ${runs} runs: ${all.map(({ status }) => status).join()}`);
       },
       { timeout: 10_000, interval: 5 },
@@ -166,7 +175,8 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
     const query = { query: word, mode: "fts", types: [], limit: 10 } as const;
     const { items } = unwrap(await agent().search(workspaceId, { ...query, types: [] }));
     if (JSON.stringify(items).includes(word)) return true;
-    const said = [...(await spaces.Alpha.texts()), ...(await spaces.Beta.texts())];
+    // The agent may read those of the spaces that it is in.
+    const said = [...(await spaces.Alpha.texts()), ...(isInBeta ? await spaces.Beta.texts() : [])];
     return said.some((each) => each.includes(word));
   };
 
@@ -184,8 +194,14 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
     for (const [index, each] of one.turns.entries()) {
       const before = [...known];
       const told = mint();
-      const here = each.from === "Beta" ? "Beta" : "Alpha";
-      const there = here === "Alpha" ? "Beta" : "Alpha";
+      const hasLeft = index >= one.leavesAt;
+      if (index === one.leavesAt) {
+        unwrap(await spaces.Beta.stub().removeMember({ kind: "key", workspaceId, keyId: "key" }, analyst.id));
+        await toldAll(spaces.Beta.id);
+        isInBeta = false;
+      }
+      const here = each.from === "Beta" && !hasLeft ? "Beta" : "Alpha";
+      const there = here === "Alpha" && !hasLeft ? "Beta" : "Alpha";
       const isSkipped = each.ending === "skip" && one.continuity === "consciousness" && each.deeds.length === 0;
       plan = {
         deeds: each.deeds.map((deed) => {
@@ -198,7 +214,8 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
           : step(text(each.ending === "silent" && each.deeds.length > 0 ? "" : "Done.")),
       };
       inputs = [];
-      if (each.crash) void armFault(each.crash);
+      crashed = false;
+      if (each.crash) void armFault(each.crash).then(() => (crashed = true));
       if (each.from === "service") {
         unwrap(await agent().trigger(workspaceId, { serviceName: "crm", payload: { about: told } }));
       } else if (each.from === "plan") {
@@ -206,13 +223,14 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
         unwrap(await agent().putPlan(workspaceId, `p${index}`, { name: "Due", instruction: told, scheduledAt: at }));
         vi.setSystemTime(Date.now() + 61_000);
         await runDurableObjectAlarm(agentStub(analyst)).catch(() => false);
-      } else await spaces[each.from].post(husam, `${told} ${filler}`);
+      } else await spaces[here].post(husam, `${told} ${filler}`);
       await settled(index + 1);
       disarmFaults();
       await check(inputs[0] ?? "", before, index + 1);
+      if (inputs[0]?.includes("EARLIER CYCLES")) compactions += 1;
       known.set(told, `run ${index + 1}: told by ${each.from}`);
     }
-    return { cases, missing };
+    return { cases, missing, compactions };
   } finally {
     disarmFaults();
     uninstall();
