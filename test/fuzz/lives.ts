@@ -77,7 +77,7 @@ const mint = (): string => {
   return `w${words.toString(36).padStart(5, "0")}x`;
 };
 
-const filler = "and so on, as everybody here knows well enough. ".repeat(20);
+const filler = "and so on, as everybody here knows well enough. ".repeat(80);
 
 type Places = Record<"Alpha" | "Beta", string>;
 
@@ -113,10 +113,11 @@ const stepFor = (deed: Deed, word: string, here: string, there: string): Scripte
   }
 };
 
-type Plan = { deeds: { deed: Deed; word: string; wordOf: ScriptedStep }[]; ending: ScriptedStep };
+/** So many runs are asked for in one step, so that each answer has room. */
+const runsAtOnce = 2;
 
 /** What is missing of a case, for a person to read. */
-export type Missing = { word: string; what: string; run: number };
+export type Missing = { word: string; what: string; run: number; laterRun: number };
 
 const textOf = ({ prompt }: CallOptions): string => JSON.stringify(prompt);
 
@@ -134,18 +135,17 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
   const places: Places = { Alpha: spaces.Alpha.id, Beta: spaces.Beta.id };
   const agent = () => env.AGENT.getByName(analyst.id);
 
-  let plan: Plan = { deeds: [], ending: step(text("Done.")) };
+  let play = (_input: string, _index: number): ScriptedStep => step(text("Done."));
   let inputs: string[] = [];
   const uninstall = installModel(
     scriptedModel((options) => {
       const input = textOf(options);
       inputs.push(input);
-      const next = plan.deeds.find(({ word }) => !input.includes(word));
-      return next ? next.wordOf : plan.ending;
+      return play(input, inputs.length - 1);
     }),
   );
   /** Words by what they are of. */
-  const known = new Map<string, string>();
+  const known = new Map<string, Omit<Missing, "word" | "laterRun">>();
   const missing: Missing[] = [];
   let cases = 0;
   let isInBeta = true;
@@ -181,18 +181,31 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
   };
 
   /** Checks the first input of a run for all words from before it. */
-  const check = async (input: string, before: [string, string][], run: number): Promise<void> => {
-    for (const [word, what] of before) {
+  const check = async (input: string, before: typeof known, laterRun: number): Promise<void> => {
+    for (const [word, of] of before) {
       cases += 1;
-      if (input.includes(word) || (await isFound(word))) continue;
-      missing.push({ word, what, run });
+      if (!input.includes(word) && !(await isFound(word))) missing.push({ word, ...of, laterRun });
     }
+  };
+
+  /** What `get_my_runs` answers of these runs: a timeline is offered it in every input. */
+  const ownRuns = async (ended: number, runIds: string[]): Promise<string> => {
+    const answers: string[] = [];
+    for (let from = 0; from < runIds.length; from += runsAtOnce) {
+      const calls = runIds.slice(from, from + runsAtOnce).map((runId) => call("get_my_runs", { runId }));
+      play = (_, index) => (index === 0 ? step(...calls) : step(text("Done.")));
+      inputs = [];
+      await spaces.Alpha.post(husam, "What did you do?");
+      await settled(ended + answers.length + 1);
+      answers.push(inputs[1] ?? "");
+    }
+    return answers.join();
   };
 
   try {
     vi.setSystemTime(Date.now());
     for (const [index, each] of one.turns.entries()) {
-      const before = [...known];
+      const before = new Map(known);
       const told = mint();
       const hasLeft = index >= one.leavesAt;
       if (index === one.leavesAt) {
@@ -203,16 +216,15 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
       const here = each.from === "Beta" && !hasLeft ? "Beta" : "Alpha";
       const there = here === "Alpha" && !hasLeft ? "Beta" : "Alpha";
       const isSkipped = each.ending === "skip" && one.continuity === "consciousness" && each.deeds.length === 0;
-      plan = {
-        deeds: each.deeds.map((deed) => {
-          const word = mint();
-          known.set(word, `run ${index + 1}: ${deed}`);
-          return { deed, word, wordOf: stepFor(deed, word, places[here], places[there]) };
-        }),
-        ending: isSkipped
-          ? step(call("skip", {}))
-          : step(text(each.ending === "silent" && each.deeds.length > 0 ? "" : "Done.")),
-      };
+      const toDo = each.deeds.map((deed) => {
+        const word = mint();
+        known.set(word, { what: deed, run: index });
+        return { word, doing: stepFor(deed, word, places[here], places[there]) };
+      });
+      const said = each.ending === "silent" && toDo.length > 0 ? "" : "Done.";
+      const ending = isSkipped ? step(call("skip", {})) : step(text(said));
+      // A run that was cut goes on with what it has not done yet.
+      play = (input) => toDo.find(({ word }) => !input.includes(word))?.doing ?? ending;
       inputs = [];
       crashed = false;
       if (each.crash) void armFault(each.crash).then(() => (crashed = true));
@@ -226,11 +238,14 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
       } else await spaces[here].post(husam, `${told} ${filler}`);
       await settled(index + 1);
       disarmFaults();
-      await check(inputs[0] ?? "", before, index + 1);
+      await check(inputs[0] ?? "", before, index);
       if (inputs[0]?.includes("EARLIER CYCLES")) compactions += 1;
-      known.set(told, `run ${index + 1}: told by ${each.from}`);
+      known.set(told, { what: `told by ${each.from}`, run: index });
     }
-    return { cases, missing, compactions };
+    if (one.continuity === "consciousness" || missing.length === 0) return { cases, missing, compactions };
+    const runs = (await runsOf(workspaceId, analyst)).map(({ id }) => id).reverse();
+    const told = await ownRuns(runs.length, [...new Set(missing.map(({ run }) => runs[run] ?? ""))]);
+    return { cases, missing: missing.filter(({ word }) => !told.includes(word)), compactions };
   } finally {
     disarmFaults();
     uninstall();
