@@ -76,6 +76,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     ...{ env, clock, timers, identity, spaces, journal, runs, ledger, blocks, sharedBlocks, archival },
     isBuiltin: (toolName) => builtinTool(toolName) !== undefined,
     isSpeech: (toolName) => factsOf(toolName).speaks,
+    isDeed: (toolName, input) => builtinTool(toolName)?.effect(input) === true && !factsOf(toolName).speaks,
     messageIn,
     spaceOf: (messageId) => ids.ownerOf("msg", messageId),
     originName: (id) => originName(db, id),

@@ -34,6 +34,8 @@ export type SearchServices = {
   archival: Archival;
   isBuiltin: (toolName: string) => boolean;
   isSpeech: (toolName: string) => boolean;
+  /** A call of a built-in tool that changes something and says nothing. */
+  isDeed: (toolName: string, input: unknown) => boolean;
   /** The message that a line of an inbox or a trigger tells of. */
   messageIn: (line: string) => ToldMessage | undefined;
   /** The space that a message is in. */
@@ -63,7 +65,7 @@ export type Findable = Omit<typeof searchEntries.$inferInsert, "id" | "part">;
 /** The next rows of a source, and the cursor behind them. */
 export type Page = { rows: number; upTo: number; found: Findable[]; more: boolean };
 
-const asText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+export const asText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
 const words = new Intl.DateTimeFormat("en", {
   timeZone: "UTC",

@@ -3,11 +3,12 @@ import type { JournalMeta } from "../../../protocol/exported-history.ts";
 import { searchBatchRows } from "../../bounds.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
-import { byAgent, dateWords, type Findable, headOf, type Page, type SearchServices } from "./sources.ts";
+import { asText, byAgent, dateWords, type Findable, headOf, type Page, type SearchServices } from "./sources.ts";
 
 /**
- * The messages of an agent's own life: those that its runs were told as events, and those that it said. They follow the
- * journal with a cursor of their own, so that an index from before they were followed is brought up by itself.
+ * What an agent's own life holds beside its thoughts: the messages that its runs were told as events, those that it said,
+ * and what it did with built-in tools. They follow the journal with a cursor of their own, so that an index from before
+ * they were followed is brought up by itself.
  */
 const Said = z.object({ messageId: z.string() });
 const Saying = z.object({ text: z.string() });
@@ -33,25 +34,29 @@ const heard = (services: SearchServices, row: JournalRow, lines: string[], lived
     return [{ type: "message", ref, lived, role: "user", spaceId, authorId, authorName, at, head, text }];
   });
 
-/** What a run said in a space. */
-const said = (
+/** What a run said in a space, or changed by a built-in tool, which may be gone again. */
+const done = (
   services: SearchServices,
   row: JournalRow,
   meta: Extract<JournalMeta, { kind: "result" }>,
   run: RunRow | undefined,
   lived: string,
 ): Findable[] => {
-  if (meta.error || !services.isSpeech(meta.toolName)) return [];
+  if (meta.error) return [];
+  const step = services.journal.madeBy(row, run?.journalFrom ?? row.seq)?.meta;
+  const call = step?.kind === "assistant" ? step.calls.find(({ callId }) => callId === meta.callId) : undefined;
+  const [at, author] = [row.createdAt, byAgent(services)];
+  if (call && services.isDeed(meta.toolName, call.input)) {
+    const text = `${meta.toolName} ${asText(call.input)}`;
+    return [{ type: "consciousness", ref: lived, role: "assistant", ...author, at, head: dateWords(at), text }];
+  }
+  if (!services.isSpeech(meta.toolName)) return [];
   const { content } = row;
   const [answer] = "content" in content && Array.isArray(content.content) ? content.content : [];
   const value = answer?.type === "tool-result" && answer.output.type === "json" ? answer.output.value : undefined;
-  const step = services.journal.madeBy(row, run?.journalFrom ?? row.seq)?.meta;
-  const call = step?.kind === "assistant" ? step.calls.find(({ callId }) => callId === meta.callId) : undefined;
   const [id, words] = [Said.safeParse(value), Saying.safeParse(call?.input)];
   if (!id.success || !words.success) return [];
   const spaceId = services.spaceOf(id.data.messageId);
-  const at = row.createdAt;
-  const author = byAgent(services);
   const spaceName = services.spaces.get(spaceId)?.snapshot.name;
   const head = headOf([author.authorName, spaceName, dateWords(at)]);
   const text = words.data.text;
@@ -72,7 +77,7 @@ export const toldPage = (services: SearchServices, after: number): Page => {
     const run = runs.get(row.runOrdinal);
     const lived = `${run?.id ?? ""}:${row.seq}`;
     if (row.meta?.kind === "inbox") return heard(services, row, row.meta.lines, lived);
-    return row.meta?.kind === "result" ? said(services, row, row.meta, run, lived) : [];
+    return row.meta?.kind === "result" ? done(services, row, row.meta, run, lived) : [];
   });
   const isDeleted = ({ spaceId }: Findable): boolean => services.spaces.get(spaceId ?? "")?.snapshot.deleted === true;
   return {
