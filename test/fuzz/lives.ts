@@ -1,13 +1,14 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
-import { vi } from "vitest";
+import { expect, vi } from "vitest";
 import { watchdogMs } from "../../src/agent/bounds.ts";
 import type { CallOptions } from "../../src/models/language-model.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { type AgentSettings, agentStub, openHouse, runsOf, told as toldAll } from "../agent/fixture.ts";
-import { call, installModel, type ScriptedStep, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { createGate } from "../support/gate.ts";
+import { call, installModel, type ScriptedStep, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
 
 /**
  * Random lives of an agent. Each thing that it is told and each thing that it does holds a word of its own. A case is one
@@ -32,6 +33,8 @@ const turn = fc.record({
   from: fc.constantFrom("Alpha", "Beta", "service", "plan"),
   deeds: fc.array(fc.constantFrom(...deeds), { maxLength: 3 }),
   ending: fc.constantFrom("text", "silent", "skip"),
+  /** It asks Sara and waits; or another run takes it over before it has done anything. */
+  more: fc.option(fc.constantFrom("ask", "absorb"), { freq: 3, nil: undefined }),
   crash: fc.option(fc.constantFrom(...crashes), { freq: 4, nil: undefined }),
 });
 
@@ -157,11 +160,12 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
     await runDurableObjectAlarm(agentStub(analyst)).catch(() => false);
   };
   let crashed = false;
-  const settled = async (runs: number): Promise<void> => {
+  /** Resolves once so many runs have ended. */
+  const settled = async (runs: number, mayWait = false): Promise<void> => {
     await vi.waitFor(
       async () => {
         const all = await runsOf(workspaceId, analyst);
-        const open = all.filter(({ status }) => status === "running");
+        const open = all.filter(({ status }) => status === "running" || (status === "waiting_reply" && !mayWait));
         if (all.length >= runs && open.length === 0) return;
         if (crashed) await watchdog();
         throw new Error(`${all.length} of ${runs} runs: ${all.map(({ status }) => status).join()}`);
@@ -202,6 +206,32 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
     return answers.join();
   };
 
+  /** How many runs there are so far. */
+  let runs = 0;
+  const count = async (): Promise<void> => {
+    runs = (await runsOf(workspaceId, analyst)).length;
+  };
+  const know = (word: string, what: string): string => {
+    known.set(word, { what, run: runs });
+    return word;
+  };
+
+  /** A run that waits for its model is absorbed by the next one. */
+  const absorb = async (): Promise<void> => {
+    const [taken, taker] = [mint(), mint()];
+    inputs = [];
+    play = () => step(waitAt(createGate()));
+    await spaces.Alpha.post(husam, `${taken} ${filler}`);
+    await vi.waitFor(() => expect(inputs).toHaveLength(1));
+    const [absorbed] = await runsOf(workspaceId, analyst);
+    play = (_, index) => (index === 1 ? step(call("absorb_run", { runId: absorbed?.id ?? "" })) : step(text("Done.")));
+    await spaces.Alpha.post(husam, taker);
+    await settled(runs + 2);
+    know(taken, "told to a run that was absorbed");
+    know(taker, "told to a run that absorbed another");
+    await count();
+  };
+
   try {
     vi.setSystemTime(Date.now());
     for (const [index, each] of one.turns.entries()) {
@@ -217,10 +247,15 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
       const there = here === "Alpha" && !hasLeft ? "Beta" : "Alpha";
       const isSkipped = each.ending === "skip" && one.continuity === "consciousness" && each.deeds.length === 0;
       const toDo = each.deeds.map((deed) => {
-        const word = mint();
-        known.set(word, { what: deed, run: index });
+        const word = know(mint(), deed);
         return { word, doing: stepFor(deed, word, places[here], places[there]) };
       });
+      const asks = each.more === "ask" && one.messaging === "threaded";
+      if (asks) {
+        const word = know(mint(), "ask");
+        const question = call("send_message", { text: `@Sara ${word}?`, wait: true });
+        toDo.push({ word, doing: step(call("enter_space", { spaceId: places[here], limit: 1 }), question) });
+      }
       const said = each.ending === "silent" && toDo.length > 0 ? "" : "Done.";
       const ending = isSkipped ? step(call("skip", {})) : step(text(said));
       // A run that was cut goes on with what it has not done yet.
@@ -236,15 +271,22 @@ export const live = async (one: Life): Promise<{ cases: number; missing: Missing
         vi.setSystemTime(Date.now() + 61_000);
         await runDurableObjectAlarm(agentStub(analyst)).catch(() => false);
       } else await spaces[here].post(husam, `${told} ${filler}`);
-      await settled(index + 1);
+      await settled(runs + 1, asks);
       disarmFaults();
       await check(inputs[0] ?? "", before, index);
       if (inputs[0]?.includes("EARLIER CYCLES")) compactions += 1;
-      known.set(told, { what: `told by ${each.from}`, run: index });
+      know(told, `told by ${each.from}`);
+      if (asks) {
+        const answer = know(mint(), "an answer");
+        await spaces[here].post(sara, answer);
+        await settled(one.continuity === "timeline" ? runs + 1 : runs + 2);
+      }
+      await count();
+      if (each.more === "absorb" && one.continuity === "timeline") await absorb();
     }
     if (one.continuity === "consciousness" || missing.length === 0) return { cases, missing, compactions };
-    const runs = (await runsOf(workspaceId, analyst)).map(({ id }) => id).reverse();
-    const told = await ownRuns(runs.length, [...new Set(missing.map(({ run }) => runs[run] ?? ""))]);
+    const ids = (await runsOf(workspaceId, analyst)).map(({ id }) => id).reverse();
+    const told = await ownRuns(runs, [...new Set(missing.map(({ run }) => ids[run] ?? ""))]);
     return { cases, missing: missing.filter(({ word }) => !told.includes(word)), compactions };
   } finally {
     disarmFaults();

@@ -16,6 +16,7 @@ import { homeOf, triggerOf } from "../../inbox/batch.ts";
 import { messagesOf } from "../../journal.ts";
 import type { InboxData } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
+import type { InboxRow } from "../../schema.ts";
 import { estimateMessages, estimateText } from "../../tokens.ts";
 import {
   knownShares,
@@ -255,6 +256,17 @@ const begin = (services: RunServices): RunRow | undefined => {
   );
 };
 
+/** The answers that a run goes on with, as events of its own. */
+const answersOf = (
+  services: RunServices,
+  { ordinal, events }: RunRow,
+  resume: TimelineSnapshot["resume"],
+): InboxRow[] => {
+  const ids = new Set(resume?.replies.map(({ messageId }) => messageId));
+  const rows = ids.size === 0 ? [] : services.inbox.rows(services.runs.at(ordinal)?.events ?? events);
+  return rows.filter(({ data }) => data.type === "space_message" && ids.has(data.delivered.message.id));
+};
+
 /**
  * Gathers and composes the input of an invocation. `refused`: estimated tokens of one that the model refused as too long.
  * `journal` stores it, with further facts for its first row.
@@ -274,9 +286,10 @@ const prepare = async (live: LiveRun, step: number, activeSpaceId: string | null
     const first = { made, ...("replies" in answers ? { answers } : {}), ...more };
     wantSummaries(services, unshown);
     if (step > 0) services.waits.endOf(run.ordinal);
+    const told = [row, ...answersOf(services, run, gathered.resume)];
     for (const [index, content] of messages.entries()) {
-      const lines = [quoteJson(gathered.trigger)];
-      const eventIds = [run.trigger.eventId];
+      const lines = told.map(({ data }) => quoteJson(data));
+      const eventIds = told.map(({ eventId }) => eventId);
       const meta: InboxMeta = { kind: "inbox", lines, eventIds, shown, ...(index === 0 ? first : {}) };
       services.journal.append({ runOrdinal: run.ordinal, step, kind: "inbox", content, meta });
     }
