@@ -111,7 +111,6 @@ const rows: Record<string, Row> = {
   "GET /v1/agents/{agentId}/runs/{runId}": { own: workspace(200) },
   "POST /v1/agents/{agentId}/runs/{runId}/cancel": { own: workspace(409) },
   "GET /v1/agents/{agentId}/context": { own: workspace(200) },
-  "GET /v1/agents/{agentId}/knows": { own: workspace(400) },
   "GET /v1/agents/{agentId}/memories": { own: workspace(200) },
   "PUT /v1/agents/{agentId}/memories/{key}": { own: workspace(200), body: () => ({ value: "green" }) },
   "DELETE /v1/agents/{agentId}/memories/{key}": { own: workspace(204) },
@@ -154,6 +153,7 @@ const rows: Record<string, Row> = {
   "GET /v1/agents/{agentId}/archival": { own: workspace(200) },
   "DELETE /v1/agents/{agentId}/archival/{archivalId}": { own: workspace(204) },
   // Without a query.
+  "GET /v1/agents/{agentId}/knows": { own: workspace(400), elsewhere: 400 },
   "GET /v1/agents/{agentId}/search": { own: workspace(400), elsewhere: 400 },
   "GET /v1/search": { own: keyOnly(400), elsewhere: 400 },
   "POST /v1/spaces": { own: all(201), elsewhere: 201, body: named("New") },
