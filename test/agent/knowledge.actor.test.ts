@@ -34,7 +34,7 @@ const stage = async (continuity: "consciousness" | "timeline") => {
 };
 
 describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
-  test("[K17] is asked where a message, its own words, a call and an event stand, and later where they went", async () => {
+  test("[K17] tells where a message, its words, a call and an event stand, now and later", async () => {
     const { turn, knows, agent, house, analyst } = await stage(continuity);
     const { heard, run, made } = await turn(
       "Is the walrus fed?",

@@ -2,12 +2,14 @@ import type { ModelMessage, ToolSet } from "ai";
 import type { Dropped } from "../../protocol/exported-history.ts";
 import { contentText, estimateMessages, estimateText, firstFitting } from "../tokens.ts";
 import { toldMessage } from "./grammar.ts";
-import type { Unshown } from "./timeline/unshown.ts";
 
 /** A part of an input, by name. Tokens are estimates before correction. */
 export type Section = { name: string; tokens: number; text: string };
 
 export type Cut = { section: Section; dropped: Dropped[] };
+
+/** What an input did not show of a space: how many messages the config alone leaves out, and how many it does not account for. */
+export type Unshown = { spaceId: string; total: number; messages: number; between: number };
 
 /** A model's input, and its sections. */
 export type Composed = {

@@ -1,3 +1,5 @@
+import type { Unshown } from "../sections.ts";
+
 /**
  * What stands for the messages of a space that a timeline's window does not show. Each of them is in the summary, or
  * counted with the reason. Pure: messages are counted from the space's first, which is 1.
@@ -52,9 +54,6 @@ export const unshownLine = (coverage: Coverage, shown: number, reason: Reason): 
   const why = counted.map(([count, what]) => (counted.length === 1 ? what : `${count} ${what}`)).join(", ");
   return `(${earlier} earlier messages are not shown: ${why}; read_messages with offset ${shown} reads them)`;
 };
-
-/** What an input did not show of a space: how many messages the config alone leaves out, and how many it does not account for. */
-export type Unshown = { spaceId: string; total: number; messages: number; between: number };
 
 /**
  * How far the summary should go now; null where it goes far enough. Where the window does not reach back to it, one more
