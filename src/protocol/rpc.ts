@@ -110,6 +110,8 @@ export type AgentMessage = FromRun & {
   replyTo?: string | undefined;
   /** The agent waits for the answers of these members, who are addressed by that. */
   awaits?: string[] | undefined;
+  /** It waits for somebody, where `awaits` names nobody. */
+  expectsReply?: boolean | undefined;
 };
 
 /** A visible call as it stands. `messageId` derives from space and call: telling it again changes nothing. */
