@@ -53,11 +53,11 @@ export const maxToldSpaces = 100;
 export const maxToldMembers = 30;
 /** How many blocks of others that stand in no input are told of by name. The rest is counted. */
 export const maxToldShares = 20;
-/** What an input tells of other agents' doings, where it does: lines, the estimated tokens that they may fill, and how long ago at most. */
+/** What an input tells of other agents' doings, where it does: lines if the config gives no number, the estimated tokens that so many may fill, and how long ago at most. */
 export const maxActivityLines = 20;
 export const maxActivityTokens = 1000;
 export const activityMemoryMs = 24 * 60 * 60_000;
-/** Spaces that are asked for it, those with the most news first, the newest messages that each tells, and how long that may take in all. */
+/** Spaces that are asked for it, those with the most news first, the newest messages that each tells (as many as lines, if those are more), and how long that may take in all. */
 export const maxActivitySpaces = 20;
 export const maxActivityMessages = 20;
 export const activityWaitMs = 2000;

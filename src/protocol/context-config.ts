@@ -65,6 +65,9 @@ const contradiction = (given: ModelLimits): string | null => {
   return `maxTokens (${maxTokens}) does not hold ${parts} and anything else: raise it, or lower one of those`;
 };
 
+/** `true` shows the default number of lines. */
+const Activity = z.union([z.boolean(), z.strictObject({ entries: z.int().min(1).max(100) })]);
+
 export const ContextConfig = z
   .strictObject({
     ...ModelLimits.shape,
@@ -77,8 +80,8 @@ export const ContextConfig = z
     blockDescriptions: z.boolean().default(true),
     /** Whether a structured block stands in an input with the fields that it declares. */
     blockSchemas: z.boolean().default(true),
-    /** Whether an input tells what other agents of the agent's spaces did lately. */
-    activity: z.boolean().default(false),
+    /** Whether an input tells what other agents of the agent's spaces did lately, or how many lines of it. */
+    activity: Activity.default(false),
     /** The number of events that a cycle takes at once; `maxBatchEvents` if left out. The rest comes with the next one. */
     maxEvents: z.int().min(1).max(100).optional(),
     /** The number of messages of a space that a timeline shows. */

@@ -111,6 +111,26 @@ describe.each(kinds)("a %s", (continuity) => {
     expect([cursors.length, statements.length > 0]).toEqual([0, true]);
   });
 
+  test("[K14] reads as many lines of what others did as its config says", async () => {
+    const { agent, alpha, beta, says, wake, join, workspaceId } = await stage({
+      continuity,
+      context: { activity: { entries: 1 } },
+    });
+    await join(beta);
+    await says(alpha, "Here they are.");
+    await says(beta, "Which ones?", { expectsReply: true });
+    expect(lines(await wake())).toEqual(['"Designer" asked in "Beta"']);
+    unwrap(await agent.update(workspaceId, { context: { activity: true } }));
+    await says(alpha, "These.");
+    await says(beta, "Which of these?", { expectsReply: true });
+    expect(lines(await wake())).toEqual(
+      expect.arrayContaining(['"Designer" asked in "Beta"', '"Designer" wrote in "Alpha"']),
+    );
+    const refused = await agent.update(workspaceId, { context: { activity: { entries: 101 } } });
+    const issues = [{ path: expect.stringContaining("context.activity") }];
+    expect(refused).toMatchObject({ ok: false, problem: { code: "invalid_request", issues } });
+  });
+
   test("[S1] reads what others did in the spaces that it is in, and nowhere else", async () => {
     const { alpha, beta, says, wake, join, leave, context } = await stage({ continuity, context: { activity: true } });
     await says(alpha, "Here they are.");

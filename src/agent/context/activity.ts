@@ -15,8 +15,11 @@ export type Deed = {
   line: string;
 };
 
-/** Recent deeds of other agents in an agent's spaces, oldest first, and the spaces that could not be read. */
-export type Activity = { deeds: Deed[]; dropped: Dropped[] };
+/**
+ * Recent deeds of other agents in an agent's spaces, oldest first, and the spaces that could not be read. `entries`: how
+ * many lines of it are shown, `maxActivityLines` if left out.
+ */
+export type Activity = { deeds: Deed[]; dropped: Dropped[]; entries?: number };
 
 /** A message counts as an answer to the one before for so long. */
 const answerMs = 30 * 60_000;
@@ -50,12 +53,17 @@ const inOrder = (one: Deed, other: Deed): number =>
  * The newest deeds that fit `room` tokens, newest last. Empty if there are none. They are of the last day, so that hours
  * and minutes are enough. One repeated in the same minute is listed once.
  */
-export const activitySection = ({ deeds, dropped }: Activity, now: string, room = maxActivityTokens): Cut => {
+export const activitySection = (
+  { deeds, dropped, entries = maxActivityLines }: Activity,
+  now: string,
+  room?: number,
+): Cut => {
+  const most = maxActivityTokens * Math.max(1, entries / maxActivityLines);
   const since = Date.parse(now) - activityMemoryMs;
   const recent = deeds.filter(({ at }) => Date.parse(at) > since).sort(inOrder);
   const newest = new Set(recent.map(({ line }) => line).reverse());
-  const lines = [...newest].slice(0, maxActivityLines).reverse();
-  const { section, dropped: cut } = listSection(Math.min(room, maxActivityTokens), {
+  const lines = [...newest].slice(0, entries).reverse();
+  const { section, dropped: cut } = listSection(Math.min(room ?? most, most), {
     ...{ name: "activity", heading: "ACTIVITY (other agents in your spaces, UTC):", lines },
     reason: (left) => `${left} earlier lines do not fit context.maxTokens`,
   });

@@ -53,6 +53,15 @@ describe("what messages tell of other agents", () => {
     ]);
   });
 
+  test("[K14] as many of the newest lines as the config says, and room for them", () => {
+    const deeds = Array.from({ length: 150 }, (_, index) => deed({}, { id: `spc_${index}`, name: `Space ${index}` }));
+    for (const entries of [1, 7, 100]) {
+      const { section, dropped } = activitySection({ deeds, dropped: [], entries }, now);
+      expect(linesOf(section.text)).toHaveLength(entries + 1);
+      expect(dropped).toEqual([]);
+    }
+  });
+
   test("nothing where nothing was done, and nothing of the day before", () => {
     expect(activitySection({ deeds: [], dropped: [] }, now).section).toEqual({ name: "activity", text: "", tokens: 0 });
     expect(lines([deed({ createdAt: "2026-02-17T15:06:59.000Z" })])).toEqual([]);

@@ -3,7 +3,13 @@ import type { Message } from "../../../protocol/message.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { log } from "../../../shared/log.ts";
 import { settledWithin, workOff } from "../../../shared/timeouts.ts";
-import { activityWaitMs, maxActivityMessages, maxActivitySpaces, maxAskedAtOnce } from "../../bounds.ts";
+import {
+  activityWaitMs,
+  maxActivityLines,
+  maxActivityMessages,
+  maxActivitySpaces,
+  maxAskedAtOnce,
+} from "../../bounds.ts";
 import { spaceWindow } from "../../call-with-retry.ts";
 import { type Activity, activitySection, deedsIn } from "../../context/activity.ts";
 import { type ShownBlock, tokensOf } from "../../context/blocks.ts";
@@ -38,7 +44,9 @@ export const gatherActivity = async (
   signal: AbortSignal,
   known: Read[] = [],
 ): Promise<{ activity: Activity; upTo: Record<string, string> }> => {
-  const { id: agentId } = services.identity.get();
+  const { id: agentId, config } = services.identity.get();
+  const { activity: asked } = config.context;
+  const entries = typeof asked === "object" ? asked.entries : maxActivityLines;
   const newsOf = ({ id, cursor }: { id: string; cursor: number }): number => cursor - Number(told[id] ?? 0);
   const withNews = services.spaces
     .followed()
@@ -48,7 +56,7 @@ export const gatherActivity = async (
   /** Null where the space refused. */
   const read = new Map<string, Read | null>(known.map((each) => [each.id, each]));
   const waiting = wanted.filter(({ id }) => !read.has(id));
-  const page = { limit: maxActivityMessages, offset: 0 };
+  const page = { limit: Math.max(maxActivityMessages, entries), offset: 0 };
   const asking = workOff(waiting, maxAskedAtOnce, async ({ id: spaceId }) => {
     try {
       const answer = await spaceWindow(services, spaceId, page);
@@ -79,7 +87,7 @@ export const gatherActivity = async (
     ...untold(silent, "did not answer in time"),
   ];
   const before = Object.entries(told).filter(([id]) => services.spaces.isMember(id));
-  return { activity: { deeds, dropped }, upTo: Object.fromEntries([...before, ...upTo]) };
+  return { activity: { deeds, dropped, entries }, upTo: Object.fromEntries([...before, ...upTo]) };
 };
 
 /** The keys of the sections in a run's told state. */
