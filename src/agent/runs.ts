@@ -56,6 +56,15 @@ export const createRuns = (db: Database, clock: Clock) => {
     select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal
       where ${runs.keptBefore} >= ${sql.placeholder("from")})
     select ordinal from chain)`);
+  const absorbedQuery = those(sql`${runs.endedBy} = ${sql.placeholder("id")} and ${runs.status} = 'absorbed'`);
+  const restedQuery = prepared(() =>
+    db
+      .select()
+      .from(runs)
+      .where(sql`${runs.rests} is not null and ${runs.completedAt} is not null`)
+      .orderBy(desc(runs.completedAt))
+      .limit(sql.placeholder("limit")),
+  );
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
   const known = new Remembered(db, () => frontQuery().all());
   return {
@@ -161,6 +170,12 @@ export const createRuns = (db: Database, clock: Clock) => {
       const rows = since === 0 ? [] : this.page(before, Math.min(limit, since), undefined);
       return { rows: rows.filter(isSilent), events: silentBefore };
     },
+
+    /** Those that this run absorbed itself, oldest first. */
+    absorbedBy: (id: string): RunRow[] => absorbedQuery().all({ id }),
+
+    /** The newest `limit` to end of those that waited. */
+    rested: (limit: number): RunRow[] => restedQuery().all({ limit }),
 
     /** Newest first. */
     page(before: number | undefined, limit: number, status: RunStatus | undefined): RunRow[] {

@@ -160,6 +160,9 @@ export const runs = sqliteTable(
     index("runs_active")
       .on(table.ordinal)
       .where(sql`continuity = 'timeline' and status in ('running', 'waiting_reply')`),
+    index("runs_ended_by").on(table.endedBy).where(sql`ended_by is not null`),
+    // A run that waited may end long after those that began after it.
+    index("runs_rested").on(table.completedAt).where(sql`rests is not null`),
   ],
 );
 

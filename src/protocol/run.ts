@@ -95,6 +95,11 @@ export const Run = component("Run", {
     .describe("There are more steps than one answer holds: ask again with this as `fromStep`"),
   ...runResult,
   error: z.object({ code: z.enum(errorCodes), message: z.string() }).optional(),
+  endedBy: runId.optional().describe("The run of the same agent that stopped or absorbed it"),
+  absorbed: z
+    .array(runId)
+    .optional()
+    .describe("The runs that it absorbed: their events, and those of runs that they had absorbed, became its own"),
   /** Share of the last input before this run that its first input repeats as its prefix; 1 is all of it. */
   prefixReuse: z.number().optional(),
   startedAt: Timestamp,

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { maxRecentRuns } from "../../src/agent/bounds.ts";
+import { maxPastRuns, maxRecentRuns } from "../../src/agent/bounds.ts";
 import type { TriggerAgent } from "../../src/protocol/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
@@ -15,6 +15,7 @@ import {
   scripted,
   statementsOf,
   userTexts,
+  waits,
 } from "./fixture.ts";
 
 /** What a timeline's later inputs say of what its runs did elsewhere. */
@@ -185,6 +186,29 @@ test("[K1] [B4] an input reads as many rows after a hundred runs as after forty"
   };
   const [forty, hundred] = [await rowsAfter(40), await rowsAfter(99)];
   expect(hundred).toBeLessThanOrEqual(forty);
+});
+
+test("[K1] [B4] what a run did after a long wait is known, however many began since", async () => {
+  const { husam, alpha, notify, analyst, workspaceId } = await stage({ messaging: "threaded" });
+  const model = scripted((options, index) => {
+    if (index === 0) return step(call("send_message", { text: "@Husam may I?", wait: true }));
+    const isResumed = JSON.stringify(options.prompt).includes("← RESUME");
+    const acted = options.prompt.some(({ role }) => role === "tool");
+    return isResumed && !acted ? step(call("refund", { order: "A1" })) : step(text("Read."));
+  });
+  await alpha.post(husam, "Pay A1 back");
+  await waits(workspaceId, analyst);
+  for (let index = 1; index <= maxPastRuns + 1; index += 1) {
+    await notify({ index });
+    await vi.waitFor(async () => expect((await runsOf(workspaceId, analyst))[0]?.status).toBe("completed"));
+  }
+  await alpha.post(husam, "You may");
+  await ended(workspaceId, analyst, maxPastRuns + 2);
+  await notify({ last: true });
+  const [waited] = await ended(workspaceId, analyst, maxPastRuns + 3);
+  const lines = sectionIn(userTexts(model.calls.at(-1))[0] ?? "", "RECENT RUNS").join("\n");
+  expect(lines).toContain(`${waited?.id} (completed) — "Husam" in "Alpha": "Pay A1 back"`);
+  expect(lines).toContain('You: called refund({"order":"A1"}) → "paid back"');
 });
 
 test("[K5] the list of active runs tells runs of one service apart, and says why each waits", async () => {

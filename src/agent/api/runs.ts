@@ -38,14 +38,17 @@ const rowsOf = (services: RunServices, run: RunRow): RunRows =>
   readRows(services.journal.ofRun(run, run.journalTo ?? undefined));
 
 const withSteps = (services: RunServices, run: RunRow, steps: RunStep[], nextStep?: number): Run => {
-  const { id, status, trigger, roots, outcome, reason, error, prefixReuse, startedAt, completedAt } = run;
+  const { id, status, trigger, roots, outcome, reason, error, endedBy, prefixReuse, startedAt, completedAt } = run;
+  const absorbed = services.runs.absorbedBy(run.id);
   const [spaceId] = run.spaceIds;
   return {
     ...{ id, agentId: services.identity.get().id, status, trigger, roots },
     ...(spaceId === undefined ? {} : { spaceId: trigger.spaceId ?? spaceId }),
     steps,
     ...(nextStep === undefined ? {} : { nextStep }),
-    ...withoutNulls({ outcome, reason, error, prefixReuse }),
+    ...withoutNulls({ outcome, reason, error, endedBy }),
+    ...(absorbed.length === 0 ? {} : { absorbed: absorbed.map((each) => each.id) }),
+    ...withoutNulls({ prefixReuse }),
     startedAt: isoTime(startedAt),
     ...(completedAt === null ? {} : { completedAt: isoTime(completedAt) }),
   };

@@ -3,6 +3,7 @@ import type { SpaceRpc } from "../../protocol/rpc.ts";
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
+import { withoutNulls } from "../../shared/without-nulls.ts";
 import { endWaitMs } from "../bounds.ts";
 import { excerpt } from "../context/wording.ts";
 import type { RunRow } from "../runs.ts";
@@ -151,6 +152,17 @@ export const tellReceipts = async (
     const unheard = await channels.end();
     untold = untold.filter(({ spaceId }) => unheard.includes(spaceId));
   }
+};
+
+/** Tells the spaces how a run has ended, and ends the channels. */
+export const tellEnd = (services: RunServices, ended: RunRow, channels = openChannels(services, ended, true)) => {
+  const { status, outcome, reason, error } = ended;
+  const event =
+    status === "failed" || status === "canceled" || status === "absorbed"
+      ? (`run.${status}` as const)
+      : "run.completed";
+  channels.tellRun({ event, ...withoutNulls({ outcome, reason, error }) });
+  return tellReceipts(services, ended, channels);
 };
 
 /** The runs to tell again after a restart in the middle of work: the newest ended run of each space. */

@@ -6,7 +6,7 @@ import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
 import { settleWaits } from "../inbox/deliver.ts";
 import { isActive, loggedRun, type RunRow } from "../runs.ts";
-import { runsToTell, tellReceipts } from "./channel.ts";
+import { runsToTell, tellEnd, tellReceipts } from "./channel.ts";
 import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";
@@ -43,10 +43,10 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   /** Resolves when work comes while a drain waits for its runs. */
   let poke = Promise.withResolvers<void>();
 
-  const tell = (run: RunRow): void => {
+  const tell = (run: RunRow, how: typeof tellReceipts = tellReceipts): void => {
     const failed = (error: unknown): void =>
       log.warn("receipts.failed", { ...loggedRun(services, run), error: String(error) });
-    background(tellReceipts(services, run).catch(failed));
+    background(how(services, run).catch(failed));
   };
 
   const wake = (): void => {
@@ -171,7 +171,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     if (!entry) {
       // No loop of it is under way that would tell the spaces.
       const run = runs.get(runId);
-      if (run && run.status !== "running") tell(run);
+      if (run && !isActive(run)) tell(run, tellEnd);
       return;
     }
     entry.controller.abort(new ColloquyError("run_canceled", why));
@@ -215,7 +215,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       if (ended.completedAt === null) {
         ended = finish(services, ended, { kind: "canceled" });
         services.tracer.flush();
-        tell(ended);
+        tell(ended, tellEnd);
       }
       wake();
       return ended;

@@ -76,11 +76,13 @@ type WholeRun = ReturnType<typeof wholeRun>;
 const wholeRun = (services: RunServices, run: RunRow, rows: JournalRow[]) => {
   const { outcome, reason, error, endedBy } = run;
   const notes = cutOffIn(rows);
+  const absorbed = services.runs.absorbedBy(run.id).map(({ id }) => id);
   return {
     ...{ runId: run.id, status: run.status, trigger: wholeTrigger(services, run, rows) },
     actions: actionsIn(readRows(rows)),
     ...(notes.length === 0 ? {} : { notes }),
     ...withoutNulls({ outcome, reason, error, endedBy }),
+    ...(absorbed.length === 0 ? {} : { absorbed }),
     startedAt: isoTime(run.startedAt),
     ...(run.completedAt === null ? {} : { completedAt: isoTime(run.completedAt) }),
   };
@@ -184,7 +186,10 @@ const endOther = (services: RunServices, self: RunRow, runId: string, kind: "can
   if (other.status === kind && other.endedBy === self.id) return other;
   if (!isActive(other)) {
     const isCut = other.status === "canceled" || other.status === "absorbed";
-    throw new ColloquyError("conflict", isCut ? "run already canceled" : `the run has ended: it is ${other.status}`);
+    throw new ColloquyError(
+      "conflict",
+      isCut ? "run already canceled" : `the run has ended: it is ${other.status}; get_my_runs reads it`,
+    );
   }
   services.transaction(() => {
     const ended = finish(services, other, { kind, by: self.id });

@@ -3,13 +3,12 @@ import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { withoutNulls } from "../../shared/without-nulls.ts";
 import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs } from "../bounds.ts";
 import type { Failure } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";
 import { callModeOf } from "../tools/call-mode.ts";
 import { findTool } from "../tools/registry.ts";
-import { type Channels, openChannels, tellReceipts } from "./channel.ts";
+import { type Channels, openChannels, tellEnd } from "./channel.ts";
 import { kindOf, windowOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { execute } from "./execute.ts";
@@ -206,11 +205,6 @@ const end = async ({ services, run, channels }: InLoop, ending: Ending): Promise
   await faultOnceStored("agent.before-commit", services.object);
   const ended = finish(services, run, ending);
   await faultOnceStored("agent.after-commit", services.object);
-  const { outcome, reason, error } = ended;
-  channels.tellRun({
-    event: ending.kind === "failed" || ending.kind === "canceled" ? `run.${ending.kind}` : "run.completed",
-    ...withoutNulls({ outcome, reason, error }),
-  });
-  await tellReceipts(services, ended, channels);
+  await tellEnd(services, ended, channels);
   return ended;
 };

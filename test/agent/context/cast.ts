@@ -221,6 +221,7 @@ export type Situation = {
   past?: PastRuns;
   otherRuns?: ActiveRun[];
   resume?: TimelineSnapshot["resume"];
+  takenOver?: TimelineSnapshot["takenOver"];
   activeSpace?: TimelineSnapshot["activeSpace"];
 };
 
@@ -257,5 +258,6 @@ export const snapshotOf = (situation: Situation): TimelineSnapshot => {
     trigger,
     activeSpace: situation.activeSpace ?? activeIn(trigger),
     resume: situation.resume ?? null,
+    takenOver: situation.takenOver ?? [],
   };
 };

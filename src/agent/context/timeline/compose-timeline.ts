@@ -62,6 +62,8 @@ export type TimelineSnapshot = InputParts & {
   activeSpace: (SpaceRef & { why: keyof typeof whys }) | null;
   /** The run goes on after a wait, in a fresh invocation. `soFar`: its earlier calls, oldest first. */
   resume: (Answers & { soFar: Action[] }) | null;
+  /** The runs that this one absorbed before it was composed, and what began them. */
+  takenOver: { runId: string; event: InboxData }[];
   /** Estimated tokens of the input that the model refused as too long, where this one is composed instead. */
   refused?: number | undefined;
 };
@@ -80,8 +82,8 @@ const textOf = (sections: Section[]): string => sections.map(({ text }) => text)
 
 /**
  * Every timeline run reads the space's history, from stable to volatile. Trigger, active space and time come last.
- * Trigger and active runs are never cut. The room that they leave goes to spaces, goals, plans and the
- * run's earlier calls, then to memories, activity and the history, which leaves some to recent runs and the run.
+ * Trigger and active runs are never cut. The room that they leave goes to spaces, goals, plans, the
+ * run's earlier calls and what it took over, then to memories, activity and the history, which leaves some to recent runs and the run.
  * If the model refused an input as too long, everything that may be cut is halved, whatever the config allows.
  */
 export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
@@ -114,6 +116,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const goals = take(stateSection("goals", lists.goals, room));
   const plans = take(stateSection("plans", lists.plans, room));
   const thisRun = resume === null ? [] : [take(resumeSection(resume, room))];
+  const takenOver = take(takenOverSection(snapshot, room));
   const forMemories = limits.memoryTokens / correction - documents.tokens;
   const memories = take(stateSection("memories", lists.memories, room, forMemories));
   const others = state.activity ? [take(activitySection(state.activity, now, room))] : [];
@@ -138,7 +141,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const recent = recentRunsSection(past, standing, Math.min(forPast, room));
 
   const head = [...(blocks.length === 0 ? [] : [documents]), ...shares, spaces, goals, memories];
-  const told = [recent.section, plans, runs, ...thisRun, ...others, ...last];
+  const told = [recent.section, plans, runs, ...thisRun, takenOver, ...others, ...last];
   const tail = told.filter(({ text }) => text !== "");
   const inPrompt = [textOf(head), ...shown.map(({ text }) => text), textOf(tail)].join("\n\n");
   const messages: ModelMessage[] = asTurns
@@ -209,7 +212,10 @@ const resumeSection = (
     reason: (left) => `${left} earlier calls do not fit context.maxTokens`,
   });
 
-const triggerFields = ({ trigger, config }: TimelineSnapshot): Partial<Record<grammar.TriggerField, string>> => {
+const eventFields = (
+  trigger: InboxData,
+  { messaging }: TimelineSnapshot["config"],
+): Partial<Record<grammar.TriggerField, string>> => {
   const { type } = trigger;
   if (type === "plan") {
     const { planName: name, planId: id, instruction, scheduledAt } = trigger;
@@ -231,17 +237,29 @@ const triggerFields = ({ trigger, config }: TimelineSnapshot): Partial<Record<gr
     message: quote(message.text ?? ""),
     messageId: message.id,
     timestamp: quote(shortTime(message.createdAt)),
-    ...(config.messaging === "threaded" ? { senderExpectsReply: String(isExpected) } : {}),
+    ...(messaging === "threaded" ? { senderExpectsReply: String(isExpected) } : {}),
   };
 };
 
+const eventLines = (event: InboxData, config: TimelineSnapshot["config"]): string[] =>
+  Object.entries(eventFields(event, config)).map(([field, value]) => grammar.triggerField.write({ field, value }));
+
 /** Why this run runs. Never cut. */
-const triggerLines = (snapshot: TimelineSnapshot): string[] => [
+const triggerLines = ({ trigger, config }: TimelineSnapshot): string[] => [
   grammar.headings.trigger,
-  ...Object.entries(triggerFields(snapshot)).map(
-    ([field, value]) => `  ${grammar.triggerField.write({ field, value })}`,
-  ),
+  ...eventLines(trigger, config).map((line) => `  ${line}`),
 ];
+
+/** What began the runs that this one absorbed, each whole. */
+const takenOverSection = ({ takenOver, config }: TimelineSnapshot, room: number): Cut =>
+  listSection(room, {
+    ...{ name: "taken_over", heading: "TAKEN OVER (of runs that you absorbed; theirs to answer is yours now):" },
+    lines: takenOver.map(({ runId, event }) =>
+      [`  - run: ${runId}`, ...eventLines(event, config).map((line) => `    ${line}`)].join("\n"),
+    ),
+    note: ({ length }) => `  (${length} more do not fit: get_my_runs reads them)`,
+    reason: (left) => `${left} do not fit context.maxTokens`,
+  });
 
 const whys = { trigger: "auto-set from trigger", wait: "as you left it", call: "where you called the tool" };
 

@@ -35,6 +35,8 @@ export type PastRun = {
   /** How: its status, and why. */
   end: string;
   begunBy: BegunBy;
+  /** What began the runs that it absorbed. */
+  tookOver: BegunBy[];
   /** It brought the result of an earlier call, which is news even if it did nothing. */
   isResult: boolean;
   deeds: Deed[];
@@ -50,11 +52,12 @@ const isOrAre = (count: number): string => (count === 1 ? "is" : "are");
 const note = (count: number): string =>
   `  (${left(count, "run")} ${isOrAre(count)} not shown: get_my_runs has ${count === 1 ? "it" : "them"})`;
 
-const linesOf = ({ runId, at, end, begunBy, deeds }: PastRun): string[] => {
+const linesOf = ({ runId, at, end, begunBy, tookOver, deeds }: PastRun): string[] => {
+  const causes = [begunBy, ...tookOver].map((each) => begunByLine(each, maxRecentCharacters));
   const shown = deeds.slice(-maxRecentDeeds);
   const before = deeds.length - shown.length;
   return [
-    `  - [${shortTime(at)}] ${runId} (${end}) — ${begunByLine(begunBy, maxRecentCharacters)}`,
+    `  - [${shortTime(at)}] ${runId} (${end}) — ${causes.join("; took over ")}`,
     ...(before === 0 ? [] : [`      (${left(before, "deed")} ${isOrAre(before)} not shown: get_my_runs has them)`]),
     ...shown.map((deed) => `      You: ${deedLine(deed, maxRecentCharacters)}`),
   ];

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Message } from "../../../protocol/message.ts";
 import type { RunTrigger } from "../../../protocol/run.ts";
 import { isoTime } from "../../../shared/clock.ts";
-import { maxPastRuns } from "../../bounds.ts";
+import { maxPastRuns, maxRecentRuns } from "../../bounds.ts";
 import type { BegunBy, Deed, PastRun } from "../../context/timeline/past-runs.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
@@ -64,19 +64,31 @@ const deedsIn = (services: RunServices, rows: JournalRow[]): Deed[] =>
     .calls.flatMap((made) => deedOf(services, made) ?? [])
     .sort((one, other) => one.at.localeCompare(other.at));
 
-/** The newest `maxPastRuns` runs, without this one and those that go on. Reads none before them (B4). */
+/**
+ * The newest `maxPastRuns` runs, and the last `maxRecentRuns` to end of those that waited, without this one and those
+ * that go on; the last to end last. Reads no others (B4).
+ */
 export const gatherPast = (services: RunServices, ordinal: number): GatheredPast => {
   const newest = services.runs.page(undefined, maxPastRuns, undefined).reverse();
-  const ended = newest.filter((run) => run.completedAt !== null && run.ordinal !== ordinal);
+  const from = newest[0]?.ordinal ?? 1;
+  const rested = services.runs.rested(maxRecentRuns).filter((run) => run.ordinal < from);
+  const ended = [...rested, ...newest]
+    .filter((run) => run.completedAt !== null && run.ordinal !== ordinal)
+    .sort((one, other) => (one.completedAt ?? 0) - (other.completedAt ?? 0) || one.ordinal - other.ordinal);
+  const tookOver = Map.groupBy(
+    ended.filter(({ status }) => status === "absorbed"),
+    ({ endedBy }) => endedBy,
+  );
   const rows = Map.groupBy(services.journal.ofRuns(ended, { texts: false }), ({ runOrdinal }) => runOrdinal);
   return {
     runs: ended.map((run) => ({
       ...{ runId: run.id, spaceIds: run.spaceIds, at: isoTime(run.completedAt ?? run.startedAt) },
       ...{ end: endOf(run), begunBy: begunBy(services, run.trigger) },
+      tookOver: (tookOver.get(run.id) ?? []).map(({ trigger }) => begunBy(services, trigger)),
       isResult: run.trigger.type === "tool_result",
       deeds: deedsIn(services, rows.get(run.ordinal) ?? []),
     })),
-    earlier: (newest[0]?.ordinal ?? 1) - 1,
+    earlier: from - 1 - rested.length,
   };
 };
 

@@ -153,6 +153,18 @@ const resumeOf = (services: RunServices, run: RunRow): TimelineSnapshot["resume"
   };
 };
 
+/** What began the runs that this one absorbed, and those that they had absorbed. Their events are this one's now. */
+const takenOverBy = (services: RunServices, run: RunRow): TimelineSnapshot["takenOver"] => {
+  const absorbed = ({ id }: RunRow): RunRow[] =>
+    services.runs.absorbedBy(id).flatMap((each) => [...absorbed(each), each]);
+  const events = services.inbox.rows(services.runs.at(run.ordinal)?.events ?? run.events);
+  const byId = new Map(events.map(({ eventId, data }) => [eventId, data]));
+  return absorbed(run).flatMap(({ id: runId, trigger }) => {
+    const event = byId.get(trigger.eventId);
+    return event ? [{ runId, event }] : [];
+  });
+};
+
 const waitingOf = (services: RunServices, run: RunRow): ActiveRun["waiting"] => {
   const nameOf = (spaceId: string | null): string | undefined => spaceNameOf(services, spaceId);
   if (run.status === "waiting_tool") {
@@ -236,6 +248,7 @@ const gatherTimeline = async (
     trigger: event,
     activeSpace: active ? { id: active.id, name: active.name, why: active === home ? begun : "wait" } : null,
     resume: resumed ? resumeOf(services, resumed.run) : null,
+    takenOver: resumed ? takenOverBy(services, resumed.run) : [],
   };
 };
 

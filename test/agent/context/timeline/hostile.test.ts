@@ -6,6 +6,7 @@ import { compose } from "../../../../src/agent/context/compose.ts";
 import type { TimelineSnapshot } from "../../../../src/agent/context/timeline/compose-timeline.ts";
 import type { HistoryEntry } from "../../../../src/agent/context/timeline/history.ts";
 import type { Deed, PastRun } from "../../../../src/agent/context/timeline/past-runs.ts";
+import { quote } from "../../../../src/agent/context/wording.ts";
 import type { InboxData } from "../../../../src/agent/records.ts";
 import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
@@ -157,13 +158,14 @@ const snapshot: fc.Arbitrary<TimelineSnapshot> = fc
         earlier: 0,
         runs: [
           {
-            ...{ runId: "run_1", at, end: "completed", isResult: false },
+            ...{ runId: "run_1", at, end: "completed", tookOver: [], isResult: false },
             begunBy: { type: "space_message", senderName: goalText, spaceName: space, text: value },
             // No history shows these.
             deeds: done.map((each, index) => ({ ...each, callId: `tc_past${index}` })),
           },
         ],
       },
+      takenOver: [{ runId: "run_2", event: hooked(goalText, { text: value }) }],
       resume: { soFar, replies: [{ messageId: "msg_1", name: replier }], timedOut: [space] },
     });
   });
@@ -173,7 +175,7 @@ const usedBy = (name: string, tool: string): Message =>
 
 const headings = [
   ...["YOUR SPACES", "GOALS", "MEMORIES", "SPACE HISTORY", "RECENT RUNS", "PLANS", "ACTIVE RUNS", "THIS RUN SO FAR"],
-  ...["← RESUME", "ACTIVITY", "TRIGGER", "ACTIVE SPACE", "NOW"],
+  ...["← RESUME", "TAKEN OVER", "ACTIVITY", "TRIGGER", "ACTIVE SPACE", "NOW"],
 ];
 
 test("[S2] hostile names, texts, payloads and results come back exactly, in both renderings", () => {
@@ -233,6 +235,11 @@ test("[S2] every other section holds exactly its own lines, whatever was written
       expect(told.string()).toBe(state.spaces[0]?.name);
       told.end();
 
+      const [, , service = "", payload = ""] = linesIn("TAKEN OVER");
+      expect(linesIn("TAKEN OVER").slice(0, 2)).toEqual(["  - run: run_2", "    type: service"]);
+      expect(service).toBe(`    service: ${quote(state.goals[0]?.description ?? "")}`);
+      expect(JSON.parse(payload.replace("    payload: ", ""))).toEqual({ text: state.memories[0]?.value });
+
       const calls = linesIn("THIS RUN SO FAR");
       expect(calls).toHaveLength(Math.max(1, resume?.soFar.length ?? 0));
       const firstCall = resume?.soFar[0];
@@ -285,7 +292,7 @@ test("the same snapshot gives the same bytes", () => {
 });
 
 const ranBefore = (index: number, text: string): PastRun => ({
-  ...{ runId: `run_${index}`, at, end: "completed", isResult: false },
+  ...{ runId: `run_${index}`, at, end: "completed", tookOver: [], isResult: false },
   begunBy: { type: "service", senderName: "jira", text },
   deeds: Array.from({ length: 1 + (index % 4) }, (_, call) => ({
     ...{ kind: "action", at, callId: `tc_${index}_${call}`, action: { toolName: "t", input: text } },

@@ -126,7 +126,7 @@ const readNote = (line: string, entry: Entry | undefined): void => {
 };
 
 const heading =
-  /^(?:(?:YOUR SPACES|GOALS|MEMORIES|PLANS|ACTIVE RUNS|THIS RUN SO FAR|TRIGGER):$|ACTIVITY \(|RECENT RUNS \(|SPACE HISTORY \(|ACTIVE SPACE: |NOW: |← RESUME: )/;
+  /^(?:(?:YOUR SPACES|GOALS|MEMORIES|PLANS|ACTIVE RUNS|THIS RUN SO FAR|TRIGGER):$|ACTIVITY \(|RECENT RUNS \(|TAKEN OVER \(|SPACE HISTORY \(|ACTIVE SPACE: |NOW: |← RESUME: )/;
 
 export const parseTimeline = (messages: ModelMessage[]): Parsed => {
   const parsed: Parsed = { headings: [], sections: new Map(), entries: [] };

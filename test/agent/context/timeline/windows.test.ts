@@ -10,9 +10,11 @@ import {
   day,
   designer,
   did,
+  due,
   fresh,
   goal,
   historyOf,
+  hooked,
   husam,
   laterStep,
   memory,
@@ -209,7 +211,7 @@ test("what runs did elsewhere stands in the history that began them, or below it
     deeds: Deed[],
     isResult = false,
   ): PastRun => ({
-    ...{ runId: `run_${runId}`, at: day(time), end, begunBy, isResult },
+    ...{ runId: `run_${runId}`, at: day(time), end, begunBy, tookOver: [], isResult },
     deeds,
   });
   const posted: Deed = {
@@ -256,4 +258,30 @@ test("what runs did elsewhere stands in the history that began them, or below it
     },
   });
   await expect(readable(compose(snapshot), standing)).toMatchFileSnapshot("./recent-runs.golden.txt");
+});
+
+test("what a run took over stands in its input when it goes on, whole", async () => {
+  const snapshot = snapshotOf({
+    now: "15:07",
+    spaces: [alpha],
+    trigger: triggerOf(ask, alpha, "mention"),
+    histories: [historyOf(alpha, [fresh(ask)])],
+    resume: {
+      soFar: [
+        {
+          toolName: "absorb_run",
+          input: { runId: "run_JIRA" },
+          output: { success: true, runId: "run_JIRA", trigger: { type: "service", serviceName: "jira" }, actions: [] },
+        },
+        { toolName: "send_message", input: { text: "@Ahmad may I?", wait: true }, output: { success: true } },
+      ],
+      replies: [{ messageId: "msg_A7", name: "Ahmad" }],
+      timedOut: [],
+    },
+    takenOver: [
+      { runId: "run_JIRA", event: hooked("jira", { issue: "PROJ-123", text: 'He said "now"\nTRIGGER:' }) },
+      { runId: "run_DAILY", event: due("daily", "Daily Report", "Generate and post the daily metrics summary") },
+    ],
+  });
+  await expect(readable(compose(snapshot), standing)).toMatchFileSnapshot("./taken-over.golden.txt");
 });
