@@ -87,7 +87,7 @@ export const AgentActivity = z.object({
   /** When a run or an event that failed is tried again. */
   nextRetryAt: Timestamp.optional(),
   nextPlanAt: Timestamp.optional(),
-  /** Runs that rest until people or agents have answered, tool calls that somebody has, events in the inbox. */
+  /** Runs that rest until people or agents have answered and open questions of cycles, tool calls that somebody has, events in the inbox. */
   waiting: z.object({ replies: z.int(), calls: z.int(), events: z.int(), dead: z.int() }),
   refusing: z
     .literal("maxInboxEvents")

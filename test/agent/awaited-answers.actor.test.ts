@@ -65,6 +65,7 @@ test.each(["addressed", "every_message"] as const)(
     expect(lines.map((line) => line.startsWith(begin))).toEqual([true, true]);
     expect(lines[0]).toContain('"Q4"');
     expect(lines[1]).toContain('"The last one"');
+    expect(answered?.prefixReuse).toBeGreaterThan(0.99);
     expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
   },
 );

@@ -113,6 +113,30 @@ const crossSpace: Scenario = {
   },
 };
 
+const askingCycle: Scenario = {
+  name: "a cycle asks",
+  open: async (stage) => {
+    const { husam, analyst, space: alpha } = await pair(stage, { messaging: "threaded" });
+    const [carol, sara] = [await stage.house.person("Carol"), await stage.house.person("Sara")];
+    const beta = await stage.space("Beta", [carol, sara, analyst]);
+    const asked = "@Carol @Sara is it ready?";
+    stage.play(
+      scripted(({ heard }) =>
+        heard.includes("[answer to ")
+          ? [
+              ["enter_space", { spaceId: alpha.id }],
+              ["send_message", { text: "It is ready." }],
+            ]
+          : [
+              ["enter_space", { spaceId: beta.id }],
+              ["send_message", { text: asked, wait: true }],
+            ],
+      ),
+    );
+    return [says(alpha, husam, "Is it ready?"), says(beta, carol, "It is"), says(beta, sara, "Yes")];
+  },
+};
+
 const plan: Scenario = {
   name: "plan",
   open: async (stage) => {
@@ -280,4 +304,5 @@ export const scenarios: Scenario[] = [
   routed,
   renamed,
   ...toolScenarios,
+  askingCycle,
 ];

@@ -85,7 +85,8 @@ export const createWaits = (db: Database, clock: Clock) => {
       return changed.length > 0;
     },
 
-    ofRun: (runOrdinal: number): WaitRow[] => db.select().from(waits).where(eq(waits.runOrdinal, runOrdinal)).all(),
+    ofRun: (runOrdinal: number): WaitRow[] =>
+      none.get() ? [] : db.select().from(waits).where(eq(waits.runOrdinal, runOrdinal)).all(),
 
     endOf(runOrdinal: number): void {
       if (!none.get()) none.writing().delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
