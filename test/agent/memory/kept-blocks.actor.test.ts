@@ -149,6 +149,10 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     else expect(gone).toContain('    - "plan" is no longer shared with you');
     const [none] = await run(call("search", { query: "zeppelin", types: ["block"] }));
     expect(none).toMatchObject({ results: [] });
+    if (continuity === "timeline") return;
+    const reuse = (await runsOf(workspaceId, reader)).flatMap(({ prefixReuse }) => prefixReuse ?? []);
+    expect(reuse.length).toBeGreaterThan(5);
+    expect(Math.min(...reuse)).toBeGreaterThan(0.99);
   });
 
   test("[K10] brings back a block that it put away, of the type and pinned as it was", async () => {
@@ -290,6 +294,21 @@ test("[K10] a block whose owner does not answer is listed as unavailable, and is
   const known = { label: "plan", type: "working", permission: "ReadWrite", shared: true, owner: "Scribe" };
   expect(blocks).toEqual({ blocks: [{ ...known, pinned: false, unavailable: true }] });
   expect(after).toMatchObject({ results: [], notes: [expect.stringContaining('"Scribe" did not answer')] });
+});
+
+test("[K10] a block that its owner took back unheard is off the list once its owner says so", async () => {
+  const { run, read, create, share, stub, scribe, reader, workspaceId } = await scene({ continuity: "timeline" });
+  await create({ label: "plan" }, scribe);
+  await share("plan", "Admin");
+  const deaf = vi.spyOn(Agent.prototype, "dropSharedBlock").mockResolvedValue({ ok: true, value: null });
+  restore.push(() => deaf.mockRestore());
+  unwrap(await stub(scribe).unshareBlock(workspaceId, "plan", reader.id));
+  expect(await read()).toContain('"plan" is shared with you');
+  const outputs = await run(call("block_load", { label: "plan", version: 1 }));
+  expect(outputs).toMatchObject([refused("not_found", 'no block "plan" is shared with you')]);
+  expect(await read()).toContain('"plan" is shared with you');
+  expect(await run(call("block_load", { label: "plan" }))).toMatchObject(outputs);
+  expect(await read()).not.toContain("shared with you by");
 });
 
 describe("a shared block is told again", () => {

@@ -123,6 +123,12 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
     known.writing().delete(sharedBlocks).where(isRow(row)).run();
   };
 
+  /** The owner's answer. One that knows of no such share is believed; `isOfShare`: what it did not find can only be that. */
+  const believed = <T>(row: SharedBlockRow, answer: Outcome<T>, isOfShare = true): T => {
+    if (isOfShare && !answer.ok && answer.problem.code === "not_found") drop(row);
+    return unwrap(answer);
+  };
+
   const readFrom = async (
     ownerId: string,
     rows: SharedBlockRow[],
@@ -173,7 +179,7 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
       const answer = await ask(row.ownerId, signal, (owner, workspaceId, id) =>
         owner.block(workspaceId, label, version, id),
       );
-      return { ...unwrap(answer), pinned: row.pinned };
+      return { ...believed(row, answer, version === undefined), pinned: row.pinned };
     },
 
     /** Edits a block under its label here. Throws what refuses it, or `unavailable`. */
@@ -254,7 +260,7 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
       const answer = await ask(row.ownerId, signal, (owner, workspaceId) =>
         owner.deleteSharedBlock(workspaceId, label, { ...change, until: clock.now() + spaceAnswerMs }),
       );
-      unwrap(answer);
+      believed(row, answer);
       drop(row);
     },
   };
