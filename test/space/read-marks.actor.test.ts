@@ -1,3 +1,5 @@
+import { runInDurableObject } from "cloudflare:test";
+import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import type { ChannelFrame } from "../../src/protocol/events.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
@@ -130,6 +132,53 @@ test("[K13] a second try's outcome replaces the failure also where the agent has
   const runId = await run(home, robo, "again", { type: "read", messageId: one.id, outcome: "answered" });
   expect(await readsOf(home, one.id)).toMatchObject([{ runId, outcome: "answered" }]);
 });
+
+test("[K13] [R2] of read marks that an earlier version stored, what they held is read", async () => {
+  const home = await house([ann, robo]);
+  const [one, two] = [await say(home, "one"), await say(home, "two")];
+  const first = await run(home, robo, "first", { type: "read", messageId: one.id, outcome: "answered" });
+  const range = { type: "read", messageId: two.id, firstMessageId: one.id, outcome: "silent" } as const;
+  const second = await run(home, robo, "second", range);
+  await runInDurableObject(home.stub, (_, { storage }) => {
+    storage.sql.exec("UPDATE log SET read = NULL");
+  });
+  expect(await readsOf(home, one.id)).toMatchObject([{ runId: first, outcome: "answered" }]);
+  expect(await readsOf(home, two.id)).toMatchObject([{ runId: second, outcome: "silent" }]);
+});
+
+/** Each step: the message, counted from the newest, and how many before it a run took; null: a person reads on. */
+const reading = fc.record({
+  back: fc.integer({ min: 0, max: 4 }),
+  more: fc.integer({ min: 0, max: 2 }),
+  outcome: fc.constantFrom("answered", "silent", "failed"),
+  byPerson: fc.boolean(),
+});
+
+test("[K13] whatever members read, and in whatever order runs end, a receipt stays", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(reading, { minLength: 3, maxLength: 10 }), async (steps) => {
+      const home = await house([ann, ben, robo]);
+      const said: string[] = [];
+      const known = new Map<string, unknown>();
+      for (const [index, { back, more, outcome, byPerson }] of steps.entries()) {
+        said.push((await say(home, `${index}`)).id);
+        const place = Math.max(0, said.length - 1 - back);
+        const [messageId = "", firstMessageId = ""] = [said[place], said[Math.max(0, place - more)]];
+        if (byPerson) unwrap(await home.rpc.markRead(home.as(ben), messageId));
+        else await run(home, robo, `${index}`, { type: "read", messageId, firstMessageId, outcome });
+        for (const id of said) {
+          for (const receipt of await readsOf(home, id)) {
+            const key = `${id} ${receipt.entityId}`;
+            const isFinal = receipt.entityId === ben.id || (receipt.outcome && receipt.outcome !== "failed");
+            if (known.has(key)) expect(receipt).toEqual(known.get(key));
+            else if (isFinal) known.set(key, receipt);
+          }
+        }
+      }
+    }),
+    { numRuns: 10 },
+  );
+}, 30_000);
 
 test("[S1] a caller outside the space sees no read receipts; an unknown message is not found", async () => {
   const home = await house([ann]);

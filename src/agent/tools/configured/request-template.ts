@@ -1,6 +1,7 @@
 import type { HttpTemplate } from "../../../protocol/tool.ts";
 import { ColloquyError, type Issue } from "../../../shared/errors.ts";
 import { checkOutgoing } from "../../../shared/outgoing.ts";
+import { invalidInput } from "../input-issues.ts";
 
 /**
  * An HTTP request with places for values: `{{input.x.y}}` and `${secret.NAME}`. It is checked when it is written down.
@@ -157,9 +158,7 @@ const valueAt = (input: unknown, path: string[]): unknown =>
   }, input);
 
 const invalid = (path: string[], message: string): ColloquyError =>
-  new ColloquyError("tool_input_invalid", `${["input", ...path].join(".")}: ${message}`, {
-    issues: [{ path: path.join("."), message }],
-  });
+  invalidInput([{ path: ["input", ...path].join("."), message }]);
 
 const misconfigured = (message: string): ColloquyError => new ColloquyError("tool_misconfigured", message);
 
@@ -182,7 +181,7 @@ const inHeader =
     const where = `cannot stand in the header ${name}`;
     throw place.kind === "secret"
       ? misconfigured(`the secret ${JSON.stringify(place.name)} ${where}: it is not one line of printable ASCII`)
-      : new ColloquyError("tool_input_invalid", `the input ${where}: it must be one line of printable ASCII`);
+      : invalid(place.kind === "input" ? place.path : [], `${where}: it must be one line of printable ASCII`);
   };
 
 /**
