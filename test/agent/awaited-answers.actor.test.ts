@@ -63,7 +63,8 @@ test.each(["addressed", "every_message"] as const)(
     const lines = linesOf(model);
     const begin = `  [answer to ${question} "@Sara @Tom which quarter?"] ["Alpha", ${space.id}]`;
     expect(lines.map((line) => line.startsWith(begin))).toEqual([true, true]);
-    expect(lines[0]).toContain('"Q4"');
+    const source = policy === "addressed" ? "answer" : policy;
+    expect(lines[0]).toContain(`"Q4" [triggerSource: ${source}]`);
     expect(lines[1]).toContain('"The last one"');
     expect(answered?.prefixReuse).toBeGreaterThan(0.99);
     expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);

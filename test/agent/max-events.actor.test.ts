@@ -36,22 +36,22 @@ const stage = async (context: { maxEvents?: number }, wakePolicy: "every_message
 
 const words = ["one", "two", "three", "four", "five"];
 
-test("[B3] a cycle takes as many events as its owner allows, in order; the rest comes next", async () => {
+test("[K14] a cycle takes as many events as its owner allows, in order; the rest comes next", async () => {
   const { taken } = await stage({ maxEvents: 2 });
   expect(await taken(words, 3)).toEqual([["one", "two"], ["three", "four"], ["five"]]);
 });
 
-test("[B3] without a bound of its own a cycle takes all that waits", async () => {
+test("[K14] without a bound of its own a cycle takes all that waits", async () => {
   const { taken } = await stage({});
   expect(await taken(words, 1)).toEqual([words]);
 });
 
-test("[B3] the event that wakes is among those taken; what lies too far back is counted", async () => {
+test("[K14] the event that wakes is among those taken; what lies too far back is counted", async () => {
   const { taken } = await stage({ maxEvents: 2 }, "addressed");
   expect(await taken([...words, "@Analyst look"], 1)).toEqual([["(4 earlier messages", "five", "@Analyst look"]]);
 });
 
-test("[S4] a bound that is no number from 1 to maxBatchEvents is refused by its path", () => {
+test("[K14] [S4] a bound that is no number from 1 to maxBatchEvents is refused by its path", () => {
   expect(ContextConfig.parse({ maxEvents: maxBatchEvents }).maxEvents).toBe(maxBatchEvents);
   for (const maxEvents of [0, maxBatchEvents + 1, 1.5, "2", null]) {
     const refused = ContextConfig.safeParse({ maxEvents });

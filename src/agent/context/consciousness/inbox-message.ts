@@ -61,7 +61,8 @@ export const eventLine = (event: InboxData, canWait = false): string => {
     senderId: message.sender.id,
     messageId: message.id,
     content: contentOf(message),
-    triggerSource,
+    // Its space's policy would have woken nobody: that it was awaited does.
+    triggerSource: answers.length > 0 && triggerSource === "none" ? "answer" : triggerSource,
     notes: `${replyNote}${message.origin === undefined ? "" : ` ${originNote(message.origin)}`}${waits ? expectsReply : ""}`,
   });
 };
