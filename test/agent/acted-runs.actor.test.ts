@@ -142,7 +142,12 @@ test.for(["stop_run", "block_pin", "block_unpin", "block_viewport"])(
     const limits = { maxConcurrentRuns: 2 };
     const analyst = await house.agent({ name: "Analyst", continuity: "timeline", limits });
     const space = await house.space("Alpha", [husam, analyst]);
-    const notes = CreateBlock.parse({ label: "notes", type: "working", content: "As it was." });
+    const notes = CreateBlock.parse({
+      label: "notes",
+      type: "working",
+      content: "As it was.",
+      pinned: tool === "block_unpin",
+    });
     const agent = env.AGENT.getByName(analyst.id);
     unwrap(await agent.createBlock(workspaceId, notes, "system"));
     const gate = createGate();
