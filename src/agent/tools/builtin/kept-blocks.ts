@@ -10,7 +10,7 @@ import { type CallContext, defineTool, type ToolContext, type ToolServices } fro
 import { author, changes, done, from, label, reads } from "./block-parts.ts";
 
 /** Which blocks there are, and how they are kept: in sight, put away, brought back, deleted. What changes nothing fails. */
-const nothingChanged = (why: string): ColloquyError => new ColloquyError("conflict", `${why}: nothing changed`);
+const nothingChanged = (why: string): ColloquyError => new ColloquyError("conflict", `nothing changed: ${why}`);
 
 /** Throws `not_found`, and `forbidden` for a block of another agent. */
 const ownBlock = ({ blocks, sharedBlocks }: ToolServices, name: string): BlockRow => {
@@ -36,7 +36,7 @@ const idlePin = (
   isPinned: boolean,
 ): string | undefined => {
   if (type === "core") return "is a core block, which is always before you";
-  if (isPinned && archived) return "is put away: block_restore brings it back";
+  if (isPinned && archived) return "is put away; block_restore brings it back";
   if (isPinned && type === "archival") return "is an archival block, which search finds and block_load reads";
   if (isPinned && type === "log") return "is a log block, which search finds and block_load reads";
   if (pinned !== isPinned) return undefined;
@@ -147,7 +147,7 @@ export const keptBlockTools = [
     async execute({ label: name }, { services, replayed }) {
       const { type, pinned, archived } = ownBlock(services, name);
       if (archived === null && !replayed) {
-        const why = type === "archival" ? "was never put away: it was made as an archival block" : "is not put away";
+        const why = type === "archival" ? "was never put away; block_load reads it as it is" : "is not put away";
         throw nothingChanged(`"${name}" ${why}`);
       }
       const kept = archived ?? { type, pinned };
