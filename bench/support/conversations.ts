@@ -77,6 +77,46 @@ const facts = ["alarm code", "wifi password", "door combination", "locker number
 const bought = ["hotel", "caterer", "florist", "printer", "band", "courier"];
 const named = ["Mirador", "Blue Fig", "Ottoman", "Harbour House", "Silver Birch", "Old Mill", "Pilgrim", "Red Door"];
 
+/** Things that two people each do in their free time. They tell of them when they are asked, in other words. */
+const hobbies: Record<string, string[]> = {
+  pottery: [
+    "Two bowls so far, and one of them leaks.",
+    "A teapot! It took me three evenings.",
+    "Only glazing this week.",
+  ],
+  climbing: [
+    "We were up at the quarry, my arms still hurt.",
+    "I fell twice, but the rope held.",
+    "The blue route, at last.",
+  ],
+  choir: ["We sing in the old chapel in December.", "I am with the altos now.", "The new conductor is strict."],
+  beekeeping: ["Eleven jars this summer.", "One queen has left, with half of them.", "They sleep until March now."],
+  chess: ["I lost to a boy of nine.", "Third place, and a small cup.", "A draw, after five hours."],
+  sailing: ["There was no wind at all.", "We came as far as the lighthouse.", "The mast needs to be mended first."],
+};
+const invitations = [
+  "@{who} how is the {hobby} going?",
+  "@{who} any news from your {hobby}?",
+  "And the {hobby}, @{who}?",
+];
+const confessions = ["I have {hobby} on {day}s now.", "No meetings on {day} please, that is my {hobby} evening."];
+
+/** A matter is opened, somebody objects, somebody decides: only the first message names it. */
+const matters = [
+  "new printer",
+  "parking spaces",
+  "lunch budget",
+  "visitor badges",
+  "winter heating",
+  "garden furniture",
+];
+const openings = ["For {office} I would order the {matter} this month.", "Can we settle the {matter} for {office}?"];
+const objections = ["That is too early for me, I have not seen the prices.", "I would rather ask the landlord first."];
+const decisions = [
+  "Then we wait until the {number}th and take the cheaper offer.",
+  "Fine, I sign it on the {number}th.",
+];
+
 const monthOf = (at: number): string => new Date(at).toLocaleDateString("en", { month: "long", timeZone: "UTC" });
 
 const firstDay = Date.parse("2026-05-01T08:00:00Z");
@@ -167,6 +207,55 @@ export const conversations = (seed: number, messages = 3000): Conversations => {
       said.push({ sender: asker, space, at, text: `@${sender} which ${kind} did you choose for ${office}?` }, answer);
       ask("answers", `Which ${kind} did ${sender} choose for ${office}?`, [answer]);
     }
+  }
+  // Evidence in several messages. Drawn apart, so that what comes before stays as it is.
+  const drawn = seededRandom(seed + 1_000_000);
+  const fill = (template: string, more: Record<string, string>): string =>
+    template.replaceAll(/\{(\w+)\}/g, (whole, name: string) => more[name] ?? whole);
+  const someone = (...except: string[]): string => drawn.pick(people.filter((person) => !except.includes(person)));
+  /** Messages a minute apart, with somebody's chatter among them at times, as people talk. */
+  const exchange = (space: string, turns: [sender: string, text: string][]): Said[] => {
+    let at = firstDay + Math.floor(drawn.between(0, length));
+    return turns.map(([sender, text]) => {
+      if (drawn.chance(0.4)) said.push({ sender: someone(sender), space, at: at - 20_000, text: "Sounds good to me." });
+      const message = { sender, space, at, text };
+      said.push(message);
+      at += 60_000;
+      return message;
+    });
+  };
+  for (const [hobby, news] of Object.entries(hobbies)) {
+    const one = someone();
+    for (const who of [one, someone(one)]) {
+      const told = news.flatMap((text) => {
+        const asked = fill(drawn.pick(invitations), { who, hobby });
+        return exchange(drawn.pick(spaces), [
+          [someone(who), asked],
+          [who, text],
+        ]).slice(1);
+      });
+      const confessed = fill(drawn.pick(confessions), { hobby, day: drawn.pick(days) });
+      told.push(...exchange(drawn.pick(spaces), [[who, confessed]]));
+      ask("what one told in several talks", `What has ${who} told about the ${hobby}?`, told);
+    }
+  }
+  for (const office of offices) {
+    for (const matter of drawn.chance(0.5) ? matters.slice(0, 3) : matters.slice(3)) {
+      const [opener, objector] = [someone(), someone()];
+      const number = String(Math.floor(drawn.between(2, 29)));
+      const evidence = exchange(drawn.pick(spaces), [
+        [opener, fill(drawn.pick(openings), { office, matter })],
+        [objector === opener ? someone(opener) : objector, drawn.pick(objections)],
+        [opener, fill(drawn.pick(decisions), { number })],
+      ]);
+      ask("what was decided in a talk", `What was decided about the ${matter} for ${office}?`, evidence);
+    }
+  }
+  for (const topic of topics) {
+    const one = someone();
+    const pair = [one, someone(one)];
+    const about = talk.filter((message) => message.topic === topic && pair.includes(message.sender));
+    ask("what two said", `What did ${pair.join(" and ")} say about the ${topic}?`, about);
   }
   said.sort((one, two) => one.at - two.at);
   return { people, spaces, said, questions };

@@ -6,7 +6,7 @@ import { component, Timestamp } from "./text.ts";
 export const SearchType = z.enum(["message", "consciousness", "block", "archival"]);
 export type SearchType = z.infer<typeof SearchType>;
 
-/** `fts` by words, `vector` by likeness, `hybrid` both fused; `auto` is hybrid where there are vectors, else fts. */
+/** `fts` by words, `vector` by likeness, `hybrid` both fused; `auto` is hybrid where a model makes the vectors, else fts. */
 export const SearchMode = z.enum(["fts", "vector", "hybrid", "auto"]);
 export type SearchMode = z.infer<typeof SearchMode>;
 

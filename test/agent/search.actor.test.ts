@@ -12,7 +12,7 @@ import { tokensPerText } from "../support/fake-embeddings.ts";
 import { createGate } from "../support/gate.ts";
 import { call, step, text } from "../support/scripted-model.ts";
 import { requestsTo } from "./calls/scene.ts";
-import { type AgentSettings, agentStub, ended, ids, openHouse, passTime, scripted } from "./fixture.ts";
+import { type AgentSettings, agentStub, ended, ids, openHouse, passTime, scripted, statementsOf } from "./fixture.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -185,7 +185,8 @@ const working = async (how: "answers" | "fails", afterMs = searchKeepUpMs) => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const staged = await stage();
   const { analyst, find, keep } = staged;
-  await find({ query: "zebra" });
+  await keep("tea");
+  await find({ query: "zebra", mode: "hybrid" });
   await keep("zebra jazz");
   const work = vi.spyOn(Search.prototype, "work");
   const gate = createGate();
@@ -204,6 +205,30 @@ const working = async (how: "answers" | "fails", afterMs = searchKeepUpMs) => {
   };
   return { ...staged, worked };
 };
+
+test("[K16] [B4] a question finds the decision that does not name its matter, at a bounded cost", async () => {
+  const { house, mona, analyst, find } = await stage();
+  const sara = await house.person("Sara");
+  scripted(() => step(text("Read.")));
+  const space = await house.space("Alpha", [mona, sara, analyst]);
+  const said = async (who: EntityRef, words: string) => void (await space.post(who, words));
+  for (let index = 0; index < 40; index += 1) await said(mona, `Day ${index}: the printer in Oslo hums.`);
+  await said(mona, "For Oslo I would order the new printer.");
+  await said(sara, "Too early.");
+  await said(mona, "Fine, we wait until May.");
+  await find({ query: "anything" });
+  const statements = await statementsOf(agentStub(analyst));
+  const types: SearchQuery["types"] = ["message"];
+  const { items } = await find({ query: "What was decided about the new printer for Oslo?", types });
+  const decided = ["For Oslo I would order the new printer.", "Too early.", "Fine, we wait until May."];
+  expect(texts(items).slice(0, 3)).toEqual(decided);
+  const followers = statements.filter(({ query }) => query.includes("json_each(?) leader"));
+  expect(followers).toHaveLength(1);
+  expect(followers[0]?.cursor.rowsRead).toBeLessThanOrEqual(100);
+  for (const query of ["printer", "new printer", '"new printer" decided Oslo']) {
+    expect(texts((await find({ query, types })).items)).not.toContain("Too early.");
+  }
+});
 
 describe("vectors", () => {
   const over = (name: string): AgentSettings["embedder"] => ({
@@ -229,11 +254,24 @@ describe("vectors", () => {
     expect(await tokensToday()).toBe(3 * tokensPerText);
   });
 
+  test("[K16] by letters alone change nothing that words find, and are made where asked for", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { analyst, keep, find } = await stage();
+    for (const content of ["zebra jazz", "zebras and jazz", "a jazzy zebra", "tea"]) await keep(content);
+    const byWords = await find({ query: "zebra jazz", mode: "fts" });
+    expect(await find({ query: "zebra jazz" })).toEqual(byWords);
+    expect(await rowsOf(analyst, "search_vectors")).toBe(0);
+    expect((await find({ query: "zebrra", mode: "hybrid" })).mode).toBe("hybrid");
+    expect((await find({ query: "zebrra jazzz", mode: "vector" })).items.length).toBeGreaterThan(0);
+    expect(await rowsOf(analyst, "search_vectors")).toBe(1);
+    expect(await find({ query: "zebra jazz" })).toEqual(byWords);
+  });
+
   test("another embedder makes all of them anew", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { house, agent, analyst, keep, find } = await stage();
     await keep("zebra jazz");
-    expect((await find({ query: "zebras" })).mode).toBe("hybrid");
+    expect((await find({ query: "zebras", mode: "hybrid" })).mode).toBe("hybrid");
     unwrap(await agent.update(house.workspaceId, { embedder: over("letters") }));
     expect((await find({ query: "zebras" })).mode).toBe("fts");
     await passTime(analyst, 2000);
@@ -244,7 +282,7 @@ describe("vectors", () => {
     const refused = await agent.search(house.workspaceId, SearchQuery.parse({ query: "x", mode: "vector" }));
     expect(refused).toMatchObject({ ok: false, problem: { code: "invalid_request" } });
     unwrap(await agent.update(house.workspaceId, { embedder: null }));
-    expect((await find({ query: "zebras" })).mode).toBe("hybrid");
+    expect((await find({ query: "zebras", mode: "hybrid" })).mode).toBe("hybrid");
   });
 
   test("[R4] an embedder that fails stops no search: words alone answer, and the answer says so", async () => {

@@ -147,7 +147,7 @@ describe("search", () => {
     const removal = { method: "DELETE", bearer: house.secretKey };
     await call(`/v1/spaces/${mine.id}/members/${agentId}`, removal);
     for (const mode of ["fts", "vector", "hybrid", "auto"]) {
-      const hits = await found(house, agentId, { q: "secret", mode });
+      const hits = await found(house, agentId, { q: "secret", mode, types: "message,block,archival" });
       expect(hits.map((hit) => hit.excerpt)).toEqual(["Agent 1 secret information"]);
     }
     await expectOk(
@@ -199,7 +199,8 @@ describe("search", () => {
     const count = async (q: string) => (await found(house, agentId, { q, mode: "fts" })).length;
     expect(await Promise.all(['"quick brown fox"', '"brown quick fox"'].map(count))).toEqual([1, 0]);
     expect(await Promise.all(["prog*", "program*", "xyz*"].map(count))).toEqual([1, 1, 0]);
-    expect((await find(house, agentId, { q: "fox" })).mode).toBe("hybrid");
+    expect((await find(house, agentId, { q: "fox" })).mode).toBe("fts");
+    expect((await find(house, agentId, { q: "fox", mode: "hybrid" })).mode).toBe("hybrid");
     expect((await find(house, agentId, { q: "programing", mode: "vector" })).items[0]?.excerpt).toBe(
       "programming is fun",
     );

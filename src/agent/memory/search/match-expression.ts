@@ -37,19 +37,20 @@ const isCommon = ({ text, prefix, phrase }: Term): boolean =>
 /**
  * Any text as an expression that FTS5 takes: words of which any may match, `"phrases"` which all must, and `pref*`.
  * Nothing else that FTS5 knows as syntax is syntax here: whatever is not a letter or a digit only parts words. Null where
- * the text holds nothing to look for. `words` are those of the text, for the excerpt.
+ * the text holds nothing to look for. `words` are those of the text, for the excerpt. `isExact`: there is a phrase, which must
+ * be in what is found.
  */
-export const matchOf = (text: string): { expression: string | null; words: string[] } => {
+export const matchOf = (text: string): { expression: string | null; words: string[]; isExact: boolean } => {
   const all = termsIn(text);
   const telling = all.filter((term) => !isCommon(term));
   const chosen = new Map((telling.length > 0 ? telling : all).map((term) => [quoted(term).toLowerCase(), term]));
   const terms = [...chosen.values()].slice(0, maxQueryTerms);
-  if (terms.length === 0) return { expression: null, words: [] };
+  if (terms.length === 0) return { expression: null, words: [], isExact: false };
   const phrases = terms.filter(({ phrase }) => phrase).map(quoted);
   const words = terms.filter(({ phrase }) => !phrase).map(quoted);
   const [first] = phrases;
   // Words beside a phrase may be missing; they raise the rank where they match.
   const rest = first === undefined ? words : words.length > 0 ? [`(${[...words, first].join(" OR ")})`] : [];
   const expression = first === undefined ? rest.join(" OR ") : [...phrases, ...rest].join(" AND ");
-  return { expression, words: terms.map((term) => term.text) };
+  return { expression, words: terms.map((term) => term.text), isExact: first !== undefined };
 };

@@ -7,7 +7,7 @@ import { type EntryRow, labelOf, runIdOf } from "./sources.ts";
 export type Ranking = { row: EntryRow; score: number }[];
 
 /** The key of the text that a passage is a part of. */
-const keyOf = ({ type, ref }: EntryRow): string => `${type} ${ref}`;
+export const keyOf = ({ type, ref }: EntryRow): string => `${type} ${ref}`;
 
 /** The best passage of each text, in the order that they come. */
 export const firstOfEach = (ranking: Ranking): Ranking =>

@@ -40,6 +40,11 @@ const filtered = ({ types, role, from, to }: Filter): SQL[] => {
   return conditions;
 };
 
+/** Messages of other spaces may lie between two of a conversation: so many passages are looked at. */
+const followerReach = 12;
+/** What comes later is another conversation. */
+const followerMs = 30 * 60_000;
+
 const spacePrefix = "space:";
 
 /** The name of the source that is a space's log. */
@@ -205,6 +210,27 @@ export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) 
 
     /** Whether there are passages without a vector. */
     lacksVectors: (): boolean => newest() > state().embeddedUpTo,
+
+    /**
+     * The messages that came soon after these in their spaces, in order, each `after` the passage that it follows. Those of a
+     * space that were read together lie together.
+     */
+    followers(leaders: EntryRow[], filter: Filter): { after: number; row: EntryRow }[] {
+      const { id, type, part, spaceId, at } = searchEntries;
+      const messages = leaders.filter((row) => row.type === "message");
+      if (messages.length === 0) return [];
+      const asked = JSON.stringify(messages.map((row) => ({ id: row.id, space: row.spaceId, at: row.at })));
+      const isNear = sql`${id} between value ->> 'id' + 1 and value ->> 'id' + ${followerReach}`;
+      const isOfSpace = sql`${type} = 'message' and ${part} = 0 and ${spaceId} = value ->> 'space'`;
+      const isSoon = sql`${at} between value ->> 'at' and value ->> 'at' + ${followerMs}`;
+      return db
+        .select({ after: sql<number>`value ->> 'id'`, row: searchEntries })
+        .from(sql`json_each(${asked}) leader`)
+        .crossJoin(searchEntries)
+        .where(and(isNear, isOfSpace, isSoon, ...filtered(filter)))
+        .orderBy(asc(id))
+        .all();
+    },
 
     /** The passages that match best, best first. `rank` is FTS5's: the lower, the better. */
     matching(expression: string, filter: Filter, limit: number): { row: EntryRow; rank: number }[] {

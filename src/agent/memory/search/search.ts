@@ -22,6 +22,7 @@ import type { Ledger } from "../../ledger.ts";
 import { embedPending, gather } from "./indexer.ts";
 import { matchOf } from "./match-expression.ts";
 import { asksForNewest, firstOfEach, fuse, hitOf, type Ranking, ranked } from "./ranking.ts";
+import { asksForMore, forSpeakers, leaders, varied, withFollowers } from "./reranking.ts";
 import { createSearchIndex, type SearchIndex } from "./search-index.ts";
 import { type EntryRow, isShared, type SearchServices } from "./sources.ts";
 import { type Filter, quantised } from "./vectors.ts";
@@ -32,8 +33,8 @@ import { type Filter, quantised } from "./vectors.ts";
  * Invariants
  * 1. Nothing is indexed before search is asked for first, and nothing on the way of a message: each search takes in what
  *    is new, as much as its bounds allow, and says when that was not all. The timer `search` does the rest.
- * 2. Vectors are made in the background, but for those of an embedder in this process. Where the query's own vector
- *    cannot be had in time, words alone decide, and the answer says so.
+ * 2. Vectors are made in the background. An embedder in this process makes them once somebody has asked for them, with
+ *    the search. Where the query's own vector cannot be had in time, words alone decide, and the answer says so.
  * 3. While something is left to do, or the index is kept up, the timer is set: a crash is followed by another try.
  */
 export const searchTimer = "search";
@@ -65,33 +66,24 @@ export class Search {
     if (clock.now() - index.state().usedAt > noteUsedEveryMs) index.setState({ usedAt: clock.now() });
     const { isBehind, notes, closed, proven } = await gather(index, this.#services, searchCatchUpRows);
     const embedder = await this.#embedder(query.mode === "fts" ? [] : notes);
-    const isLeft = embedder?.isEmbedded
-      ? await embedPending(index, embedder, searchCatchUpRows)
-      : embedder !== null && index.lacksVectors();
+    const isAsked = query.mode === "vector" || query.mode === "hybrid";
+    // Letters alone do not earn a place beside words: an embedder in this process works where it is asked for by name.
+    const embeds = embedder !== null && (isAsked || !embedder.isEmbedded);
+    const embedsNow = embeds && embedder.isEmbedded;
+    const isLeft = embedsNow ? await embedPending(index, embedder, searchCatchUpRows) : embeds && index.lacksVectors();
     // A failed embedder is retried when its pause is over, not earlier.
     if (this.#failures === 0 || timers.dueAt(searchTimer) === undefined) {
       timers.setNoLater(searchTimer, clock.now() + (isBehind || isLeft ? searchPauseMs : searchKeepUpMs));
     }
     const { passages, embeddedUpTo } = index.state();
-    const best = embedder !== null && (embeddedUpTo > 0 || passages === 0) ? "hybrid" : "fts";
+    const best = embeds && (embeddedUpTo > 0 || passages === 0) ? "hybrid" : "fts";
     const wanted = query.mode === "auto" ? best : query.mode;
     if (isLeft && wanted !== "fts") notes.push("not all has vectors yet");
     const vector = wanted === "fts" || !embedder ? null : await vectorFor(query.query, embedder, notes);
     const mode = vector === null ? this.#withoutVector(query, notes) : wanted;
-    const { expression, words } = matchOf(query.query);
+    const match = matchOf(query.query);
     const filter = filterOf(query);
     const most = query.limit * 2;
-    const rankings: Ranking[] = [];
-    if (mode !== "vector" && expression !== null) {
-      const rows = index.matching(expression, filter, most * depth);
-      rankings.push(ranked(rows, clock.now(), asksForNewest(query.query)));
-    }
-    if (vector && embedder) {
-      // Beside a search by words, only passages that are surely alike count.
-      const least = mode === "vector" ? embedder.leastLikeness : embedder.sureLikeness;
-      const alike = index.vectors.nearest(quantised(vector), filter, least, most * depth);
-      rankings.push(index.withRows(alike, filter).map(({ row, likeness }) => ({ row, score: likeness })));
-    }
     // Those that are closed have just refused to be read; the agent has not heard yet that it is in them no more. Others'
     // blocks are found while their owners say so.
     const isOpen = (spaceId: string): boolean => spaces.isMember(spaceId) && !closed.includes(spaceId);
@@ -103,12 +95,26 @@ export class Search {
       const isLife = lived !== null && spaces.get(space)?.snapshot.deleted !== true;
       return isLife && filter.types.includes("consciousness") ? "consciousness" : undefined;
     };
-    const firsts = rankings.map((ranking) => firstOfEach(ranking.filter(({ row }) => shownAs(row))).slice(0, most));
-    const ranking = mode === "hybrid" ? fuse(firsts) : firsts.flat();
+    const rankings: Ranking[] = [];
+    if (mode !== "vector" && match.expression !== null) {
+      const rows = index.matching(match.expression, filter, most * depth).filter(({ row }) => shownAs(row));
+      const matches = firstOfEach(ranked(rows, clock.now(), asksForNewest(query.query)));
+      const leading = asksForMore(match) ? matches.slice(0, leaders).map(({ row }) => row) : [];
+      const next = index.followers(leading, filter).filter(({ row }) => shownAs(row));
+      rankings.push(varied(forSpeakers(withFollowers(matches, next), match.words)).slice(0, most));
+    }
+    if (vector && embedder) {
+      // Beside a search by words, only passages that are surely alike count.
+      const least = mode === "vector" ? embedder.leastLikeness : embedder.sureLikeness;
+      const alike = index.withRows(index.vectors.nearest(quantised(vector), filter, least, most * depth), filter);
+      const shown = alike.flatMap(({ row, likeness }) => (shownAs(row) ? { row, score: likeness } : []));
+      rankings.push(firstOfEach(shown).slice(0, most));
+    }
+    const ranking = mode === "hybrid" ? fuse(rankings) : rankings.flat();
     const items = ranking.slice(0, query.limit).map((each) => {
       const { type, spaceId } = each.row;
       const spaceName = spaces.get(spaceId ?? "")?.snapshot.name ?? null;
-      return hitOf(each, { words, type: shownAs(each.row) ?? type, spaceName });
+      return hitOf(each, { words: match.words, type: shownAs(each.row) ?? type, spaceName });
     });
     return { items, nextCursor: null, mode, partial: notes.length > 0, notes };
   }
@@ -136,7 +142,8 @@ export class Search {
     try {
       const { isBehind } = await gather(this.#index, this.#services, searchWorkRows);
       const embedder = await this.#embedder();
-      const isLeft = embedder !== null && (await embedPending(this.#index, embedder, searchWorkRows));
+      const isWanted = embedder !== null && (!embedder.isEmbedded || this.#index.state().embeddedUpTo > 0);
+      const isLeft = isWanted && (await embedPending(this.#index, embedder, searchWorkRows));
       this.#failures = 0;
       // Somebody else may have set it meanwhile.
       if (timers.dueAt(searchTimer) !== lease) return;
