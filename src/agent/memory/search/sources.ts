@@ -135,6 +135,10 @@ export const archivalPage = ({ archival, spaces, originName }: SearchServices, a
   return { rows: rows.length, upTo: rows.at(-1)?.ordinal ?? after, found, more: rows.length >= searchBatchRows };
 };
 
+/** Whether a line tells of a space's message, though it be in a form of old. */
+export const isOfSpace = ({ messageIn }: SearchServices, line: string): boolean =>
+  line.startsWith('["') || messageIn(line) !== undefined;
+
 /** The words of a message: what was thought, or what a tool answered. */
 const textIn = ({ content }: ModelMessage): string => {
   if (typeof content === "string") return content;
@@ -145,15 +149,13 @@ const textIn = ({ content }: ModelMessage): string => {
   return texts.join("\n");
 };
 
-/** The kind of event that a timeline's run began with, as its line tells it in JSON. */
-const isOfSpace = (line: string): boolean => line.startsWith('["') || line.startsWith('{"type":"space_message"');
-
 const livedText = (
   row: JournalRow,
-  { isBuiltin, isSpeech }: SearchServices,
+  services: SearchServices,
   isFromElsewhere: boolean,
 ): { role: SearchRole; text: string } | undefined => {
   const { meta } = row;
+  const { isBuiltin, isSpeech } = services;
   if (!isMessage(row)) return undefined;
   switch (meta?.kind) {
     case "assistant": {
@@ -167,7 +169,10 @@ const livedText = (
       if (isBuiltin(meta.toolName)) return undefined;
       return { role: "tool", text: `${meta.toolName} ${textIn(row.content)}` };
     case "inbox":
-      return { role: "user", text: meta.lines.filter((line) => isFromElsewhere || !isOfSpace(line)).join("\n") };
+      return {
+        role: "user",
+        text: meta.lines.filter((line) => isFromElsewhere || !isOfSpace(services, line)).join("\n"),
+      };
     default:
       return undefined;
   }

@@ -3,7 +3,16 @@ import type { JournalMeta } from "../../../protocol/exported-history.ts";
 import { searchBatchRows } from "../../bounds.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
-import { asText, byAgent, dateWords, type Findable, headOf, type Page, type SearchServices } from "./sources.ts";
+import {
+  asText,
+  byAgent,
+  dateWords,
+  type Findable,
+  headOf,
+  isOfSpace,
+  type Page,
+  type SearchServices,
+} from "./sources.ts";
 
 /**
  * What an agent's own life holds beside its thoughts: the messages that its runs were told as events, those that it said,
@@ -26,7 +35,7 @@ const heard = (services: SearchServices, row: JournalRow, lines: string[], lived
     const at = row.createdAt;
     const told = services.messageIn(line);
     if (!told) {
-      if (!line.startsWith('["')) return [];
+      if (!isOfSpace(services, line)) return [];
       return [{ type: "consciousness", ref: lived, role: "user", at, head: dateWords(at), text: unquoted(line) }];
     }
     const { messageId: ref, spaceId, spaceName, senderId: authorId, senderName: authorName, text } = told;

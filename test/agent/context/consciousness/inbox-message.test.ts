@@ -54,6 +54,8 @@ test("[K3] [S2] a message is read back from its line or trigger, whatever its wo
       const told = { messageId, spaceId, spaceName: place, senderId: husam.id, senderName: name, text: words };
       expect(messageIn(eventLine(event))).toMatchObject(told);
       expect(messageIn(quoteJson(event))).toMatchObject(told);
+      const answer = { ...event, answers: [{ messageId: "msg_QUESTION", text: name }] };
+      expect(messageIn(eventLine(answer))).toMatchObject(told);
     }),
   );
   for (const event of [hooked("jira", { issue: 'a "b"' }), resultOf("confirm", "tc_1", {})]) {
