@@ -165,8 +165,9 @@ const ask = (operation: Operation, options: Call = {}): Promise<Response> => {
   const isOperator = operation.path === "/v1/workspaces";
   const body = bodies[operation.name]?.();
   const outside = operation.path.startsWith("/v1/tool-calls/") ? { toolCallId: outsideCallId } : {};
-  const searches = operation.parameters.some((one) => one.in === "query" && one.name === "q");
-  return call(`${fill(operation.path, { ...known, ...outside })}${searches ? "?q=tea" : ""}`, {
+  const takes = (name: string): boolean => operation.parameters.some((one) => one.in === "query" && one.name === name);
+  const query = takes("q") ? "?q=tea" : takes("callId") ? `?messageId=${known.messageId}` : "";
+  return call(`${fill(operation.path, { ...known, ...outside })}${query}`, {
     method: operation.method,
     ...(isOperator ? { bearer: adminKey } : { bearer: house.secretKey, as: mona.id }),
     ...(body === undefined ? {} : { body }),
