@@ -42,6 +42,7 @@ GET /v1/agents/{agentId}/runs
 GET /v1/agents/{agentId}/runs/{runId}
 POST /v1/agents/{agentId}/runs/{runId}/cancel
 GET /v1/agents/{agentId}/context
+GET /v1/agents/{agentId}/knows
 GET /v1/agents/{agentId}/memories
 PUT /v1/agents/{agentId}/memories/{key}
 DELETE /v1/agents/{agentId}/memories/{key}
