@@ -10,10 +10,10 @@ import { call, type ScriptedStep, step, text, waitAt } from "../support/scripted
 import { agentStub, ended, holdSpeech, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
 
 /** Threaded messaging in a consciousness: the cycle that asks ends, and the answers wake the agent. */
-const stage = async (wakePolicy: "every_message" | "addressed" = "addressed", limits = {}) => {
+const stage = async (wakePolicy: "every_message" | "addressed" = "addressed", limits = {}, context = {}) => {
   const house = await openHouse();
   const [husam, sara, tom] = [await house.person("Husam"), await house.person("Sara"), await house.person("Tom")];
-  const analyst = await house.agent({ name: "Analyst", messaging: "threaded", limits });
+  const analyst = await house.agent({ name: "Analyst", messaging: "threaded", limits, context });
   const space = await house.space("Alpha", [husam, sara, tom, analyst]);
   const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
   unwrap(await space.stub().update(key, { wakePolicy }));
@@ -70,6 +70,27 @@ test.each(["addressed", "every_message"] as const)(
     expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
   },
 );
+
+test("[K8] an answer that waits is not passed over for what came after it", async () => {
+  const { house, husam, sara, tom, analyst, space, runs } = await stage("addressed", {}, { maxEvents: 1 });
+  const model = scripted([
+    asks(space.id, "@Sara @Tom good?"),
+    ...["One.", "Two.", "Three."].map((it) => step(text(it))),
+  ]);
+  await space.post(husam, "@Analyst ask them");
+  await runs(1);
+  await space.post(sara, "Good");
+  await holds(house.workspaceId, analyst, 1);
+  for (const words of ["Rain.", "Sun.", "@Analyst hi"]) await space.post(husam, words);
+  await runs(2);
+  expect(await inboxOf(house.workspaceId, analyst)).toMatchObject([
+    { wakes: false, data: { message: { text: "Good" } } },
+  ]);
+  await space.post(tom, "Bad");
+  await runs(4);
+  const told = model.calls.flatMap(userTexts).join("\n");
+  for (const words of ["Good", "Bad"]) expect(told).toMatch(new RegExp(`answer to .* "${words}"`));
+});
 
 test("[K8] at the time-out the agent is told who did not answer, with the answers that came", async () => {
   const { house, husam, sara, analyst, space, runs } = await stage();

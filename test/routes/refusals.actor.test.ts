@@ -112,7 +112,9 @@ describe("[S6] an id that was issued and is of nothing here answers 404", () => 
         : operation.path.endsWith("/read")
           ? { messageId: ids.mintOwned("msg", spaceId) }
           : bodies[operation.name];
-    const query = operation.parameters.some((one) => one.in === "query" && one.name === "q") ? "?q=x" : "";
+    const takes = (name: string): boolean =>
+      operation.parameters.some((one) => one.in === "query" && one.name === name);
+    const query = takes("q") ? "?q=x" : takes("callId") ? `?messageId=${ids.mintOwned("msg", spaceId)}` : "";
     const answer = await send(operation, `${fill(operation.path, issued)}${query}`, {
       ...rightful(operation),
       ...(body === undefined ? {} : { body }),

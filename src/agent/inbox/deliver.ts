@@ -179,10 +179,10 @@ const unansweredOf = (services: InboxServices, wait: WaitRow, root: Root): Inbox
  */
 export const settleWaits = (services: InboxServices): void => {
   for (const wait of services.waits.over()) {
+    const silence = wait.root && unansweredOf(services, wait, wait.root);
     // It is settled once there is room.
-    if (services.inbox.isFull(1)) return;
+    if (silence && services.inbox.isFull(1)) continue;
     services.transaction(() => {
-      const silence = wait.root && unansweredOf(services, wait, wait.root);
       services.inbox.wake(heldOnes(services, services.waits.drop(wait.callId)));
       if (silence) enterOne(services, eventIdOf(services, "unanswered", wait.callId), silence);
     });

@@ -170,6 +170,24 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
     return dead;
   };
 
+  /** Those that nobody awaits: an answer stays until its wait is over. */
+  const onlyOverheard = (rows: InboxRow[]): InboxRow[] => {
+    if (rows.length === 0) return [];
+    const isOne = among(
+      inbox.seq,
+      rows.map(({ seq }) => seq),
+    );
+    const kept = new Set(
+      db
+        .select({ seq: inbox.seq })
+        .from(inbox)
+        .where(isOne)
+        .all()
+        .map(({ seq }) => seq),
+    );
+    return rows.filter(({ seq }) => !kept.has(seq));
+  };
+
   /** Other events of these roots wake nobody any more. */
   const mute = (rootIds: string[]): void => {
     const isOfRoot = among(inbox.rootId, rootIds);
@@ -246,7 +264,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
       if (!waking || rows.some(({ seq }) => seq === waking.seq)) return { rows, passed: [] };
       const newestFirst = [waking, ...earlier().all({ seq: waking.seq, now })];
       const fit = fitting(newestFirst.slice(0, most), maxTokens);
-      return { rows: fit.toReversed(), passed: newestFirst.slice(fit.length).filter(isMessage) };
+      return { rows: fit.toReversed(), passed: onlyOverheard(newestFirst.slice(fit.length).filter(isMessage)) };
     },
 
     /** The first event that asks for a run. */

@@ -161,7 +161,8 @@ export const comparable = ({ agent }: Document, selves: string[]): unknown => {
   const { id: _, createdAt, updatedAt, left, shares, ...rest } = agent;
   const without = {
     ...rest,
-    config: { ...rest.config, name: "" },
+    // A document from before a setting means its default.
+    config: { ...rest.config, name: "", context: { ...{ blockSchemas: true }, ...rest.config.context } },
     runs: rest.runs.map(({ id: run, ...held }) => held),
     archival: rest.archival.map(({ id: entry, ...held }) => held),
   };

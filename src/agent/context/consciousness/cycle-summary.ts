@@ -89,7 +89,6 @@ const begunBy = ([first]: ModelMessage[]): Begun => {
 const Failed = z.object({ success: z.literal(false), error: z.object({ message: z.string() }) });
 const Succeeded = z.object({ success: z.literal(true) }).loose();
 const Entered = z.object({ success: z.literal(true), spaceId: z.string(), spaceName: z.string() });
-const Said = z.object({ success: z.literal(true), messageId: z.string() });
 const Spoken = z.object({ text: z.string() });
 const Waiting = z.object({ waitingFor: z.array(z.string()) });
 
@@ -129,12 +128,16 @@ const deedsIn = (messages: ModelMessage[], { triggers, space }: Begun): Deed[] =
   let active = space;
   return calls.flatMap(({ toolName, toolCallId, input }): Deed[] => {
     const value = values.get(toolCallId);
-    // Its result tells what a call did: tools are not known here.
-    const entered = Entered.safeParse(value).data;
+    const entered = toolName === "enter_space" ? Entered.safeParse(value).data : undefined;
     if (entered) active = { id: entered.spaceId, name: entered.spaceName };
     if (entered) return [];
-    const spoken = Said.safeParse(value).success ? Spoken.safeParse(input).data : undefined;
-    if (!spoken) {
+    const isDone = Succeeded.safeParse(value).success;
+    if (toolName === "leave_space" && isDone) {
+      active = undefined;
+      return [];
+    }
+    const spoken = toolName === "send_message" || toolName === "send_reply" ? Spoken.safeParse(input).data : undefined;
+    if (!spoken || !isDone) {
       const result = values.has(toolCallId) ? ` → ${resultWords(value)}` : "";
       return [{ words: `${callLine({ toolName, input }, { most: callCharacters })}${result}`, speaks: false }];
     }

@@ -225,6 +225,9 @@ export const createBlocks = (
       }
     },
 
+    /** Whether this call was answered before: a replay finds another block under the label. */
+    wasDone: (callId: string | undefined): boolean => answered(callId) !== undefined,
+
     /**
      * Its label is free again. Undefined where the same call has deleted it before. Throws `forbidden` where an agent's
      * permission does not allow it.

@@ -255,6 +255,8 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
 
     /** Deletes a block under its label here. Throws what refuses it, or `unavailable`. */
     async delete(label: string, change: Deletion, signal: AbortSignal, from?: string): Promise<void> {
+      // Another agent's block of that label is seen once the own one is gone.
+      if (blocks.wasDone(change.callId)) return;
       const row = find(label, from);
       if (!row) return deleteOwn(label, change, signal);
       const answer = await ask(row.ownerId, signal, (owner, workspaceId) =>
