@@ -132,9 +132,12 @@ export const createJournal = (db: Database, clock: Clock) => {
       return db.select().from(journal).where(before).orderBy(desc(journal.seq)).limit(1).get();
     },
 
-    /** The first row that holds this id. Reads the journal up to it. */
+    /**
+     * The first row that holds this id as an event's, a call's, or in a result. A timeline's input quotes many ids, and
+     * counts by what it took alone. Reads the journal up to it.
+     */
     firstNaming(id: string): JournalRow | undefined {
-      const names = sql`instr(${journal.content}, ${id}) or instr(${journal.meta}, ${id})`;
+      const names = sql`instr(${journal.meta}, ${id}) or (${journal.kind} <> 'inbox' and instr(${journal.content}, ${id}))`;
       return db.select().from(journal).where(names).orderBy(asc(journal.seq)).limit(1).get();
     },
 

@@ -22,6 +22,8 @@ export const Knowledge = component("Knowledge", {
   known: z.boolean().describe("Whether there is a place where the next run finds it"),
   places: z
     .array(Place)
-    .describe("Sections of the next input that hold it, and calls of offered tools that return it: each was tried"),
+    .describe(
+      "Sections of the next input that hold it, and calls of offered tools that return it: `search` was tried, `read_messages` pages back to it, `get_my_runs` has what the run took and did",
+    ),
 });
 export type Knowledge = z.infer<typeof Knowledge>;

@@ -1,44 +1,64 @@
+import { z } from "zod";
 import type { Knowledge, PastThing } from "../../protocol/knowledge.ts";
 import { callLine } from "../../shared/call-line.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { viewTimeoutMs } from "../bounds.ts";
 import { compose } from "../context/compose.ts";
-import { eventLine } from "../context/consciousness/inbox-message.ts";
+import { eventLine, messageIn } from "../context/consciousness/inbox-message.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import { outputOf, readRows } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";
 import type { Area } from "./agent-runtime.ts";
 
-/** A thing of the past: how an input names it, and the words that search may find it by. */
-type Past = { runId: string | null; names: string[]; words: string };
+/**
+ * A thing of the past: how an input names it, the words that search may find it by, and what a hit for it is: its message,
+ * or one of these places in the journal.
+ */
+type Past = { runId: string | null; names: string[]; words: string; messageId: string | undefined; places: string[] };
 
-const messageIds = (text: string): string[] => text.match(/\bmsg_[0-9A-Z]+/g) ?? [];
+const eventIdOf = ({ ids, identity }: RunServices, { messageId, eventId }: PastThing): string | undefined =>
+  messageId === undefined ? eventId : ids.deriveFrom("evt", identity.get().id, messageId);
 
-const waiting = ({ inbox }: RunServices, eventId: string): Past | undefined => {
-  const row = inbox.byEventId(eventId);
+/** An event that the inbox still holds. */
+const waiting = (services: RunServices, asked: PastThing): (Past & { eventId: string }) | undefined => {
+  const row = services.inbox.byEventId(eventIdOf(services, asked) ?? "");
   if (!row) return undefined;
   const line = eventLine(row.data);
-  return { runId: null, names: [eventId, line, ...messageIds(line)], words: line };
+  const messageId = messageIn(line)?.messageId;
+  const names = [row.eventId, line, ...(messageId === undefined ? [] : [messageId])];
+  return { runId: null, names, words: line, messageId, places: [], eventId: row.eventId };
 };
+
+const Said = z.object({ messageId: z.string() });
 
 /** The row of the journal that names it first tells how it came about. */
 const lived = ({ journal, runs }: RunServices, id: string): Past | undefined => {
   const row = journal.firstNaming(id);
   const run = row && runs.at(row.runOrdinal);
   if (!run) return undefined;
-  const made = readRows(journal.ofRun(run)).calls.find(
-    (each) => each.call.callId === id || JSON.stringify(outputOf(each) ?? null).includes(id),
-  );
-  if (made && row.kind !== "inbox") {
+  const at = (seqs: number[]): string[] => seqs.map((seq) => `${run.id}:${seq}`);
+  const { calls, steps } = readRows(journal.ofRun(run));
+  const made = calls.find((each) => each.call.callId === id || Said.safeParse(outputOf(each)).data?.messageId === id);
+  if (made) {
     const { callId, toolName, input } = made.call;
+    const messageId = Said.safeParse(outputOf(made)).data?.messageId;
     const line = callLine({ toolName, input });
-    const output = JSON.stringify(outputOf(made) ?? null);
-    return { runId: run.id, names: [id, callId, line, ...messageIds(output)], words: `${toolName} ${line}` };
+    const step = steps.find((each) => each.step === made.step);
+    return {
+      ...{ runId: run.id, words: `${toolName} ${line}`, messageId },
+      names: [callId, line, ...(messageId === undefined ? [] : [messageId])],
+      places: at([step, made.result].flatMap((each) => each?.seq ?? [])),
+    };
   }
-  const { lines = [], eventIds = [] } = row.meta?.kind === "inbox" ? row.meta : {};
-  const line = lines.find((each, index) => each.includes(id) || eventIds[index] === id) ?? "";
-  return { runId: run.id, names: [id, ...(line === "" ? [] : [line, ...messageIds(line)])], words: line };
+  // What it read with a tool is named by its id alone.
+  if (row.meta?.kind !== "inbox")
+    return { runId: run.id, names: [id], words: "", messageId: id, places: at([row.seq]) };
+  const { lines, eventIds = [] } = row.meta;
+  const line = lines.find((each, index) => eventIds[index] === id || messageIn(each)?.messageId === id) ?? "";
+  const messageId = messageIn(line)?.messageId;
+  const names = [id, ...(line === "" ? [] : [line]), ...(messageId === undefined ? [] : [messageId])];
+  return { runId: run.id, names, words: line, messageId, places: at([row.seq]) };
 };
 
 const mostWords = 12;
@@ -53,34 +73,37 @@ const queryOf = (line: string): string => {
 };
 
 /** Whether search returns it. */
-const isFound = async ({ search }: RunServices, query: string, { names, runId }: Past): Promise<boolean> => {
+const isFound = async ({ search }: RunServices, query: string, { messageId, places }: Past): Promise<boolean> => {
   if (query === "") return false;
   const { items } = await search.search({ query, mode: "auto", types: [], limit: 20 });
-  return items.some(({ source }) => names.includes(source.messageId ?? "") || source.runId === runId);
+  return items.some(
+    ({ id, source }) => places.includes(id) || (messageId !== undefined && source.messageId === messageId),
+  );
 };
 
-/** Where something stands in the input that the next run would be given, and the tools that return it. Changes nothing. */
-const knowledgeOf = async (services: RunServices, { messageId, callId, eventId }: PastThing): Promise<Knowledge> => {
-  const id = messageId ?? callId ?? eventId ?? "";
-  const past = waiting(services, id) ?? lived(services, id);
+/** Where something stands in the input that the next run would be given, and the tools that return it. Begins no run. */
+const knowledgeOf = async (services: RunServices, asked: PastThing): Promise<Knowledge> => {
+  const id = asked.messageId ?? asked.callId ?? asked.eventId ?? "";
+  const [held, done] = [waiting(services, asked), lived(services, id)];
+  const past = held ? { ...held, runId: done?.runId ?? null, places: done?.places ?? [] } : done;
   if (!past) return { id, known: false, places: [] };
   const { config } = services.identity.get();
-  const { snapshot } = await continuityOf(config).next(services, timeoutSignal(viewTimeoutMs));
+  const { snapshot, events } = await continuityOf(config).next(services, timeoutSignal(viewTimeoutMs));
   const { sections, tools } = compose(snapshot);
+  const isNext = held !== undefined && events.some(({ eventId }) => eventId === held.eventId);
   const holding = sections.filter(({ text }) => past.names.some((name) => text.includes(name)));
   const places: Knowledge["places"] = holding.map(({ name: section }) => ({
     how: section === "earlier_summaries" ? "summary" : "verbatim",
     section,
   }));
-  const spaces = messageId === undefined ? [] : [services.ids.ownerOf("msg", messageId)];
-  for (const spaceId of spaces) {
-    if (services.spaces.isMember(spaceId)) places.push({ how: "tool", tool: "read_messages", input: { spaceId } });
-  }
+  if (isNext && places.length === 0) places.push({ how: "verbatim", section: "trigger" });
+  const spaceId = asked.messageId === undefined ? "" : services.ids.ownerOf("msg", asked.messageId);
+  if (services.spaces.isMember(spaceId)) places.push({ how: "tool", tool: "read_messages", input: { spaceId } });
   const query = queryOf(past.words);
   if ("search" in tools && (await isFound(services, query, past))) {
     places.push({ how: "tool", tool: "search", input: { query } });
   }
-  if ("get_my_runs" in tools && past.runId !== null) {
+  if ("get_my_runs" in tools && past.runId !== null && past.words !== "") {
     places.push({ how: "tool", tool: "get_my_runs", input: { runId: past.runId } });
   }
   return { id, ...withoutNulls({ runId: past.runId }), known: places.length > 0, places };

@@ -132,7 +132,8 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
       const refs = new Set(rows.map(sharedRef));
       const still = sharedBlocks.list().filter((row) => refs.has(sharedRef(row)));
       if (still.some((row) => !gathered.proven.has(sharedRef(row))))
-        behind(`"${rows[0]?.ownerName}" did not answer: what it shares is not found now`);
+        // The next search asks it again: the background does not, however long it is silent.
+        gathered.notes.push(`"${rows[0]?.ownerName}" did not answer: what it shares is not found now`);
     });
   };
 
