@@ -73,6 +73,22 @@ test("[K1] what was asked for here and said elsewhere stands between the message
   expect(JSON.stringify(await alpha.messages())).not.toContain("is out");
 });
 
+test("[K1] what a run that goes on has said elsewhere stands in the input of the next", async () => {
+  const { husam, alpha, dev, ...scene } = await stage();
+  const gate = createGate();
+  const model = scripted(async (_, index) => {
+    if (index === 0) return step(call("enter_space", { spaceId: dev.id }), call("send_message", { text: "Out" }));
+    return index === 1 ? step(waitAt(gate), text("Sent.")) : step(text("Yes."));
+  });
+  await alpha.post(husam, "Send the report to Dev");
+  await model.called(2);
+  await alpha.post(husam, "Did you send it?");
+  await model.called(3);
+  expect(userTexts(model.calls[2])[0]).toContain('You: sent "Out" to "Dev"');
+  gate.open();
+  await scene.ended(2);
+});
+
 test("[K1] what a run did outside any space stands under RECENT RUNS, with its cause and its end", async () => {
   const { husam, alpha, notify, ...scene } = await stage();
   const model = scripted([step(call("refund", { order: "A1" })), step(text("Paid.")), step(text("It was paid back."))]);

@@ -343,9 +343,10 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
       if (seqs.length > 0) armLoop();
     },
 
-    /** The waiting event is an answer to these questions. */
-    answers(row: InboxRow, answers: Question[]): void {
-      if (row.data.type === "space_message") change([row.seq], { data: { ...row.data, answers } });
+    /** The waiting event is an answer to these questions too. */
+    answers(row: InboxRow, more: Question[]): void {
+      if (row.data.type !== "space_message") return;
+      change([row.seq], { data: { ...row.data, answers: [...(row.data.answers ?? []), ...more] } });
     },
 
     /** Makes the events pending again without an attempt: the run did not fail because of them (a spent budget). */

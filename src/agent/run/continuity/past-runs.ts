@@ -11,7 +11,7 @@ import { builtinTool, factsOf } from "../../tools/registry.ts";
 import { outputOf, type RunCall, readRows } from "../run-rows.ts";
 import type { RunServices } from "../run-services.ts";
 
-/** The agent's newest ended runs, and what each did, from its journal alone. */
+/** The agent's newest runs, and what each did, from its journal alone. */
 export type GatheredRun = PastRun & { spaceIds: string[] };
 export type GatheredPast = { runs: GatheredRun[]; earlier: number };
 
@@ -64,25 +64,28 @@ const deedsIn = (services: RunServices, rows: JournalRow[]): Deed[] =>
     .calls.flatMap((made) => deedOf(services, made) ?? [])
     .sort((one, other) => one.at.localeCompare(other.at));
 
+/** When a run ended; of one that goes on, when it began. */
+const lastAt = ({ completedAt, startedAt }: RunRow): number => completedAt ?? startedAt;
+
 /**
- * The newest `maxPastRuns` runs, and the last `maxRecentRuns` to end of those that waited, without this one and those
- * that go on; the last to end last. Reads no others (B4).
+ * The newest `maxPastRuns` runs, and the last `maxRecentRuns` to end of those that waited, without this one; the last to
+ * end last. Those that go on are among them: what they did is done. Reads no others (B4).
  */
 export const gatherPast = (services: RunServices, ordinal: number): GatheredPast => {
   const newest = services.runs.page(undefined, maxPastRuns, undefined).reverse();
   const from = newest[0]?.ordinal ?? 1;
   const rested = services.runs.rested(maxRecentRuns).filter((run) => run.ordinal < from);
-  const ended = [...rested, ...newest]
-    .filter((run) => run.completedAt !== null && run.ordinal !== ordinal)
-    .sort((one, other) => (one.completedAt ?? 0) - (other.completedAt ?? 0) || one.ordinal - other.ordinal);
+  const others = [...rested, ...newest]
+    .filter((run) => run.ordinal !== ordinal)
+    .sort((one, other) => lastAt(one) - lastAt(other) || one.ordinal - other.ordinal);
   const tookOver = Map.groupBy(
-    ended.filter(({ status }) => status === "absorbed"),
+    others.filter(({ status }) => status === "absorbed"),
     ({ endedBy }) => endedBy,
   );
-  const rows = Map.groupBy(services.journal.ofRuns(ended, { texts: false }), ({ runOrdinal }) => runOrdinal);
+  const rows = Map.groupBy(services.journal.ofRuns(others, { texts: false }), ({ runOrdinal }) => runOrdinal);
   return {
-    runs: ended.map((run) => ({
-      ...{ runId: run.id, spaceIds: run.spaceIds, at: isoTime(run.completedAt ?? run.startedAt) },
+    runs: others.map((run) => ({
+      ...{ runId: run.id, spaceIds: run.spaceIds, at: isoTime(lastAt(run)) },
       ...{ end: endOf(run), begunBy: begunBy(services, run.trigger) },
       tookOver: (tookOver.get(run.id) ?? []).map(({ trigger }) => begunBy(services, trigger)),
       isResult: run.trigger.type === "tool_result",
