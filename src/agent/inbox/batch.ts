@@ -58,3 +58,9 @@ export const fitting = <Row extends { data: InboxData }>(rows: Row[], maxTokens:
   });
   return end === -1 ? rows : rows.slice(0, Math.max(1, end));
 };
+
+/**
+ * Whether the event is an answer to the agent, which always wakes it. An expired or late result is not one: a server
+ * that is always late would make the agent ask for ever (B1).
+ */
+export const isAnswer = (data: InboxData): boolean => data.type === "tool_result" && !data.expired && !data.late;

@@ -17,7 +17,7 @@ import {
 import type { CallServices } from "../calls/calls.ts";
 import type { Failure, InboxData, Question } from "../records.ts";
 import { events, heardAs, type InboxRow, inbox, overheard } from "../schema.ts";
-import { fitting } from "./batch.ts";
+import { fitting, isAnswer } from "./batch.ts";
 import type { Roots } from "./roots.ts";
 
 /**
@@ -49,13 +49,7 @@ const isMessage = ({ type }: InboxRow): boolean => type === "space_message";
 export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
   data.type === "space_message" ? data.delivered.root : data.root;
 
-/**
- * Whether the event is an answer to the agent, which always wakes it. An expired or late result is not one: a server
- * that is always late would make the agent ask for ever (B1).
- */
-const isAnswer = (data: InboxData): boolean => data.type === "tool_result" && !data.expired && !data.late;
-
-/** The same of rows. */
+/** `isAnswer` of rows. */
 const isAnswerRow = sql`(${inbox.type} = 'tool_result' and
   coalesce(json_extract(${inbox.data}, '$.expired'), json_extract(${inbox.data}, '$.late')) is null)`;
 
@@ -172,19 +166,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
 
   /** Those that nobody awaits: an answer stays until its wait is over. */
   const onlyOverheard = (rows: InboxRow[]): InboxRow[] => {
-    if (rows.length === 0) return [];
-    const isOne = among(
-      inbox.seq,
-      rows.map(({ seq }) => seq),
-    );
-    const kept = new Set(
-      db
-        .select({ seq: inbox.seq })
-        .from(inbox)
-        .where(isOne)
-        .all()
-        .map(({ seq }) => seq),
-    );
+    const kept = new Set(rowsOf(rows.map(({ seq }) => seq)).map(({ seq }) => seq));
     return rows.filter(({ seq }) => !kept.has(seq));
   };
 
@@ -329,18 +311,19 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
 
     /** Those of these events that still wait for a run. */
     waiting(eventIds: string[]): InboxRow[] {
-      if (eventIds.length === 0) return [];
       const where = and(among(inbox.eventId, eventIds), eq(inbox.status, "pending"));
       return db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).all();
     },
 
     /** These waiting events ask for a run from now on, as far as their roots may wake the agent (B1). In a transaction. */
     wake(rows: InboxRow[]): void {
-      const counts = roots.wakes([...new Set(rows.map(({ rootId }) => rootId))]);
+      const counts = roots.wakes(rows.map(({ rootId }) => rootId));
       const waking = rows.filter(({ wakes, rootId }) => !wakes && (counts.get(rootId) ?? 0) < maxWakes());
-      const seqs = waking.map(({ seq }) => seq);
-      change(seqs, { wakes: true });
-      if (seqs.length > 0) armLoop();
+      change(
+        waking.map(({ seq }) => seq),
+        { wakes: true },
+      );
+      if (waking.length > 0) armLoop();
     },
 
     /** The waiting event is an answer to these questions too. */
@@ -351,7 +334,6 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
 
     /** Makes the events pending again without an attempt: the run did not fail because of them (a spent budget). */
     requeue: (seqs: number[]): void => change(seqs, { status: "pending", retryAt: clock.now() }),
-
     /** Makes the events pending again as if no run had taken them. */
     release: (seqs: number[]): void => change(seqs, { status: "pending" }),
 
