@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Message } from "../../../protocol/message.ts";
 import type { RunTrigger } from "../../../protocol/run.ts";
 import { isoTime } from "../../../shared/clock.ts";
-import { maxPastRuns, maxRecentRuns } from "../../bounds.ts";
+import { maxPastRuns, maxRecentRuns, maxToldRuns } from "../../bounds.ts";
 import type { BegunBy, Deed, PastRun } from "../../context/timeline/past-runs.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
@@ -69,15 +69,16 @@ const lastAt = ({ completedAt, startedAt }: RunRow): number => completedAt ?? st
 
 /**
  * The newest `maxPastRuns` runs, and the last `maxRecentRuns` to end of those that waited, without this one; the last to
- * end last. Those that go on are among them: what they did is done. Reads no others (B4).
+ * end last. The newest `maxToldRuns` that go on are among them: what they did is done. Reads no others (B4).
  */
 export const gatherPast = (services: RunServices, ordinal: number): GatheredPast => {
   const newest = services.runs.page(undefined, maxPastRuns, undefined).reverse();
   const from = newest[0]?.ordinal ?? 1;
   const rested = services.runs.rested(maxRecentRuns).filter((run) => run.ordinal < from);
-  const others = [...rested, ...newest]
-    .filter((run) => run.ordinal !== ordinal)
-    .sort((one, other) => lastAt(one) - lastAt(other) || one.ordinal - other.ordinal);
+  const goingOn = newest.filter((run) => run.completedAt === null && run.ordinal !== ordinal).slice(-maxToldRuns);
+  const others = [...rested, ...newest.filter(({ completedAt }) => completedAt !== null), ...goingOn].sort(
+    (one, other) => lastAt(one) - lastAt(other) || one.ordinal - other.ordinal,
+  );
   const tookOver = Map.groupBy(
     others.filter(({ status }) => status === "absorbed"),
     ({ endedBy }) => endedBy,
