@@ -53,7 +53,7 @@ export const maxToldSpaces = 100;
 export const maxToldMembers = 30;
 /** How many blocks of others that stand in no input are told of by name. The rest is counted. */
 export const maxToldShares = 20;
-/** What an input tells of other agents' doings, where it does: lines if the config gives no number, the estimated tokens that so many may fill, and how long ago at most. */
+/** The ACTIVITY section of an input: lines if the config gives no number, the estimated tokens that so many may fill, and how long ago at most. */
 export const maxActivityLines = 20;
 export const maxActivityTokens = 1000;
 export const activityMemoryMs = 24 * 60 * 60_000;
@@ -99,7 +99,7 @@ export const maxToldRuns = 10;
 export const maxPastRuns = 30;
 export const maxRecentRuns = 10;
 export const maxRecentRunsTokens = 4000;
-/** What each of those tells: its newest deeds, and the characters of an input, an output or a text in it. */
+/** Each of those lists its newest deeds. An input, an output or a text in it is cut to so many characters. */
 export const maxRecentDeeds = 8;
 export const maxRecentCharacters = 400;
 /** Tool calls of an agent that wait for people or servers, or run beside its runs. */

@@ -51,7 +51,7 @@ const lived = ({ journal, runs }: RunServices, id: string): Past | undefined => 
       places: at([step, made.result].flatMap((each) => each?.seq ?? [])),
     };
   }
-  // What it read with a tool is named by its id alone.
+  // A message that the agent read with a tool is named by its id alone.
   if (row.meta?.kind !== "inbox")
     return { runId: run.id, names: [id], words: "", messageId: id, places: at([row.seq]) };
   const { lines, eventIds = [] } = row.meta;

@@ -124,7 +124,7 @@ export type FencedBlock = {
   sharedFrom?: string | undefined;
   /** Left out where descriptions are off. */
   description?: string | undefined;
-  /** What it may hold, in lines. Left out for a text, and where schemas are off. */
+  /** Its declared fields, in lines. Left out for a text, and where schemas are off. */
   fields?: string | undefined;
   rendered: string;
 };

@@ -4,7 +4,7 @@ import { activeSpace, inboxEvents, inboxHeading, quoted } from "../grammar.ts";
 import { callLine, excerpt, noAnswer, quote, quoteJson } from "../wording.ts";
 
 /**
- * What a cycle leaves of itself when it is compacted: its own last words. Where it ended without any, the facts of its
+ * The summary of a compacted cycle: its own last words. Where it ended without any, the facts of its
  * journal: what began it, what it said to whom, what it called and what came of that. Everything that a participant or a
  * tool wrote stays quoted, on one line, and short (S2, B3).
  */
@@ -110,7 +110,7 @@ const waitWords = (names: string[]): string => {
 
 type Deed = { words: string; speaks: boolean };
 
-/** What the cycle did, in order: what it said where, and its other calls with what came of them. */
+/** The cycle's deeds in order: its words with their space, its other calls with their results. */
 const deedsIn = (messages: ModelMessage[], { triggers, space }: Begun): Deed[] => {
   const asked = new Set(triggers.map(({ spaceId }) => spaceId));
   const values = new Map(

@@ -54,7 +54,7 @@ const fittingLines = (text: string, context: ToolContext, taken = 0): { content:
 
 const Operations = z.object({ operations: BlockOperations });
 
-/** What a structured block may hold: its schema, or, where there is no room for that, its fields in words. */
+/** The schema of a structured block. Its fields in words, if the schema has no room. */
 const schemaOf = (schema: BlockSchema, room: number): { schema?: BlockSchema; fields?: string[] } => {
   if (schema.type === "text") return {};
   const most = Math.min(schemaTokens, room / 2);
