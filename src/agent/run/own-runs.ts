@@ -6,6 +6,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxToolOutputBytes, maxToolOutputTokens } from "../bounds.ts";
+import { jsonOf } from "../context/consciousness/inbox-message.ts";
 import type { JournalRow } from "../journal.ts";
 import { isActive, type RunRow } from "../runs.ts";
 import { cutTo, estimateText, firstFitting } from "../tokens.ts";
@@ -43,14 +44,6 @@ const WholeEvent = z.discriminatedUnion("type", [
     .transform(({ delivered, ...event }) => ({ ...event, message: delivered.message })),
 ]);
 
-const parsedJson = (line: string): unknown => {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-};
-
 /**
  * What began a run, whole: as it lies in the inbox, or after the run's end as its input told it. Else, such as of a
  * consciousness' cycle, what its record says, with the lines of its inbox.
@@ -58,7 +51,7 @@ const parsedJson = (line: string): unknown => {
 const wholeTrigger = ({ inbox }: RunServices, run: RunRow, rows: JournalRow[]): object => {
   const waiting = inbox.rows(run.events).find(({ eventId }) => eventId === run.trigger.eventId);
   const lines = inputsIn(rows)[0]?.lines ?? [];
-  const whole = WholeEvent.safeParse(waiting?.data ?? parsedJson(lines[0] ?? ""));
+  const whole = WholeEvent.safeParse(waiting?.data ?? jsonOf(lines[0] ?? ""));
   return whole.success ? whole.data : { ...run.trigger, ...(lines.length === 0 ? {} : { events: lines }) };
 };
 

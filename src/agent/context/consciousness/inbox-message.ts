@@ -81,7 +81,8 @@ const Told = z.object({
   }),
 });
 
-const jsonOf = (line: string): unknown => {
+/** The value that a line is the JSON of; undefined where it is none. */
+export const jsonOf = (line: string): unknown => {
   try {
     return JSON.parse(line);
   } catch {
