@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOf } from "../shared/quote.ts";
 import type { ActionResult } from "./prompt-view.ts";
 
 const Failure = z.object({ code: z.string().optional(), message: z.string() });
@@ -19,11 +20,8 @@ export const actionResultOf = (value: unknown): ActionResult => {
 
 /** The same for a result that is text: JSON, or words. */
 export const actionResultIn = (text: string): ActionResult => {
-  try {
-    return actionResultOf(JSON.parse(text));
-  } catch {
-    return { ok: true, value: text };
-  }
+  const value = jsonOf(text);
+  return value === undefined ? { ok: true, value: text } : actionResultOf(value);
 };
 
 const Pending = z.object({ status: z.literal("pending"), toolCallId: z.string() });

@@ -1,3 +1,4 @@
+import { jsonOf } from "../shared/quote.ts";
 import { addressOf, withoutAddress } from "./addressed.ts";
 import { outcomeInWords } from "./outcome-in-words.ts";
 import type {
@@ -45,13 +46,9 @@ const handleMessage = (event: MessageEvent, view: PromptView, cycle: CycleState)
 
 /** The text of an event that has one (by a webhook's template); else the whole payload. */
 const wordsOf = (payload: string): string => {
-  try {
-    const value: unknown = JSON.parse(payload);
-    const text: unknown = value instanceof Object ? Object.getOwnPropertyDescriptor(value, "text")?.value : undefined;
-    return typeof text === "string" && text.trim() !== "" ? text : payload;
-  } catch {
-    return payload;
-  }
+  const value = jsonOf(payload);
+  const text: unknown = value instanceof Object ? Object.getOwnPropertyDescriptor(value, "text")?.value : undefined;
+  return typeof text === "string" && text.trim() !== "" ? text : payload;
 };
 
 /** An agent told to "announce events in <space>" does; any other keeps service events to itself. */

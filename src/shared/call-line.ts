@@ -3,7 +3,7 @@ import { excerpt, quote, quoteJson } from "./quote.ts";
 const maxShownCharacters = 2000;
 
 /** A value as JSON on one line; of one longer than `most` characters its beginning, as a string, with how much there is. */
-export const shortJson = (value: unknown, most = maxShownCharacters): string => {
+const shortJson = (value: unknown, most = maxShownCharacters): string => {
   const json = quoteJson(value);
   return json.length <= most ? json : `(first ${most} of ${json.length} characters) ${quote(excerpt(json, most))}`;
 };

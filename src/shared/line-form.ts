@@ -1,4 +1,4 @@
-import { quote } from "./quote.ts";
+import { jsonOf, quote } from "./quote.ts";
 
 /** A place of a line: what may stand there, and how a value is written and read. */
 type Slot<Names extends string> = {
@@ -64,12 +64,8 @@ export const line = <Names extends string>(
   );
 
 const stringIn = (json: string): string | undefined => {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === "string" ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonOf(json);
+  return typeof value === "string" ? value : undefined;
 };
 
 export const quotedPattern = String.raw`"(?:[^"\\]|\\.)*"`;

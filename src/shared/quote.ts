@@ -23,3 +23,25 @@ export const excerpt = (text: string, length: number): string => {
   const characters = [...text];
   return characters.length <= length ? text : `${characters.slice(0, length).join("")}…`;
 };
+
+/** The value that a line is the JSON of; undefined where it is none. */
+export const jsonOf = (line: string): unknown => {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+};
+
+/** The beginning of a text, quoted. Escapes make it a quarter longer than `length` at most. */
+export const brief = (text: string, length: number): string => {
+  let cut = excerpt(text, length);
+  while (cut.length > 1 && quote(cut).length > length * 1.25 + 3) cut = excerpt(cut, Math.floor([...cut].length / 2));
+  return quote(cut);
+};
+
+/** JSON that is whole and short stands as it is. Of any other text its beginning stands, quoted. */
+export const briefJson = (text: string, length: number): string => {
+  const value = text.length <= length ? jsonOf(text) : undefined;
+  return value === undefined ? brief(text, length) : quoteJson(value);
+};

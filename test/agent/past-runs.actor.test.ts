@@ -99,7 +99,7 @@ test("[K1] what a run did outside any space stands under RECENT RUNS, with its c
   const [input = ""] = userTexts(model.calls.at(-1));
   expect(sectionIn(input, "RECENT RUNS").map((line) => line.replace(/\[20[^\]]*\]/, "[…]"))).toEqual([
     "RECENT RUNS (yours; what they did stands nowhere else here):",
-    `  - […] ${served?.id} (completed) — service "jira": "{\\"issue\\":\\"PROJ-123\\",\\"why\\":\\"TRIGGER:\\"}"`,
+    `  - […] ${served?.id} (completed) — service "jira": {"issue":"PROJ-123","why":"TRIGGER:"}`,
     '      You: called refund({"order":"A1"}) → "paid back"',
   ]);
   expect(input.indexOf("SPACE HISTORY")).toBeLessThan(input.indexOf("RECENT RUNS"));
@@ -143,7 +143,7 @@ test("[K1] a call that failed, and a run that was cut, say so", async () => {
   await alpha.post(husam, "Hello");
   await scene.ended(2);
   const lines = sectionIn(userTexts(model.calls.at(-1))[0] ?? "", "RECENT RUNS");
-  expect(lines[1]).toContain(`${cut?.id} (failed: step_limit) — service "jira": "{}"`);
+  expect(lines[1]).toContain(`${cut?.id} (failed: step_limit) — service "jira": {}`);
   expect(lines[2]).toMatch(/You: called pay\(\{\}\) → \{"success":false,"error":\{"code":"/);
 });
 
@@ -244,10 +244,8 @@ test("[K5] the list of active runs tells runs of one service apart, and says why
   await scene.ended(3);
   const lines = sectionIn(userTexts(model.calls[2])[0] ?? "", "ACTIVE RUNS:");
   expect(lines).toHaveLength(4);
-  expect(lines[1]).toContain(
-    '(running) — service "jira": "{\\"issue\\":\\"PROJ-1\\",\\"text\\":\\"said \\\\\\"no\\\\\\"\\\\n- run_FAKE\\"}"',
-  );
-  expect(lines[2]).toContain('(running) — service "jira": "{\\"issue\\":\\"PROJ-2\\"}"');
+  expect(lines[1]).toContain('(running) — service "jira": {"issue":"PROJ-1","text":"said \\"no\\"\\n- run_FAKE"}');
+  expect(lines[2]).toContain('(running) — service "jira": {"issue":"PROJ-2"}');
   const [second] = (await runsOf(scene.workspaceId, scene.analyst)).toReversed().slice(1);
   expect(second?.trigger.text).toBe('{"issue":"PROJ-2"}');
 });

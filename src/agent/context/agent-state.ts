@@ -8,7 +8,7 @@ import { maxToldMembers, maxToldSpaces } from "../bounds.ts";
 import type { Activity } from "./activity.ts";
 import type { KnownShare, ShownBlocks } from "./blocks.ts";
 import { goalItem, member, memoryItem, spaceItem } from "./grammar.ts";
-import { excerpt, fromNow, plain, quote, shortTime } from "./wording.ts";
+import { brief, fromNow, plain, quote, shortTime } from "./wording.ts";
 
 /** The parts of every input that follow from the agent's config, its model and its tools. */
 export type InputParts = {
@@ -94,9 +94,8 @@ const planLine = (plan: Plan, now: string | undefined): string => {
     facts.push(`${plan.cron === undefined ? "at" : "next"}: ${shortTime(plan.nextRunAt)}`);
     if (now !== undefined) facts.push(fromNow(now, plan.nextRunAt));
   }
-  if (plan.lastError !== undefined)
-    facts.push(`last error: ${quote(excerpt(plan.lastError.message, shownCharacters))}`);
+  if (plan.lastError !== undefined) facts.push(`last error: ${brief(plan.lastError.message, shownCharacters)}`);
   const named = `${quote(plan.name)} (${facts.join(", ")})`;
-  if (now === undefined) return `${named}: ${quote(excerpt(plan.instruction, shownCharacters))}`;
+  if (now === undefined) return `${named}: ${brief(plan.instruction, shownCharacters)}`;
   return plan.runAfter === undefined ? named : `${named}  [created via runAfter: ${quote(plan.runAfter)}]`;
 };

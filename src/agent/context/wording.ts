@@ -3,8 +3,8 @@ import { shownCall } from "../../shared/call-line.ts";
 import { quote } from "../../shared/quote.ts";
 
 /** How texts, calls, messages and times stand in a prompt. */
-export { callLine, shortJson } from "../../shared/call-line.ts";
-export { excerpt, plain, quote, quoteJson } from "../../shared/quote.ts";
+export { callLine } from "../../shared/call-line.ts";
+export { brief, briefJson, excerpt, jsonOf, plain, quote, quoteJson } from "../../shared/quote.ts";
 
 /** Stands for the words of a step that had none: providers refuse empty content. */
 export const noAnswer = "(no answer)";

@@ -6,7 +6,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxToolOutputBytes, maxToolOutputTokens } from "../bounds.ts";
-import { jsonOf } from "../context/consciousness/inbox-message.ts";
+import { jsonOf } from "../context/wording.ts";
 import type { JournalRow } from "../journal.ts";
 import { isActive, type RunRow } from "../runs.ts";
 import { cutTo, estimateText, firstFitting } from "../tokens.ts";

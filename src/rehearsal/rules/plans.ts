@@ -1,3 +1,4 @@
+import { jsonOf } from "../../shared/quote.ts";
 import type { PlanEvent, SpaceView } from "../prompt-view.ts";
 import { announce, type CycleState, callAndTell, type Doing, type Rule, type Turn } from "../turn.ts";
 import { escaped, longestNameFirst } from "../words.ts";
@@ -72,12 +73,8 @@ const saidIn = (instruction: string, { name }: SpaceView): string | undefined =>
   const words = before ?? after;
   if (words === undefined)
     return new RegExp(String.raw`\b(?:in|to)\s+${space}`, "iu").test(instruction) ? instruction : undefined;
-  try {
-    const quoted: unknown = JSON.parse(words);
-    return typeof quoted === "string" ? quoted : words;
-  } catch {
-    return words;
-  }
+  const quoted = jsonOf(words);
+  return typeof quoted === "string" ? quoted : words;
 };
 
 /** Carries out a plan that is due. Undefined if it names none of the agent's spaces. */

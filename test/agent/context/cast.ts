@@ -5,10 +5,11 @@ import { compose } from "../../../src/agent/context/compose.ts";
 import type { ConsciousnessSnapshot } from "../../../src/agent/context/consciousness/compose-consciousness.ts";
 import { type InboxMessageInput, renderInboxMessage } from "../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
+import type { Deed } from "../../../src/agent/context/deeds.ts";
 import { resolveLimits } from "../../../src/agent/context/limits.ts";
 import type { ActiveRun, TimelineSnapshot } from "../../../src/agent/context/timeline/compose-timeline.ts";
 import type { History, HistoryEntry } from "../../../src/agent/context/timeline/history.ts";
-import type { Deed, PastRuns } from "../../../src/agent/context/timeline/past-runs.ts";
+import type { PastRuns } from "../../../src/agent/context/timeline/past-runs.ts";
 import type { InboxData } from "../../../src/agent/records.ts";
 import { AgentConfig } from "../../../src/protocol/agent.ts";
 import type { EntityType } from "../../../src/protocol/entity.ts";
@@ -121,6 +122,18 @@ export const did = (time: string, toolName: string, input: unknown, output?: unk
   at: day(time),
   callId: `tc_${time}`,
   action: { toolName, input, ...(output === undefined ? {} : { output }) },
+});
+
+/** Words that the agent said somewhere. */
+export const sent = (
+  time: string,
+  text: string,
+  spaceName: string,
+  messageId: string,
+  waitingFor: string[] = [],
+): Deed => ({
+  ...{ kind: "sent", at: day(time), callId: `tc_${time}` },
+  ...{ text, spaceName, messageId, waitingFor },
 });
 
 export const historyOf = ({ id, name }: KnownSpace, entries: HistoryEntry[], total?: number): History => ({

@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { ContextConfig } from "../../../protocol/context-config.ts";
 import { cutTo, estimateMessages, estimateText, firstFitting } from "../../tokens.ts";
-import { selfSummary } from "./cycle-summary.ts";
+import { type CycleFacts, selfSummary } from "./cycle-summary.ts";
 
 /** One earlier cycle that the agent lived through: its model messages, untouched. */
 export type Cycle = { runId: string; messages: ModelMessage[] };
@@ -37,12 +37,13 @@ export const keepFrom = (past: Cycle[], { keepRecent, maxTokens }: Omit<Compacti
 /**
  * `self_summaries` keeps each older cycle's own final text, or its facts where it wrote none; `truncate` nothing of it. Both keep the newest cycles whole.
  * Null if there is nothing to compact. The first `folded` cycles are in `earlier` already, which a model has written.
- * For cycles that it has not summarised yet, their own final texts are used, or their facts.
+ * For cycles that it has not summarised yet, their own final texts are used, or their facts. `factsOf` is asked for no others.
  */
-export const compact = (
-  past: Cycle[],
+export const compact = <One extends Cycle>(
+  past: One[],
   earlier: string | null,
   limits: CompactionLimits,
+  factsOf: (cycle: One) => CycleFacts = () => ({ lines: [], deeds: [] }),
   folded = 0,
 ): { summary: string; keptFrom: number } | null => {
   const keptFrom = Math.max(folded, keepFrom(past, limits));
@@ -50,7 +51,7 @@ export const compact = (
   if (limits.strategy === "truncate") return { summary: truncated, keptFrom };
   const lines = [
     ...(earlier === null ? [] : earlier.split("\n")),
-    ...past.slice(folded, keptFrom).map((cycle) => `- ${selfSummary(cycle.messages)}`),
+    ...past.slice(folded, keptFrom).map((cycle) => `- ${selfSummary(cycle.messages, () => factsOf(cycle))}`),
   ];
   const room = limits.maxTokens * summaryShare;
   const newest = firstFitting(lines.toReversed(), room, (line) => estimateText(`${line}\n`));

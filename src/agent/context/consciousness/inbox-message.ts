@@ -11,7 +11,7 @@ import {
   nowLine,
   quoted,
 } from "../grammar.ts";
-import { contentOf, duration, excerpt, originNote, plain, quote, quoteJson, shortTime } from "../wording.ts";
+import { contentOf, duration, excerpt, jsonOf, originNote, plain, quote, quoteJson, shortTime } from "../wording.ts";
 import { renderState, renderStateChanges } from "./state.ts";
 
 type OtherEvent = Exclude<InboxData, { type: "space_message" }>;
@@ -80,15 +80,6 @@ const Told = z.object({
     }),
   }),
 });
-
-/** The value that a line is the JSON of; undefined where it is none. */
-export const jsonOf = (line: string): unknown => {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-};
 
 /** The message that a line of an inbox tells of, as `eventLine` wrote it, or a timeline's trigger as JSON. */
 export const messageIn = (line: string) => {

@@ -13,6 +13,7 @@ import {
   stateLines,
 } from "../agent-state.ts";
 import { blocksText, type KnownShare, shareLines } from "../blocks.ts";
+import { type Action, type BegunBy, begunByLine } from "../deeds.ts";
 import * as grammar from "../grammar.ts";
 import { renderInstructions, rulesSection } from "../instructions.ts";
 import { inputBudget } from "../limits.ts";
@@ -26,9 +27,9 @@ import {
   textSection,
   tokensIn,
 } from "../sections.ts";
-import { callLine, excerpt, quote, quoteJson, shortTime } from "../wording.ts";
+import { brief, callLine, quote, quoteJson, shortTime } from "../wording.ts";
 import { asMessages, type History, showHistory } from "./history.ts";
-import { type Action, type BegunBy, begunByLine, type PastRuns, recentRunsSection } from "./past-runs.ts";
+import { type PastRuns, recentRunsSection } from "./past-runs.ts";
 
 /** A run of this agent that is under way or waits. */
 export type ActiveRun = {
@@ -281,7 +282,7 @@ const waitingFor = (waiting: NonNullable<ActiveRun["waiting"]>): string => {
     return `${callLine(waiting.call)}${where}, waiting for ${awaited[waiting.awaits]}`;
   }
   const { text, spaceName, names } = waiting;
-  return `sent ${quote(excerpt(text, textCharacters))} in ${quote(spaceName)}, waiting for ${names.map(quote).join(", ")}`;
+  return `sent ${brief(text, textCharacters)} in ${quote(spaceName)}, waiting for ${names.map(quote).join(", ")}`;
 };
 
 /** The agent's active runs, so that it begins nothing twice. */

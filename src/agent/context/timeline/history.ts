@@ -1,10 +1,10 @@
 import type { ModelMessage } from "ai";
 import type { Message } from "../../../protocol/message.ts";
 import type { SpaceRef } from "../agent-state.ts";
+import { type Deed, deedLine } from "../deeds.ts";
 import { historyFacts, historyMessage, historyTurn, marks as markTexts, quoteLines, sender } from "../grammar.ts";
 import { keepFitting, linesTokens } from "../sections.ts";
 import { contentOf, originNote, quote, shortTime } from "../wording.ts";
-import { type Deed, deedLine } from "./past-runs.ts";
 import { accountOf, type Reason, unshownLine } from "./unshown.ts";
 
 /** One entry of a space's history as this agent reads it. */

@@ -1,31 +1,7 @@
-import type { RunTrigger } from "../../../protocol/run.ts";
 import { maxRecentCharacters, maxRecentDeeds, maxRecentRuns, maxRecentRunsTokens } from "../../bounds.ts";
+import { type BegunBy, begunByLine, type Deed, deedLine } from "../deeds.ts";
 import { type Cut, keepFitting, linesTokens, lineTokens, sectionOf } from "../sections.ts";
-import { callLine, excerpt, quote, shortJson, shortTime } from "../wording.ts";
-
-/** A tool call of this agent, with its output if that is known. */
-export type Action = { toolName: string; input: unknown; output?: unknown };
-
-/** What the agent did itself: a call, or words that it said in a space. Only it reads of this. `at` is ISO 8601. */
-export type Deed = { at: string; callId: string } & (
-  | { kind: "action"; action: Action }
-  | { kind: "sent"; text: string; spaceName: string; messageId: string }
-);
-
-/** One line. `most`: the characters of each value in it. */
-export const deedLine = (deed: Deed, most?: number): string =>
-  deed.kind === "action"
-    ? callLine(deed.action, { most })
-    : `sent ${shortJson(deed.text, most)} to ${quote(deed.spaceName)} (${deed.messageId})`;
-
-/** The sender, plan, service or tool that a run answers, with the beginning of its words, payload or result. */
-export type BegunBy = Pick<RunTrigger, "type" | "senderName" | "text"> & { spaceName?: string | undefined };
-
-export const begunByLine = ({ type, senderName = "", spaceName, text = "" }: BegunBy, most: number): string => {
-  const kind = type === "space_message" ? "" : `${type} `;
-  const where = spaceName === undefined ? "" : ` in ${quote(spaceName)}`;
-  return `${kind}${quote(senderName)}${where}: ${quote(excerpt(text, most))}`;
-};
+import { shortTime } from "../wording.ts";
 
 /** A run of this agent that has ended, and what it did. */
 export type PastRun = {

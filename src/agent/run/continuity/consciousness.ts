@@ -2,6 +2,7 @@ import { isoTime } from "../../../shared/clock.ts";
 import { maxSkippedLines } from "../../bounds.ts";
 import { tokensOf } from "../../context/blocks.ts";
 import { compact, keepFrom } from "../../context/consciousness/compaction.ts";
+import type { CycleFacts } from "../../context/consciousness/cycle-summary.ts";
 import { eventLine, renderInboxMessage, renderInboxPreview } from "../../context/consciousness/inbox-message.ts";
 import { renderState, toldState, untold } from "../../context/consciousness/state.ts";
 import { quoteLines } from "../../context/grammar.ts";
@@ -25,6 +26,7 @@ import type { RunServices } from "../run-services.ts";
 import { ownCycles } from "../summaries.ts";
 import type { OrdinalCycle, WindowRow } from "../windows.ts";
 import { beginRun, type Continuity } from "./continuity.ts";
+import { anyCall, deedsIn } from "./past-runs.ts";
 import { newsOfOthers, sharesUntold, tellPeerUpdates } from "./peer-updates.ts";
 
 /** One line per event of the cycles that ended in silence since the last kept one, oldest first. */
@@ -147,6 +149,11 @@ export const beginFolded = (services: RunServices, window: WindowRow, text: stri
   windows.save(newWindow(services, { ...window, summary: quoteLines(text), firstRun, toldFrom }));
 };
 
+const factsOfCycle = (services: RunServices, ordinal: number): CycleFacts => {
+  const rows = services.journal.ofRuns(services.runs.those([ordinal]), { texts: false });
+  return { lines: inputsIn(rows).flatMap(({ lines }) => lines), deeds: deedsIn(services, rows, anyCall) };
+};
+
 /**
  * Compacts the cycles before run `ordinal`, which is told the new window's state in full; null if there was nothing to
  * compact. If a model `refused` the input as too long, the past is halved, whatever the config allows.
@@ -165,7 +172,13 @@ const compactBefore = (
   }
   const folded = foldedIn(services, window);
   const inSummary = past.filter((cycle) => cycle.ordinal <= (folded?.upTo ?? 0)).length;
-  const compaction = compact(past, folded ? quoteLines(folded.text) : window.summary, limits, inSummary);
+  const compaction = compact(
+    past,
+    folded ? quoteLines(folded.text) : window.summary,
+    limits,
+    ({ ordinal: of }) => factsOfCycle(services, of),
+    inSummary,
+  );
   if (!compaction) return null;
   const firstRun = past[compaction.keptFrom]?.ordinal ?? ordinal;
   const { summary } = compaction;

@@ -3,11 +3,13 @@ import type { Message } from "../../../protocol/message.ts";
 import type { RunTrigger } from "../../../protocol/run.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { maxPastRuns, maxRecentRuns, maxToldRuns } from "../../bounds.ts";
-import type { BegunBy, Deed, PastRun } from "../../context/timeline/past-runs.ts";
+import type { BegunBy, Deed } from "../../context/deeds.ts";
+import type { PastRun } from "../../context/timeline/past-runs.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
 import { isUnknownOutcome } from "../../tools/outcome.ts";
-import { builtinTool, factsOf } from "../../tools/registry.ts";
+import { builtinTool } from "../../tools/registry.ts";
+import { broughtTool, type Tool } from "../../tools/tool.ts";
 import { outputOf, type RunCall, readRows } from "../run-rows.ts";
 import type { RunServices } from "../run-services.ts";
 
@@ -30,38 +32,47 @@ const endOf = ({ status, error, endedBy }: RunRow): string => {
 };
 
 /** A call that said something: its input and its output. */
-const Said = z.object({ text: z.string(), messageId: z.string() });
+const Said = z.object({ text: z.string(), messageId: z.string(), waitingFor: z.array(z.string()).default([]) });
 
 const isDone = (output: unknown): boolean => JSON.stringify(output) === '{"success":true}';
 
+/** Whether a finished call is told: any that moves nobody, or those alone that other histories name. */
+type Telling = (made: RunCall, tool: Tool | undefined) => boolean;
+
+/** In the summary of a cycle, of which nothing else is left. */
+export const anyCall: Telling = (_, tool) => tool?.movesSpace !== true;
+
 /**
- * What a call did, if anything. A call that failed did something if its outcome is unknown, or if it went outside: that it
- * was tried is known then. The result of a call that only looks, or that says no more than that it was done, is left out.
+ * Between messages. A call that failed did something if its outcome is unknown, or if it went outside: that it was tried is
+ * known then.
  */
-const deedOf = (services: RunServices, made: RunCall): Deed | undefined => {
-  const { call, result, begunAt } = made;
+const effectiveCall: Telling = (made, tool) => {
+  const { showsInHistory, speaks } = tool ?? broughtTool;
+  if (!(showsInHistory || speaks)) return false;
+  if (!made.result?.meta.error) return true;
+  return made.begunAt !== undefined && (tool === undefined || isUnknownOutcome(outputOf(made)));
+};
+
+/** What a call did. The result of one that only looks, or that says no more than that it was done, is left out. */
+const deedOf = (services: RunServices, made: RunCall, isTold: Telling): Deed | undefined => {
+  const { call, result } = made;
   const { toolName, input, callId } = call;
-  const facts = factsOf(toolName);
-  if (!result || !(facts.showsInHistory || facts.speaks)) return undefined;
-  const [output, builtin] = [outputOf(made), builtinTool(toolName)];
+  const tool = builtinTool(toolName);
+  if (!result || !isTold(made, tool)) return undefined;
+  const output = outputOf(made);
   const common = { at: isoTime(result.createdAt), callId };
-  if (result.meta.error) {
-    const isKnown = builtin !== undefined && !isUnknownOutcome(output);
-    if (isKnown || begunAt === undefined) return undefined;
-    return { kind: "action", ...common, action: { toolName, input, output } };
-  }
-  const said = facts.speaks ? Said.safeParse({ ...Object(output), ...Object(input) }).data : undefined;
+  const said = tool?.speaks ? Said.safeParse({ ...Object(output), ...Object(input) }).data : undefined;
   if (said) {
     const spaceName = spaceNameOf(services, services.ids.ownerOf("msg", said.messageId)) ?? "";
     return { kind: "sent", ...common, ...said, spaceName };
   }
-  const isTold = (builtin?.effect(input) ?? true) && !isDone(output);
-  return { kind: "action", ...common, action: { toolName, input, ...(isTold ? { output } : {}) } };
+  const isNews = result.meta.error || ((tool?.effect(input) ?? true) && !isDone(output));
+  return { kind: "action", ...common, action: { toolName, input, ...(isNews ? { output } : {}) } };
 };
 
-const deedsIn = (services: RunServices, rows: JournalRow[]): Deed[] =>
+export const deedsIn = (services: RunServices, rows: JournalRow[], isTold = effectiveCall): Deed[] =>
   readRows(rows)
-    .calls.flatMap((made) => deedOf(services, made) ?? [])
+    .calls.flatMap((made) => deedOf(services, made, isTold) ?? [])
     .sort((one, other) => one.at.localeCompare(other.at));
 
 /** When a run ended; of one that goes on, when it began. */

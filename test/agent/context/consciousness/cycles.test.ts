@@ -4,7 +4,8 @@ import type { AgentState, KnownSpace } from "../../../../src/agent/context/agent
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
-import { renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
+import type { CycleFacts } from "../../../../src/agent/context/consciousness/cycle-summary.ts";
+import { eventLine, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../../../src/agent/context/instructions.ts";
 import type { InboxData } from "../../../../src/agent/records.ts";
@@ -15,6 +16,7 @@ import {
   callMessages,
   configOf,
   day,
+  did,
   due,
   goal,
   husam,
@@ -25,6 +27,7 @@ import {
   plan,
   said,
   sarah,
+  sent,
   space,
   stateOf,
 } from "../cast.ts";
@@ -207,34 +210,25 @@ test("a compaction leaves the summaries, and the newest cycles whole", async () 
 });
 
 test("[K2] compacted cycles that ended without words are told by their facts", async () => {
-  const asked = inbox({
-    time: "15:00",
-    events: [arrived(family, said("1", "15:00", husam, "Refund order A1, and ask Muhammad whether that is all"))],
-    now: state(),
-    before: state(),
-    active: family,
-  });
-  const fired = inbox({
-    time: "15:01",
-    events: [due("daily", "Daily Report", "Post the numbers in Dev Channel")],
-    now: state(),
-    before: state(),
-    active: family,
-  });
-  const waited = { success: true, messageId: "msg_A1", status: "delivered", waitingFor: ["Muhammad"] };
-  const past: Cycle[] = [
-    {
-      runId: "run_1",
-      messages: [
-        asked,
-        ...call("refund", { order: "A1" }, { success: true, refunded: 12 }),
-        ...call("send_message", { text: "Refunded. @Muhammad is that all?", wait: true }, waited),
+  const asked = arrived(family, said("1", "15:00", husam, "Refund order A1, and ask Muhammad whether that is all"));
+  const fired = due("daily", "Daily Report", "Post the numbers in Dev Channel");
+  const facts: Record<string, CycleFacts> = {
+    run_1: {
+      lines: [eventLine(asked)],
+      deeds: [
+        did("15:00", "refund", { order: "A1" }, { refunded: 12 }),
+        sent("15:00", "Refunded. @Muhammad is that all?", family.name, "msg_A1", ["Muhammad"]),
       ],
     },
-    { runId: "run_2", messages: [fired, ...enter(dev), ...say("12 orders, 1 refund.", "msg_A2")] },
-    switching,
-  ];
-  const compaction = compact(past, null, { strategy: "self_summaries", keepRecent: 1, maxTokens: 50_000 });
+    run_2: { lines: [eventLine(fired)], deeds: [sent("15:01", "12 orders, 1 refund.", dev.name, "msg_A2")] },
+  };
+  const past: Cycle[] = [...Object.keys(facts).map((runId) => ({ runId, messages: [] })), switching];
+  const compaction = compact(
+    past,
+    null,
+    { strategy: "self_summaries", keepRecent: 1, maxTokens: 50_000 },
+    ({ runId }) => facts[runId] ?? { lines: [], deeds: [] },
+  );
   const window = { instructions, summary: compaction?.summary ?? null };
   const own = inbox({ time: "15:09", events: [arrived(family, request)], now: state(), before: null, active: family });
   const composed = compose(livedSnapshot(config, [own], { window, past: past.slice(compaction?.keptFrom) }));

@@ -3,9 +3,10 @@ import { expect, test, vi } from "vitest";
 import { maxActivityLines, maxRecentCharacters, maxRecentRuns } from "../../../../src/agent/bounds.ts";
 import { deedsIn } from "../../../../src/agent/context/activity.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
+import type { Deed } from "../../../../src/agent/context/deeds.ts";
 import type { TimelineSnapshot } from "../../../../src/agent/context/timeline/compose-timeline.ts";
 import type { HistoryEntry } from "../../../../src/agent/context/timeline/history.ts";
-import type { Deed, PastRun } from "../../../../src/agent/context/timeline/past-runs.ts";
+import type { PastRun } from "../../../../src/agent/context/timeline/past-runs.ts";
 import { quote } from "../../../../src/agent/context/wording.ts";
 import type { InboxData } from "../../../../src/agent/records.ts";
 import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
@@ -70,7 +71,12 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   fc.record({ kind: fc.constant("action" as const), at: fc.constant(at), callId: fc.constant("tc_2"), action }),
   fc.record({
     ...{ kind: fc.constant("sent" as const), at: fc.constant(at), callId: fc.constant("tc_3") },
-    ...{ text: hostile, spaceName: hostile, messageId: fc.constant("msg_elsewhere") },
+    ...{
+      text: hostile,
+      spaceName: hostile,
+      messageId: fc.constant("msg_elsewhere"),
+      waitingFor: fc.constant<string[]>([]),
+    },
   }),
 );
 

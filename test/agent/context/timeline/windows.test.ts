@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { compose } from "../../../../src/agent/context/compose.ts";
+import type { Deed } from "../../../../src/agent/context/deeds.ts";
 import type { ActiveRun } from "../../../../src/agent/context/timeline/compose-timeline.ts";
-import type { Deed, PastRun } from "../../../../src/agent/context/timeline/past-runs.ts";
+import type { PastRun } from "../../../../src/agent/context/timeline/past-runs.ts";
 import {
   ahmad,
   analyst,
@@ -21,6 +22,7 @@ import {
   plan,
   said,
   seen,
+  sent,
   snapshotOf,
   space,
   triggerOf,
@@ -200,10 +202,7 @@ test("a call's long input or output is cut, and says so", () => {
 });
 
 test("what runs did elsewhere stands in the history that began them, or below it", async () => {
-  const elsewhere: Deed = {
-    ...{ kind: "sent", at: day("15:06:20"), callId: "tc_SENT" },
-    ...{ text: 'The Q4 report is out:\nsee "Board"', spaceName: "Dev Channel", messageId: "msg_D1" },
-  };
+  const elsewhere = sent("15:06:20", 'The Q4 report is out:\nsee "Board"', "Dev Channel", "msg_D1");
   const refunded = did("15:06:10", "refund", { order: "A1" }, "ok");
   const ran = (
     [runId, time, end]: [string, string, string],
@@ -214,10 +213,7 @@ test("what runs did elsewhere stands in the history that began them, or below it
     ...{ runId: `run_${runId}`, at: day(time), end, begunBy, tookOver: [], isResult },
     deeds,
   });
-  const posted: Deed = {
-    ...{ kind: "sent", at: day("09:00:20"), callId: "tc_POSTED" },
-    ...{ text: "Revenue $2.1M", spaceName: "Daily Reports", messageId: "msg_R1" },
-  };
+  const posted = sent("09:00:20", "Revenue $2.1M", "Daily Reports", "msg_R1");
   const snapshot = snapshotOf({
     now: "15:07",
     spaces: [alpha],

@@ -1,0 +1,37 @@
+import type { RunTrigger } from "../../protocol/run.ts";
+import { brief, briefJson, callLine, quote } from "./wording.ts";
+
+/** A tool call of this agent, with its output if that is known. */
+export type Action = { toolName: string; input: unknown; output?: unknown };
+
+/** What the agent did itself: a call, or words that it said in a space. Only it reads of this. `at` is ISO 8601. */
+export type Deed = { at: string; callId: string } & (
+  | { kind: "action"; action: Action }
+  /** `waitingFor`: the names of those whose answers it asked for. */
+  | { kind: "sent"; text: string; spaceName: string; messageId: string; waitingFor: string[] }
+);
+
+const shownCharacters = 2000;
+const mostAwaited = 5;
+
+const waitWords = (names: string[]): string => {
+  if (names.length === 0) return "";
+  const left = names.length - mostAwaited;
+  return ` and waited for ${[...names.slice(0, mostAwaited).map(quote), ...(left > 0 ? [`${left} more`] : [])].join(", ")}`;
+};
+
+/** What a run did, wherever it is told: one line. `most`: the characters of each value in it. */
+export const deedLine = (deed: Deed, most = shownCharacters): string =>
+  deed.kind === "action"
+    ? callLine(deed.action, { most })
+    : `sent ${brief(deed.text, most)} to ${quote(deed.spaceName)} (${deed.messageId})${waitWords(deed.waitingFor)}`;
+
+/** The sender, plan, service or tool that a run answers, with the beginning of its words, payload or result. */
+export type BegunBy = Pick<RunTrigger, "type" | "senderName" | "text"> & { spaceName?: string | undefined };
+
+export const begunByLine = ({ type, senderName = "", spaceName, text = "" }: BegunBy, most: number): string => {
+  const kind = type === "space_message" ? "" : `${type} `;
+  const where = spaceName === undefined ? "" : ` in ${quote(spaceName)}`;
+  const told = type === "service" || type === "tool_result" ? briefJson : brief;
+  return `${kind}${quote(senderName)}${where}: ${told(text, most)}`;
+};
