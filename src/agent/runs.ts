@@ -174,6 +174,11 @@ export const createRuns = (db: Database, clock: Clock) => {
     /** Those that this run absorbed itself, oldest first. */
     absorbedBy: (id: string): RunRow[] => absorbedQuery().all({ id }),
 
+    /** Those, and the ones that they had absorbed before. */
+    absorbedInto(id: string): RunRow[] {
+      return this.absorbedBy(id).flatMap((run) => [...this.absorbedInto(run.id), run]);
+    },
+
     /** The newest `limit` to end of those that waited. */
     rested: (limit: number): RunRow[] => restedQuery().all({ limit }),
 

@@ -33,11 +33,11 @@ export const jsonOf = (line: string): unknown => {
   }
 };
 
-/** The beginning of a text, quoted. Escapes make it a quarter longer than `length` at most. */
+/** The beginning of a text, quoted. Escapes make it a quarter longer than `length` at most, or it is empty. */
 export const brief = (text: string, length: number): string => {
-  let cut = excerpt(text, length);
-  while (cut.length > 1 && quote(cut).length > length * 1.25 + 3) cut = excerpt(cut, Math.floor([...cut].length / 2));
-  return quote(cut);
+  let shown = length;
+  while (shown > 0 && quote(excerpt(text, shown)).length > length * 1.25 + 3) shown = Math.floor(shown / 2);
+  return quote(excerpt(text, shown));
 };
 
 /** JSON that is whole and short stands as it is. Of any other text its beginning stands, quoted. */

@@ -3,8 +3,9 @@ import { expect, test } from "vitest";
 import type { AgentConfig } from "../../src/protocol/agent.ts";
 import { Message } from "../../src/protocol/message.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { call, step, text } from "../support/scripted-model.ts";
-import { ended, ids, openHouse, passTime, scripted, userTexts } from "./fixture.ts";
+import { createGate } from "../support/gate.ts";
+import { call, step, text, waitAt } from "../support/scripted-model.ts";
+import { ended, ids, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
 
 /** Why an agent's message was said: what its readers are told, and what the agent itself knows. */
 const stage = async (continuity: AgentConfig["continuity"]) => {
@@ -58,7 +59,7 @@ test.for(continuities)(
     await dev.post(sarah, "@Analyst why?");
     await ended(workspaceId, analyst, 2);
     const payload = '"{\\"issue\\":\\"PROJ-1\\",\\"secret\\":\\"s3cret\\"}"';
-    const inHistory = `[sent because the service "jira" sent ${payload}]`;
+    const inHistory = `[sent because the service "jira" sent {"issue":"PROJ-1","secret":"s3cret"}]`;
     expect(seen.asAnalyst().includes(inHistory)).toBe(continuity === "timeline");
     // As a tool tells it.
     expect(seen.asAnalyst()).toContain(`"sourceRunId":"${run?.id}","sourceName":"jira","sourceEvent":${payload}`);
@@ -109,6 +110,38 @@ test("[K6] of a plan that an agent named itself others read no name, and it read
   await ended(workspaceId, reader, 1);
   expect(seen.asReader()).toContain("[sent because a plan was due]");
 });
+
+test.for(continuities)(
+  "[K6] a %s knows the event that had it speak, though its run began with another",
+  async (continuity) => {
+    const { house, husam, sarah, analyst, reader, alpha, dev, agent, workspaceId } = await stage(continuity);
+    const bots = await house.space("Bots", [analyst, reader]);
+    const gate = createGate();
+    const steps = [step(waitAt(gate), text("Done."))];
+    const seen = played(steps);
+    const serve = async () => unwrap(await agent.trigger(workspaceId, { serviceName: "jira", payload: { issue: 1 } }));
+    const isLiving = continuity === "consciousness";
+    // A cycle takes two events at once. A run absorbs that of another.
+    await (isLiving ? alpha.post(husam, "Wait") : serve());
+    await gate.reached;
+    const [first] = await runsOf(workspaceId, analyst);
+    if (isLiving) await serve();
+    else steps.push(step(call("absorb_run", { runId: first?.id })));
+    steps.push(...posts(dev.id, "PROJ-1 is done"), step(call("read_messages", { spaceId: dev.id })));
+    await bots.post(reader, "Ping");
+    if (isLiving) gate.open();
+    const [, spoke] = await ended(workspaceId, analyst, 2);
+    gate.open();
+    expect(spoke?.trigger).toMatchObject({ type: "space_message", text: "Ping" });
+    const origin = { sourceType: "service", sourceRunId: spoke?.id, sourceName: "jira" };
+    expect((await dev.messages()).at(-1)?.origin).toEqual(origin);
+    await dev.post(sarah, "@Analyst why?");
+    await ended(workspaceId, analyst, 3);
+    expect(seen.asAnalyst()).toContain(
+      `"sourceRunId":"${spoke?.id}","sourceName":"jira","sourceEvent":"{\\"issue\\":1}"`,
+    );
+  },
+);
 
 test("[K6] what a space does not share of an origin, its agent still knows", async () => {
   const { husam, sarah, analyst, alpha, dev, workspaceId } = await stage("timeline");

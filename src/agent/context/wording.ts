@@ -1,6 +1,6 @@
 import type { Message, Origin } from "../../protocol/message.ts";
 import { shownCall } from "../../shared/call-line.ts";
-import { quote } from "../../shared/quote.ts";
+import { jsonOf, quote, quoteJson } from "../../shared/quote.ts";
 
 /** How texts, calls, messages and times stand in a prompt. */
 export { callLine } from "../../shared/call-line.ts";
@@ -18,7 +18,9 @@ export const originNote = (origin: Origin): string => {
   if ("sourceType" in origin) {
     const { sourceType, sourceName, sourceEvent } = origin;
     const named = sourceName === undefined ? `a ${sourceType}` : `the ${sourceType} ${quote(sourceName)}`;
-    const event = sourceEvent === undefined ? "" : quote(sourceEvent);
+    const payload = sourceType === "service" ? jsonOf(sourceEvent ?? "") : undefined;
+    const words = sourceEvent === undefined ? "" : quote(sourceEvent);
+    const event = payload === undefined ? words : quoteJson(payload);
     const did = sourceType === "plan" ? `was due${event && `: ${event}`}` : `sent ${event || "an event"}`;
     return `[sent because ${named} ${did}]`;
   }

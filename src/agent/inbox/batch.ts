@@ -13,7 +13,8 @@ export const homeOf = (data: InboxData): string | null => {
   return data.type === "tool_result" ? data.activeSpaceId : null;
 };
 
-const triggerTextCharacters = 200;
+/** The beginning of an event that a run is known by. */
+export const triggerTextCharacters = 200;
 
 /** The trigger of a run that takes this batch: its newest event that wakes, with the beginning of what it says. */
 export const triggerOf = (batch: InboxRow[]): RunTrigger => {

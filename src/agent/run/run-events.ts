@@ -2,8 +2,11 @@ import type { ArchivalSource } from "../../protocol/archival.ts";
 import type { Shown } from "../../protocol/exported-history.ts";
 import type { Message, Origin } from "../../protocol/message.ts";
 import type { Root } from "../../protocol/rpc.ts";
+import type { RunTrigger } from "../../protocol/run.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
-import { homeOf } from "../inbox/batch.ts";
+import { inboxEvents } from "../context/grammar.ts";
+import { excerpt } from "../context/wording.ts";
+import { homeOf, triggerTextCharacters } from "../inbox/batch.ts";
 import { rootOf } from "../inbox/inbox.ts";
 import { rootOfAnswer } from "../inbox/roots.ts";
 import type { JournalRow } from "../journal.ts";
@@ -11,7 +14,7 @@ import type { Receipt } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { InboxRow } from "../schema.ts";
 import { isSeen } from "../spaces.ts";
-import { shownIn } from "./run-rows.ts";
+import { inputsIn, shownIn } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";
 
 /** The run's events. Answers that it waited for, and the events of runs that it absorbed, have joined them. */
@@ -61,13 +64,37 @@ export const originFor = (services: RunServices, run: RunRow, targetSpaceId: str
   };
 };
 
+type Cause = Pick<RunTrigger, "type" | "senderName" | "text">;
+
+/** The plan or the service's event that a line of a cycle's inbox tells. */
+const causeIn = (line: string): Cause | undefined => {
+  const plan = inboxEvents.plan.read(line);
+  if (plan) return { type: "plan", senderName: plan.name, text: excerpt(plan.instruction, triggerTextCharacters) };
+  const service = inboxEvents.service.read(line);
+  if (!service) return undefined;
+  return { type: "service", senderName: service.service, text: excerpt(service.payload, triggerTextCharacters) };
+};
+
+/** What a run had to answer, oldest first: for a cycle all of its inbox, else its own event and those of runs that it absorbed. */
+const causesOf = ({ runs, journal }: RunServices, run: RunRow): Cause[] => {
+  if (run.continuity === "timeline") {
+    const all = [run, ...runs.absorbedInto(run.id)].sort((one, other) => (one.events[0] ?? 0) - (other.events[0] ?? 0));
+    return all.map(({ trigger }) => trigger);
+  }
+  // Its newest event that woke it. Of a message's cycle the plan or the service is told by its inbox alone.
+  if (run.trigger.type === "plan" || run.trigger.type === "service") return [run.trigger];
+  return inputsIn(journal.ofRun(run, run.journalFrom)).flatMap(({ lines }) =>
+    lines.flatMap((each) => causeIn(each) ?? []),
+  );
+};
+
 /** Why a message was said, as this agent knows it: of its own ones it knows the plan and its instruction, or the event. */
-export const knownOrigin = ({ identity, runs }: RunServices, { sender, origin }: Message): Origin | undefined => {
-  if (!origin || !("sourceRunId" in origin) || sender.id !== identity.get().id) return origin;
-  const trigger = runs.get(origin.sourceRunId)?.trigger;
-  // A cycle may have taken other events too, and be known by one of those.
-  if (trigger?.type !== origin.sourceType) return origin;
-  const { senderName: sourceName = origin.sourceName, text: sourceEvent } = trigger;
+export const knownOrigin = (services: RunServices, { sender, origin }: Message): Origin | undefined => {
+  if (!origin || !("sourceRunId" in origin) || sender.id !== services.identity.get().id) return origin;
+  const run = services.runs.get(origin.sourceRunId);
+  const cause = run && causesOf(services, run).findLast(({ type }) => type === origin.sourceType);
+  if (!cause) return origin;
+  const { senderName: sourceName = origin.sourceName, text: sourceEvent } = cause;
   return { ...origin, ...withoutNulls({ sourceName: sourceName ?? null, sourceEvent: sourceEvent ?? null }) };
 };
 

@@ -155,11 +155,9 @@ const resumeOf = (services: RunServices, run: RunRow): TimelineSnapshot["resume"
 
 /** What began the runs that this one absorbed, and those that they had absorbed. Their events are this one's now. */
 const takenOverBy = (services: RunServices, run: RunRow): TimelineSnapshot["takenOver"] => {
-  const absorbed = ({ id }: RunRow): RunRow[] =>
-    services.runs.absorbedBy(id).flatMap((each) => [...absorbed(each), each]);
   const events = services.inbox.rows(services.runs.at(run.ordinal)?.events ?? run.events);
   const byId = new Map(events.map(({ eventId, data }) => [eventId, data]));
-  return absorbed(run).flatMap(({ id: runId, trigger }) => {
+  return services.runs.absorbedInto(run.id).flatMap(({ id: runId, trigger }) => {
     const event = byId.get(trigger.eventId);
     return event ? [{ runId, event }] : [];
   });
