@@ -1,7 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
-import { conversations, type Question, type Said } from "./support/conversations.ts";
+import { type Conversations, conversations, type Question, type Said } from "./support/conversations.ts";
 import type { Bench } from "./support/figure.ts";
-import { postJson, withRivals } from "./support/servers.ts";
+import { isReal, realConversations } from "./support/real-conversations.ts";
+import { postJson, type Rivals, withRivals } from "./support/servers.ts";
 
 /**
  * How much of the labelled evidence is among the ten best hits: of an agent's search over the spaces that it is in, by
@@ -13,13 +14,26 @@ const best = 10;
 /** Ours must find so much of all, and lose in no kind of question to the baseline, nor `auto` to `fts`. */
 const leastOfAll = 0.85;
 
+const modes = ["auto", "fts", "vector", "hybrid"] as const;
+type Taken = Record<(typeof modes)[number], number[]>;
+const nothing = (): Taken => ({ auto: [], fts: [], vector: [], hybrid: [] });
+
 type Answered = { items: { id: string }[]; partial: boolean };
 type Recall = (question: Question) => Promise<number>;
 
 const recallOf = (found: string[], evidence: string[]): number =>
   evidence.filter((id) => found.slice(0, best).includes(id)).length / evidence.length;
 
-const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+/** Normalised discounted cumulative gain: as recall, but what stands higher counts more. */
+const gainOf = (found: string[], evidence: string[]): number => {
+  const discount = (place: number): number => 1 / Math.log2(place + 2);
+  const gained = found.slice(0, best).map((id, place) => (evidence.includes(id) ? discount(place) : 0));
+  const possible = evidence.slice(0, best).map((_, place) => discount(place));
+  return sum(gained) / sum(possible);
+};
+
+const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
+const mean = (values: number[]): number => sum(values) / values.length;
 
 /** BM25 over the texts, of the words as they stand in the question. */
 const plainSearch = (said: Said[], idOf: (message: Said) => string): Recall => {
@@ -37,57 +51,51 @@ const plainSearch = (said: Said[], idOf: (message: Said) => string): Recall => {
   };
 };
 
+/** People say all of it in spaces of a house, and an agent that is in them has read it. */
+const settled = async ({ house }: Rivals, { people, spaces, said }: Conversations, label: string) => {
+  const ids = new Map<Said, string>();
+  const persons = await Promise.all(people.map((name) => house.addPerson(`${name}${label}`)));
+  const byName = new Map(people.map((name, index) => [name, persons[index]]));
+  const agentId = await house.addAgent({ name: `Reader${label}` });
+  for (const name of spaces) {
+    const members = [...persons.map(({ id }) => ({ entityId: id })), { entityId: agentId }];
+    const body = { name, members, wakePolicy: "addressed" };
+    const { space } = await house.api.post<{ space: { id: string } }>("/v1/spaces", body);
+    await persons[0]?.api.post(`/v1/spaces/${space.id}/messages`, { text: "Hello." });
+    const here = said.filter((message) => message.space === name);
+    const lines = here.map(({ sender, text, at }) => ({ id: byName.get(sender)?.id ?? "", name: sender, text, at }));
+    const messageIds = await postJson<string[]>(`${house.url}/bench/converse`, { spaceId: space.id, lines });
+    for (const [index, message] of here.entries()) ids.set(message, messageIds[index] ?? "");
+  }
+  const search = async (text: string, mode: string): Promise<Answered> =>
+    house.api.get<Answered>(`/v1/agents/${agentId}/search?limit=${best}&mode=${mode}&q=${encodeURIComponent(text)}`);
+  while ((await search("hello", "hybrid")).partial) await new Promise((soon) => setTimeout(soon, 200));
+  return { search, idOf: (message: Said): string => ids.get(message) ?? "" };
+};
+
 export const bench: Bench = (report) =>
-  withRivals(async ({ house }) => {
-    const modes = ["auto", "fts", "vector", "hybrid"] as const;
-    const ours = new Map<string, Record<(typeof modes)[number], number[]>>();
+  withRivals(async (rivals) => {
+    const ours = new Map<string, Taken>();
+    const ranked = new Map<string, Taken>();
     const baseline = new Map<string, number[]>();
-    for (const seed of seeds) {
-      const { people, spaces, said, questions } = conversations(seed);
-      const ids = new Map<Said, string>();
-      const persons = await Promise.all(
-        people.map((name) => house.addPerson(`${name}${seed === seeds[0] ? "" : ` ${seed}`}`)),
-      );
-      const byName = new Map(people.map((name, index) => [name, persons[index]]));
-      const agentId = await house.addAgent({ name: `Reader ${seed}` });
-      for (const name of spaces) {
-        const members = [...persons.map(({ id }) => ({ entityId: id })), { entityId: agentId }];
-        const { space } = await house.api.post<{ space: { id: string } }>("/v1/spaces", {
-          name,
-          members,
-          wakePolicy: "addressed",
-        });
-        await persons[0]?.api.post(`/v1/spaces/${space.id}/messages`, { text: "Hello." });
-        const here = said.filter((message) => message.space === name);
-        const lines = here.map(({ sender, text, at }) => ({
-          id: byName.get(sender)?.id ?? "",
-          name: sender,
-          text,
-          at,
-        }));
-        const messageIds = await postJson<string[]>(`${house.url}/bench/converse`, { spaceId: space.id, lines });
-        for (const [index, message] of here.entries()) ids.set(message, messageIds[index] ?? "");
-      }
-      const idOf = (message: Said): string => ids.get(message) ?? "";
-      const search = async (text: string, mode: string): Promise<Answered> =>
-        house.api.get<Answered>(
-          `/v1/agents/${agentId}/search?limit=${best}&mode=${mode}&q=${encodeURIComponent(text)}`,
-        );
-      while ((await search("hello", "hybrid")).partial) await new Promise((soon) => setTimeout(soon, 200));
+    const folder = process.env.CONVERSATIONS;
+    const real = folder === undefined ? [] : realConversations(folder);
+    const generated = seeds.map((seed) => conversations(seed));
+    for (const [index, conversation] of [...generated, ...real].entries()) {
+      const { said, questions } = conversation;
+      const { search, idOf } = await settled(rivals, conversation, index === 0 ? "" : ` ${index}`);
       const plain = plainSearch(said, idOf);
       for (const question of questions) {
-        const { kind, text, evidence } = question;
-        const taken = ours.get(kind) ?? { auto: [], fts: [], vector: [], hybrid: [] };
+        const { kind, text } = question;
+        const evidence = question.evidence.map(idOf);
+        const [taken, orders] = [ours.get(kind) ?? nothing(), ranked.get(kind) ?? nothing()];
         for (const mode of modes) {
-          const { items } = await search(text, mode);
-          taken[mode].push(
-            recallOf(
-              items.map(({ id }) => id),
-              evidence.map(idOf),
-            ),
-          );
+          const found = (await search(text, mode)).items.map(({ id }) => id);
+          taken[mode].push(recallOf(found, evidence));
+          orders[mode].push(gainOf(found, evidence));
         }
         ours.set(kind, taken);
+        ranked.set(kind, orders);
         baseline.set(kind, [...(baseline.get(kind) ?? []), await plain(question)]);
       }
     }
@@ -103,8 +111,9 @@ export const bench: Bench = (report) =>
       if (mean(taken.auto) < before) broken.push(`${kind}: BM25 over the texts finds more`);
       if (mean(taken.auto) < mean(taken.fts)) broken.push(`${kind}: auto finds less than fts`);
     }
-    const all = mean([...ours.values()].map(({ auto }) => mean(auto)));
-    const allBefore = mean([...baseline.values()].map(mean));
+    const generatedKinds = [...ours].filter(([kind]) => !isReal(kind));
+    const all = mean(generatedKinds.map(([, { auto }]) => mean(auto)));
+    const allBefore = mean(generatedKinds.map(([kind]) => mean(baseline.get(kind) ?? [])));
     report({
       case: "mean of all kinds, auto",
       figure: `${figure}, at least ${leastOfAll}`,
@@ -113,5 +122,24 @@ export const bench: Bench = (report) =>
       baseline: allBefore,
     });
     if (!(all >= leastOfAll)) broken.push(`recall of all is ${all.toFixed(2)}`);
+    for (const mode of real.length === 0 ? [] : modes) {
+      const every = (of: Map<string, Taken>): number[] =>
+        [...of].flatMap(([kind, taken]) => (isReal(kind) ? taken[mode] : []));
+      const name = `all real questions, ${every(ours).length}, ${mode}`;
+      report({
+        case: name,
+        figure: `NDCG@${best}, higher is better`,
+        unit: "of 1",
+        ours: mean(every(ranked)),
+        baseline: null,
+      });
+      report({
+        case: name,
+        figure: `evidence recall@${best}, higher is better`,
+        unit: "of 1",
+        ours: mean(every(ours)),
+        baseline: null,
+      });
+    }
     return broken;
   });

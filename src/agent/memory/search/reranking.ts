@@ -9,7 +9,7 @@ import type { EntryRow } from "./sources.ts";
  */
 
 /** How much more a match of a speaker counts whom the query names. */
-const namedSpeaker = 0.5;
+const namedSpeaker = 0.35;
 
 const byScore = (ranking: Ranking): Ranking =>
   ranking.toSorted((one, other) => other.score - one.score || other.row.at - one.row.at);
