@@ -2,6 +2,7 @@ import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
 import type { Clock } from "../shared/clock.ts";
 import { among, type Database, prepared, Remembered } from "../shared/database.ts";
+import { ColloquyError } from "../shared/errors.ts";
 import { workNoteMs } from "./bounds.ts";
 import { runs } from "./schema.ts";
 
@@ -28,6 +29,15 @@ export type NewRun = Pick<
 
 export const isActive = ({ status }: Pick<RunRow, "status">): boolean =>
   status === "running" || status === "waiting_reply" || status === "waiting_tool";
+
+/** Why a run that has ended is ended by nobody else. `reader` reads it. */
+export const hasEnded = ({ status, endedBy }: RunRow, reader: string): ColloquyError => {
+  const by = endedBy ?? "somebody";
+  const cut = status === "absorbed" ? `${by} absorbed it and answers its event too` : `${by} stopped it`;
+  const isCut = status === "absorbed" || status === "canceled";
+  const how = isCut ? `run already canceled: ${cut}` : `the run has ended: it is ${status}`;
+  return new ColloquyError("conflict", `${how}; ${reader} reads what it did`);
+};
 
 /** What the index `runs_active` holds. */
 const isInFront = sql`${runs.continuity} = 'timeline' and ${runs.status} in ('running', 'waiting_reply')`;

@@ -162,18 +162,36 @@ test("[K4] what a run took over stands in its input when it goes on after a wait
   );
 });
 
-test("[K4] [S4] a run that has ended is not absorbed, and the run that asked goes on", async () => {
-  const { husam, analyst, space, workspaceId } = await stage();
-  let first = "";
-  const model = scripted((_, index) => {
-    if (index === 1) return step(call("absorb_run", { runId: first }));
-    return step(text("Read."));
-  });
+test("[K4] [S4] what has ended is not ended again: the refusal says how it ended and how to read it", async () => {
+  const scene = await stage();
+  const { husam, analyst, space, agent, workspaceId } = scene;
+  const { gate } = absorbing(scene, [], [step(text("Both."))]);
   await space.post(husam, "one");
-  first = (await ended(workspaceId, analyst, 1))[0]?.id ?? "";
+  await gate.reached;
   await space.post(husam, "two");
-  const [, second] = await ended(workspaceId, analyst, 2);
-  expect(second).toMatchObject({ status: "completed" });
-  expect(second).not.toHaveProperty("absorbed");
-  expect(resultsIn(model.calls[2]?.prompt)).toContain("the run has ended: it is completed; get_my_runs reads it");
+  const [first, second] = (await ended(workspaceId, analyst, 2)).map(({ id }) => id);
+  gate.open();
+  const acts = ["absorb_run", "stop_run"] as const;
+  const again = acts.flatMap((tool) => [first, second].map((runId) => step(call(tool, { runId }))));
+  const later = scripted([...again, step(text("Read."))]);
+  await space.post(husam, "three");
+  const third = (await ended(workspaceId, analyst, 3)).at(-1);
+  expect(third).toMatchObject({ status: "completed", outcome: "silent" });
+  const refused = (why: string) => resultsIn(later.calls.at(-1)?.prompt).split(`"code":"conflict","message":"${why}`);
+  const reads = (runId?: string) => `get_my_runs with runId ${runId} reads what it did`;
+  const absorbed = `${second} absorbed it and answers its event too; ${reads(first)}`;
+  expect(refused(`run already canceled: ${absorbed}`)).toHaveLength(1 + acts.length);
+  expect(refused(`the run has ended: it is completed; ${reads(second)}`)).toHaveLength(1 + acts.length);
+
+  const path = `GET /v1/agents/${analyst.id}/runs`;
+  const refusals = [
+    [
+      first,
+      `run already canceled: ${second} absorbed it and answers its event too; ${path}/${first} reads what it did`,
+    ],
+    [second, `the run has ended: it is completed; ${path}/${second} reads what it did`],
+  ];
+  for (const [runId = "", detail] of refusals) {
+    expect(await agent.cancelRun(workspaceId, runId)).toMatchObject({ problem: { code: "conflict", detail } });
+  }
 });

@@ -204,6 +204,35 @@ test("[K1] [B4] an input reads as many rows after a hundred runs as after forty"
   expect(hundred).toBeLessThanOrEqual(forty);
 });
 
+test("[K1] [B4] get_my_runs reads the runs that it shows, and says where the others begin", async () => {
+  const big = toolOf({ name: "refund", executionType: "internal", output: "paid back ".repeat(1500) });
+  const { husam, alpha, notify, analyst, ...scene } = await stage({ tools: [big] });
+  const count = 30;
+  const statements = await statementsOf(agentStub(analyst));
+  const ofCall: typeof statements = [];
+  const model = scripted((options) => {
+    const acted = options.prompt.some(({ role }) => role === "tool");
+    if (userTexts(options)[0]?.includes("type: service")) return acted ? step(text("Done.")) : step(call("refund", {}));
+    // What is executed between these two steps is the call's.
+    const since = statements.splice(0);
+    if (acted) ofCall.push(...since);
+    return acted ? step(text("Done.")) : step(call("get_my_runs", { limit: 50 }));
+  });
+  for (let index = 1; index <= count; index += 1) {
+    await notify({ index });
+    await scene.ended(index);
+  }
+  await alpha.post(husam, "What did you do?");
+  await scene.ended(count + 1);
+  const { runs, omitted } = JSON.parse(answered(model.calls.at(-1)?.prompt));
+  const read = ofCall.filter(({ query }) => query.includes("from json_each") && query.includes('"journal"'));
+  const rows = read.reduce((sum, { cursor }) => sum + cursor.rowsRead, 0);
+  expect(runs.length).toBeGreaterThan(2);
+  // A run has seven rows. One is read that does not fit.
+  expect(rows).toBeLessThanOrEqual((runs.length + 1) * 8);
+  expect(omitted).toBe(`older runs are left out: ask with before: ${runs.at(-1).runId}`);
+});
+
 test("[K1] [B4] what a run did after a long wait is known, however many began since", async () => {
   const { husam, alpha, notify, analyst, workspaceId } = await stage({ messaging: "threaded" });
   const model = scripted((options, index) => {

@@ -5,7 +5,7 @@ import { settledWithin } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
 import { settleWaits } from "../inbox/deliver.ts";
-import { isActive, loggedRun, type RunRow } from "../runs.ts";
+import { hasEnded, isActive, loggedRun, type RunRow } from "../runs.ts";
 import { runsToTell, tellEnd, tellReceipts } from "./channel.ts";
 import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
@@ -209,7 +209,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     async cancel(runId: string): Promise<RunRow> {
       const run = runs.get(runId);
       if (!run) throw new ColloquyError("not_found", "there is no such run");
-      if (!isActive(run)) throw new ColloquyError("conflict", `the run has ended: it is ${run.status}`);
+      if (!isActive(run)) throw hasEnded(run, `GET /v1/agents/${identity.get().id}/runs/${runId}`);
       await abort(runId, "the run was canceled");
       let ended = runs.get(runId) ?? run;
       if (ended.completedAt === null) {

@@ -8,7 +8,7 @@ import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxToolOutputBytes, maxToolOutputTokens } from "../bounds.ts";
 import { jsonOf } from "../context/wording.ts";
 import type { JournalRow } from "../journal.ts";
-import { isActive, type RunRow } from "../runs.ts";
+import { hasEnded, isActive, type RunRow } from "../runs.ts";
 import { cutTo, estimateText, firstFitting } from "../tokens.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { inputTokensLeft } from "./composing.ts";
@@ -146,22 +146,21 @@ const list = (
     return run;
   };
   const from = before === undefined ? undefined : known(before).ordinal;
-  const page = runId === undefined ? runs.page(from, limit, wanted?.data) : [known(runId)];
-  const rows = Map.groupBy(journal.ofRuns(page, { texts: false }), ({ runOrdinal }) => runOrdinal);
-  const whole = page.map((run) => ({
-    ...wholeRun(services, run, rows.get(run.ordinal) ?? []),
-    thisRun: run.ordinal === self.ordinal,
-  }));
-  const room = roomIn(services, self);
-  const [first, ...others] = whole;
-  if (!first) return { runs: [] };
-  const newest = fittedRun(first, room);
-  const shown = [newest, ...firstFitting(others, room - sizeOf(newest), sizeOf)];
-  const omitted = whole.length - shown.length;
-  const last = shown.at(-1)?.runId;
+  const page = runId === undefined ? runs.page(from, limit + 1, wanted?.data) : [known(runId)];
+  const shown: WholeRun[] = [];
+  let room = roomIn(services, self);
+  // The journal of a run is read only while those before it fit (B4).
+  for (const run of page.slice(0, limit)) {
+    const whole = wholeRun(services, run, journal.ofRuns([run], { texts: false }));
+    const told = { ...(shown.length === 0 ? fittedRun(whole, room) : whole), thisRun: run.ordinal === self.ordinal };
+    room -= sizeOf(told);
+    if (room < 0 && shown.length > 0) break;
+    shown.push(told);
+  }
+  const isAll = shown.length === page.length;
   return {
     runs: shown,
-    ...(omitted === 0 ? {} : { omitted: `${omitted} older runs do not fit: ask with before: ${last}` }),
+    ...(isAll ? {} : { omitted: `older runs are left out: ask with before: ${shown.at(-1)?.runId}` }),
   };
 };
 
@@ -177,13 +176,7 @@ const endOther = (services: RunServices, self: RunRow, runId: string, kind: "can
   if (!other) throw new ColloquyError("not_found", "you have no such run; get_my_runs lists yours");
   if (other.ordinal === self.ordinal) throw new ColloquyError("conflict", "that is this run; just end instead");
   if (other.status === kind && other.endedBy === self.id) return other;
-  if (!isActive(other)) {
-    const isCut = other.status === "canceled" || other.status === "absorbed";
-    throw new ColloquyError(
-      "conflict",
-      isCut ? "run already canceled" : `the run has ended: it is ${other.status}; get_my_runs reads it`,
-    );
-  }
+  if (!isActive(other)) throw hasEnded(other, `get_my_runs with runId ${other.id}`);
   services.transaction(() => {
     const ended = finish(services, other, { kind, by: self.id });
     // They are acknowledged, or given back, with this run.

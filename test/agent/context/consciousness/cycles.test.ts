@@ -175,7 +175,7 @@ test("plans, goals and memories are told as they change, in absolute times; due 
   await expect(readable(composed, standing)).toMatchFileSnapshot("./plans.golden.txt");
 });
 
-test("a compaction leaves the summaries, and the newest cycles whole", async () => {
+test("[K2] a compaction leaves each cycle's own words or its facts, and the newest cycles whole", async () => {
   const small = (index: number): Cycle => ({
     runId: `run_${index}`,
     messages: [
@@ -190,47 +190,29 @@ test("a compaction leaves the summaries, and the newest cycles whole", async () 
       end(`Answered question ${index} of Husam.`),
     ],
   });
-  const past = [switching, ...[1, 2, 3].map(small)];
-  const limits = { keepRecent: 1, maxTokens: 50_000 };
-  const kept = compact(past, "- Introduced myself in Family.", { strategy: "self_summaries", ...limits });
-  const truncated = compact(past, "- Introduced myself in Family.", { strategy: "truncate", ...limits });
-  for (const [name, compaction] of Object.entries({ self_summaries: kept, truncate: truncated })) {
-    expect(compaction?.keptFrom).toBe(3);
-    const window = { instructions, summary: compaction?.summary ?? null };
-    const own = inbox({
-      time: "15:09",
-      events: [arrived(family, request)],
-      now: state(),
-      before: null,
-      active: family,
-    });
-    const composed = compose(livedSnapshot(config, [own], { window, past: past.slice(compaction?.keptFrom) }));
-    await expect(readable(composed, standing)).toMatchFileSnapshot(`./compacted-${name}.golden.txt`);
-  }
-});
-
-test("[K2] compacted cycles that ended without words are told by their facts", async () => {
   const asked = arrived(family, said("1", "15:00", husam, "Refund order A1, and ask Muhammad whether that is all"));
   const fired = due("daily", "Daily Report", "Post the numbers in Dev Channel");
   const facts: Record<string, CycleFacts> = {
-    run_1: {
+    run_ASKED: {
       lines: [eventLine(asked)],
       deeds: [
         did("15:00", "refund", { order: "A1" }, { refunded: 12 }),
         sent("15:00", "Refunded. @Muhammad is that all?", family.name, "msg_A1", ["Muhammad"]),
       ],
     },
-    run_2: { lines: [eventLine(fired)], deeds: [sent("15:01", "12 orders, 1 refund.", dev.name, "msg_A2")] },
+    run_FIRED: { lines: [eventLine(fired)], deeds: [sent("15:01", "12 orders, 1 refund.", dev.name, "msg_A2")] },
   };
-  const past: Cycle[] = [...Object.keys(facts).map((runId) => ({ runId, messages: [] })), switching];
-  const compaction = compact(
-    past,
-    null,
-    { strategy: "self_summaries", keepRecent: 1, maxTokens: 50_000 },
-    ({ runId }) => facts[runId] ?? { lines: [], deeds: [] },
-  );
-  const window = { instructions, summary: compaction?.summary ?? null };
-  const own = inbox({ time: "15:09", events: [arrived(family, request)], now: state(), before: null, active: family });
-  const composed = compose(livedSnapshot(config, [own], { window, past: past.slice(compaction?.keptFrom) }));
-  await expect(readable(composed, standing)).toMatchFileSnapshot("./compacted-without-words.golden.txt");
+  const wordless = Object.keys(facts).map((runId): Cycle => ({ runId, messages: [] }));
+  const past = [switching, ...wordless, ...[1, 2, 3].map(small)];
+  for (const strategy of ["self_summaries", "truncate"] as const) {
+    const limits = { strategy, keepRecent: 1, maxTokens: 50_000 };
+    const factsOf = ({ runId }: Cycle) => facts[runId] ?? { lines: [], deeds: [] };
+    const compaction = compact(past, "- Introduced myself in Family.", limits, factsOf);
+    expect(compaction?.keptFrom).toBe(5);
+    const window = { instructions, summary: compaction?.summary ?? null };
+    const events = [arrived(family, request)];
+    const own = inbox({ time: "15:09", events, now: state(), before: null, active: family });
+    const composed = compose(livedSnapshot(config, [own], { window, past: past.slice(compaction?.keptFrom) }));
+    await expect(readable(composed, standing)).toMatchFileSnapshot(`./compacted-${strategy}.golden.txt`);
+  }
 });
