@@ -162,7 +162,7 @@ test("[K4] what a run took over stands in its input when it goes on after a wait
   );
 });
 
-test("[K4] [S4] what has ended is not ended again: the refusal says how it ended and how to read it", async () => {
+test("[K4] [S4] a run is ended once: the refusal says how it ended and what reads it", async () => {
   const scene = await stage();
   const { husam, analyst, space, agent, workspaceId } = scene;
   const { gate } = absorbing(scene, [], [step(text("Both."))]);

@@ -204,7 +204,7 @@ test("[K1] [B4] an input reads as many rows after a hundred runs as after forty"
   expect(hundred).toBeLessThanOrEqual(forty);
 });
 
-test("[K1] [B4] get_my_runs reads the runs that it shows, and says where the others begin", async () => {
+test("[K1] [B4] get_my_runs reads the runs that it shows, and says where others begin", async () => {
   const big = toolOf({ name: "refund", executionType: "internal", output: "paid back ".repeat(1500) });
   const { husam, alpha, notify, analyst, ...scene } = await stage({ tools: [big] });
   const count = 30;
