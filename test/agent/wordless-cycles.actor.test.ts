@@ -43,7 +43,7 @@ test("[K2] cycles that a tool rule ended after speaking are summarised from thei
 test("[K2] cycles that a wait ended are summarised from their journal", async () => {
   const lines = await lived({ context: small }, true);
   expect(lines.length).toBeGreaterThan(1);
-  for (const line of lines) expect(line).toMatch(facts(' and waited for "Husam"'));
+  for (const line of lines) expect(line).toMatch(facts(', waiting for "Husam"'));
 });
 
 test("[K2] until a model has summarised such cycles, their facts stand for them", async () => {

@@ -17,7 +17,7 @@ const mostAwaited = 5;
 const waitWords = (names: string[]): string => {
   if (names.length === 0) return "";
   const left = names.length - mostAwaited;
-  return ` and waited for ${[...names.slice(0, mostAwaited).map(quote), ...(left > 0 ? [`${left} more`] : [])].join(", ")}`;
+  return `, waiting for ${[...names.slice(0, mostAwaited).map(quote), ...(left > 0 ? [`${left} more`] : [])].join(", ")}`;
 };
 
 /** What a run did, wherever it is told: one line. `most`: the characters of each value in it. */

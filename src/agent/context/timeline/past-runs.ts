@@ -34,7 +34,7 @@ const linesOf = ({ runId, at, end, begunBy, tookOver, deeds }: PastRun): string[
   const before = deeds.length - shown.length;
   return [
     `  - [${shortTime(at)}] ${runId} (${end}) — ${causes.join("; took over ")}`,
-    ...(before === 0 ? [] : [`      (${left(before, "deed")} ${isOrAre(before)} not shown: get_my_runs has them)`]),
+    ...(before === 0 ? [] : [`      (${left(before, "action")} ${isOrAre(before)} not shown: get_my_runs has them)`]),
     ...shown.map((deed) => `      You: ${deedLine(deed, maxRecentCharacters)}`),
   ];
 };

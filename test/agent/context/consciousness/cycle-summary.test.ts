@@ -44,7 +44,7 @@ test("[K2] a cycle without last words is told by its trigger, what it said where
       'called audit({"order":"A1"}); called ledger({}) → {"success":true,"balance":7}; ' +
       'called post({}) → {"success":false,"error":{"code":"tool_failed","message":"no paper"}}; ' +
       'sent "Refunded." to "Alpha" (msg_9); ' +
-      'sent "A1 was refunded. Agreed?" to "Dev" (msg_9) and waited for "Sarah", "Tom"',
+      'sent "A1 was refunded. Agreed?" to "Dev" (msg_9), waiting for "Sarah", "Tom"',
   );
 });
 

@@ -215,6 +215,7 @@ test("seed 001: why something was said here, by itself and by others, and what i
     sourceEvent: "Send report to dev team",
   };
   const thanks = said("Y5", "14:40", sarah, "Thanks! Is the forecast in it too?", { replyTo: "msg_Y1" });
+  const ours = { sourceRunId: "run_OURS" };
   await shows("annotations", {
     now: "14:40:05",
     spaces: [dev],
@@ -238,12 +239,12 @@ test("seed 001: why something was said here, by itself and by others, and what i
         ),
         seen(
           said("Y6", "14:34", analyst, "PROJ-123 is done", {
-            origin: {
-              sourceType: "service",
-              sourceRunId: "run_OURS",
-              sourceName: "jira",
-              sourceEvent: '{"issue":"PROJ-123"}',
-            },
+            origin: { ...ours, sourceType: "service", sourceName: "jira", sourceEvent: '{"issue":"PROJ-123"}' },
+          }),
+        ),
+        seen(
+          said("Y7", "14:35", analyst, "Revenue $2.1M", {
+            origin: { ...ours, sourceType: "plan", sourceName: "Daily Report", sourceEvent: "Post the metrics" },
           }),
         ),
         fresh(thanks),

@@ -64,13 +64,15 @@ test("the history as model messages: own words the assistant's, neighbours of on
   await expect(readable(composed, standing)).toMatchFileSnapshot("./as-messages.golden.txt");
 });
 
-test("a window that is full says how much is before it and how to read that", async () => {
+test("[K7] a window says what stands for the messages before it, and how to read them", async () => {
+  const text = "Husam asked for the Q4 report.\nAhmad found two orders that nobody had counted.";
+  const summary = { text, messages: 1100, upTo: 1198 };
   const snapshot = snapshotOf({
     config: { context: { historyMessages: 3 } },
     now: "15:07",
     spaces: [alpha],
     trigger: triggerOf(ask, alpha, "mention"),
-    histories: [historyOf(alpha, talk.slice(-4), 1204)],
+    histories: [{ ...historyOf(alpha, talk.slice(-4), 1204), summary }],
   });
   const composed = compose(snapshot);
   expect(composed.dropped).toEqual([
@@ -167,9 +169,8 @@ test("several runs go on side by side, and each sees the others", async () => {
       other("run_SERVED", "running", { type: "service", senderName: "jira-webhook", text: '{"issue":"PROJ-123"}' }),
     ],
   });
-  await expect(readable(compose(snapshot), "instructions-timeline-threaded.golden.txt")).toMatchFileSnapshot(
-    "./active-runs.golden.txt",
-  );
+  const input = readable(compose({ ...snapshot, moreRuns: 3 }), "instructions-timeline-threaded.golden.txt");
+  await expect(input).toMatchFileSnapshot("./active-runs.golden.txt");
 });
 
 test("the steps of an invocation follow its input, whose bytes stay the same", () => {
@@ -208,11 +209,12 @@ test("what runs did elsewhere stands in the history that began them, or below it
     [runId, time, end]: [string, string, string],
     begunBy: PastRun["begunBy"],
     deeds: Deed[],
-    isResult = false,
+    more: Partial<PastRun> = {},
   ): PastRun => ({
-    ...{ runId: `run_${runId}`, at: day(time), end, begunBy, tookOver: [], isResult },
-    deeds,
+    ...{ runId: `run_${runId}`, at: day(time), end, begunBy, tookOver: [], isResult: false, deeds },
+    ...more,
   });
+  const asked = (text: string) => ({ type: "space_message" as const, senderName: "Sarah", spaceName: "Dev", text });
   const posted = sent("09:00:20", "Revenue $2.1M", "Daily Reports", "msg_R1");
   const snapshot = snapshotOf({
     now: "15:07",
@@ -238,11 +240,19 @@ test("what runs did elsewhere stands in the history that began them, or below it
           { type: "service", senderName: "jira", text: '{"issue":"X"}' },
           [did("10:00", "refund", { order: "B2" }, { success: false, error: { code: "tool_failed" } })],
         ),
+        ran(["LATE", "11:00", "completed"], { type: "tool_result", senderName: "deploy", text: '{"ok":true}' }, [], {
+          isResult: true,
+        }),
         ran(
-          ["LATE", "11:00", "completed"],
-          { type: "tool_result", senderName: "deploy", text: '{"ok":true}' },
-          [],
-          true,
+          ["TAKEN", "12:00", "absorbed by run_ASKED"],
+          asked("Is B2 paid back?"),
+          Array.from({ length: 10 }, (_, index) => did(`12:00:0${index}`, "lookUp", { order: `B${index}` }, "open")),
+        ),
+        ran(
+          ["ASKED", "12:01", "waiting_reply"],
+          asked("I mean B3"),
+          [sent("12:01:10", "@Ahmad may I pay B3 back?", "Dev", "msg_D9", ["Ahmad"])],
+          { tookOver: [asked("Is B2 paid back?")] },
         ),
         ran(
           ["PAID", "15:06:30", "completed"],
