@@ -34,8 +34,11 @@ export type Question = { messageId: string; text: string };
 /** Who did not answer a question: those whose time was up after `afterMs`, and those who left the space. */
 export type Unanswered = { question: Question; spaceName: string; late: string[]; left: string[]; afterMs: number };
 
-/** The newest message that a run took of one space, and the oldest if there are several. */
-export type Receipt = { spaceId: string; messageId: string; firstMessageId?: string };
+/**
+ * The newest message that a run took of one space, and the oldest if there are several. `taken`: the stretches of the
+ * space's log that they are, where others lie between them.
+ */
+export type Receipt = { spaceId: string; messageId: string; firstMessageId?: string; taken?: [number, number][] };
 
 /** Where the journal belongs to other runs while one rests: `from` its first row, `to` its last, null as yet. */
 export type JournalRest = { from: number; to: number | null };

@@ -120,6 +120,9 @@ export const ClientFrame = z.discriminatedUnion("type", [
 ]);
 export type ClientFrame = z.infer<typeof ClientFrame>;
 
+/** Stretches of a space's log that one run took, as its receipt tells them. Older messages are then read by no run. */
+export const maxReadStretches = 200;
+
 /**
  * One channel for each (run, space): newline-delimited JSON in a ReadableStream from the agent to the space.
  * A channel that breaks without `end` means that the agent crashed: the space gives up its streams and says so.
@@ -137,11 +140,18 @@ export const ChannelFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("delta"), streamId, text: z.string() }),
   /** The stream is given up: clients drop its text. */
   z.object({ type: z.literal("drop"), streamId, code: z.string(), message: z.string() }),
-  /** The run is done with the messages from `firstMessageId` (or this one alone) to this one: the agent's read mark. */
+  /**
+   * The run is done with the messages from `firstMessageId` (or this one alone) to this one: the agent's read mark. Other
+   * runs took those that are not in `taken`.
+   */
   z.object({
     type: z.literal("read"),
     messageId,
     firstMessageId: messageId.optional(),
+    taken: z
+      .array(z.tuple([z.number(), z.number()]))
+      .max(maxReadStretches)
+      .optional(),
     ...runResult,
     outcome: RunOutcome,
   }),

@@ -125,14 +125,17 @@ export const messageFor = (
 const isSecondTry = (known: ReadMark | null, mark: ReadMark): boolean =>
   known?.run?.outcome === "failed" && mark.run !== undefined && mark.run.outcome !== "failed";
 
-const move = (services: SpaceServices, member: MemberRow, row: LogRow, mark: ReadMark): void => {
+/** False if the member's mark has come as far. */
+const move = (services: SpaceServices, member: MemberRow, row: LogRow, mark: ReadMark): boolean => {
   const { readSeq, mark: before, entityId } = member;
-  if (row.seq < readSeq || (row.seq === readSeq && !isSecondTry(before, mark))) return;
-  const places = { seq: row.seq, at: mark.at, firstSeq: mark.run?.firstSeq, late: before?.late };
+  if (row.seq < readSeq || (row.seq === readSeq && !isSecondTry(before, mark))) return false;
+  const { firstSeq, taken } = mark.run ?? {};
+  const places = { seq: row.seq, at: mark.at, firstSeq, taken, late: before?.late };
   services.record((append) => {
     append({ type: "member.read", ...publicMark(entityId, mark), places });
     services.members.change(member, { readSeq: row.seq, readCount: row.messageCount, mark });
   });
+  return true;
 };
 
 export const markRead = (services: SpaceServices, principal: Principal, messageId: string): void => {
@@ -144,19 +147,18 @@ export const markRead = (services: SpaceServices, principal: Principal, messageI
 export const markReadByRun = (services: SpaceServices, { agentId, runId }: ChannelOpen, read: RunRead): void => {
   const member = services.members.find(agentId);
   if (!member) return;
-  const { messageId, firstMessageId = messageId, outcome, reason } = read;
+  const { messageId, firstMessageId = messageId, taken, outcome, reason } = read;
   const [first, newest] = [services.log.findMessage(firstMessageId), services.log.findMessage(messageId)];
   if (!first || !newest) return;
-  const run = { id: runId, firstSeq: first.seq, outcome, reason };
-  const [{ seq }, at] = [newest, services.clock.now()];
-  if (seq >= member.readSeq) move(services, member, newest, { messageId, at, run });
-  else keepLate(services, member, { seq, at, run });
+  const run = { id: runId, firstSeq: first.seq, taken, outcome, reason };
+  const at = services.clock.now();
+  if (!move(services, member, newest, { messageId, at, run })) keepLate(services, member, { seq: newest.seq, at, run });
 };
 
 /** A run beside this one, which took newer messages, has ended before it. */
 const keepLate = (services: SpaceServices, member: MemberRow, read: LateRead): void => {
   const { mark } = member;
-  if (!mark || !isUntold(services, member, read)) return;
+  if (!mark || mark.late?.some(({ run }) => run.id === read.run.id) || !isUntold(services, member, read)) return;
   const late = [...(mark.late ?? []), read].slice(-maxLateReads);
   services.transaction(() => services.members.change(member, { mark: { ...mark, late } }));
 };

@@ -24,7 +24,7 @@ const readsIn = ({ log }: SpaceServices, { frame, read }: LogRow): Read[] => {
   const { messageId, runId: id, outcome = "silent", reason } = event;
   const seq = read?.seq ?? log.findMessage(messageId)?.seq ?? 0;
   const own: Read = { seq, ...(read && { at: read.at }) };
-  if (id !== undefined) own.run = { id, firstSeq: read?.firstSeq ?? seq, outcome, reason };
+  if (id !== undefined) own.run = { id, firstSeq: read?.firstSeq, taken: read?.taken, outcome, reason };
   return [...(read?.late ?? []), own];
 };
 
@@ -32,12 +32,14 @@ const readsIn = ({ log }: SpaceServices, { frame, read }: LogRow): Read[] => {
 const newestOf = ({ readSeq: seq, mark }: MemberRow): Read[] =>
   mark ? [...(mark.late ?? []), { seq, at: mark.at, ...(mark.run && { run: mark.run }) }] : [];
 
-const took = ({ run, seq: last }: Read, seq: number): boolean =>
-  run !== undefined && run.firstSeq <= seq && seq <= last;
+const took = ({ run, seq: last }: Read, seq: number): boolean => {
+  const stretches = run ? (run.taken ?? [[run.firstSeq ?? last, last] as const]) : [];
+  return stretches.some(([from, to]) => from <= seq && seq <= to);
+};
 
-/** A second try takes no more than what failed, and comes to something. */
-const isSecondTry = ({ run: failed, seq }: Read, { run, seq: last }: Read): boolean =>
-  failed?.outcome === "failed" && run?.outcome !== "failed" && failed.firstSeq <= (run?.firstSeq ?? 0) && last <= seq;
+/** A second try of the same message comes to something. */
+const isSecondTry = (failed: Read, { run }: Read): boolean =>
+  failed.run?.outcome === "failed" && run?.outcome !== "failed";
 
 /** What is known of these members and the message at `seq`. */
 const readsAt = (services: SpaceServices, seq: number, members: readonly MemberRow[]): Map<string, Read> => {
@@ -64,7 +66,7 @@ const readsAt = (services: SpaceServices, seq: number, members: readonly MemberR
 /** Whether a run's end, which the agent's mark has passed, is news of the message at its place. */
 export const isUntold = (services: SpaceServices, member: MemberRow, read: LateRead): boolean => {
   const known = readsAt(services, read.seq, [member]).get(member.entityId);
-  return !known || !took(known, read.seq) || isSecondTry(known, read);
+  return !known || !took(known, read.seq) || (known.run?.outcome === "failed" && known.run.id !== read.run.id);
 };
 
 /** The members who have read up to a message, without its sender. A run that took it says what came of it. */

@@ -32,19 +32,17 @@ export const space = sqliteTable("space", {
   deletedSeq: integer("deleted_seq"),
 });
 
-/** The end of an agent's run, which took the messages from `firstSeq` to a mark. */
-type RunMark = { id: string; firstSeq: number; outcome: "answered" | "silent" | "failed"; reason?: string | undefined };
+/** The messages that an agent's run took: those from `firstSeq` to its mark, or of them those in stretches of the log. */
+type Taken = { firstSeq?: number | undefined; taken?: [number, number][] | undefined };
+
+/** The end of an agent's run. */
+type RunMark = Taken & { id: string; outcome: "answered" | "silent" | "failed"; reason?: string | undefined };
 
 /** A run that ended after one beside it, whose mark is newer: up to the message at `seq`. */
 export type LateRead = { seq: number; at: number; run: RunMark };
 
 /** When and where a read mark was set, and the late reads since the member's mark before. */
-export type ReadPlaces = {
-  seq: number;
-  at: number;
-  firstSeq?: number | undefined;
-  late?: LateRead[] | undefined;
-};
+export type ReadPlaces = Taken & { seq: number; at: number; late?: LateRead[] | undefined };
 
 /**
  * Everything that happened, in order. Rows written are what a message costs, and an index is a row: a read mark

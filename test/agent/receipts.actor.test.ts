@@ -4,7 +4,7 @@ import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { createGate } from "../support/gate.ts";
 import { apiError, call, refusal, step, text, waitAt } from "../support/scripted-model.ts";
-import { type AgentSettings, agentStub, ended, openScene, passTime, runsOf, scripted } from "./fixture.ts";
+import { type AgentSettings, agentStub, ended, openScene, passTime, runsOf, scripted, waits } from "./fixture.ts";
 
 afterEach(() => void disarmFaults());
 
@@ -89,14 +89,6 @@ test("[R5] a run that is canceled has read what it took and says so", async () =
   expect(marks()).toMatchObject([{ messageId, runId: run?.id, outcome: "silent", reason: "the run was canceled" }]);
 });
 
-test("a stateless agent's runs mark the message that each was for", async () => {
-  const { husam, space, marks } = await stage({ continuity: "timeline" });
-  scripted([step(call("send_message", { text: "Q4." })), step(text("Done."))]);
-  const { id: messageId } = await space.post(husam, "Which quarter?");
-  await vi.waitUntil(() => marks().length === 1);
-  expect(marks()).toMatchObject([{ messageId, outcome: "answered" }]);
-});
-
 test("[D3] [R1] a crash between the commit and the telling leaves the mark told, once", async () => {
   const { house, husam, analyst, space, marks } = await stage();
   scripted([step(call("skip", { reason: "not for me" }))]);
@@ -133,3 +125,34 @@ test.each(["consciousness", "timeline"] as const)(
     expect(await Promise.all(said.map(readsOf))).toMatchObject(expected);
   },
 );
+
+test("[K13] a timeline's run that waited has read what it took, and nothing of a run beside it", async () => {
+  const { house, husam, analyst, space, marks, readsOf } = await stage({
+    continuity: "timeline",
+    messaging: "threaded",
+  });
+  const sara = await house.person("Sara");
+  unwrap(await space.stub().addMember({ kind: "key", workspaceId: house.workspaceId, keyId: "key" }, sara));
+  const gate = createGate();
+  const asks = step(call("send_message", { text: "@Husam which quarter?", wait: true }));
+  scripted([asks, step(waitAt(gate), text("Not for me.")), step(text("Noted."))]);
+  const numbers = await space.post(husam, "The numbers");
+  await waits(house.workspaceId, analyst);
+  const aside = await space.post(sara, "Good morning");
+  await gate.reached;
+  const answer = await space.post(husam, "Q4");
+  await vi.waitUntil(() => marks().length === 1);
+  const [beside, waited] = await runsOf(house.workspaceId, analyst);
+  const unnamed = { entityId: analyst.id, name: "Analyst", type: "agent", at: expect.any(String) };
+  expect(await readsOf(aside.id)).toEqual([unnamed]);
+  gate.open();
+  await ended(house.workspaceId, analyst, 2);
+  for (const [{ id }, run] of [
+    [numbers, waited],
+    [aside, beside],
+    [answer, waited],
+  ] as const) {
+    const outcome = run === waited ? "answered" : "silent";
+    await vi.waitFor(async () => expect(await readsOf(id)).toMatchObject([{ runId: run?.id, outcome }]));
+  }
+});

@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import type { ChannelFrame } from "../../src/protocol/events.ts";
+import type { Message } from "../../src/protocol/message.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { entity, type House, house, ids, recordReceivers } from "./fixture.ts";
@@ -72,67 +73,6 @@ test("a second try's outcome replaces the failure, also where the failure is tol
   expect(read?.reason).toBeUndefined();
 });
 
-test("a read receipt has the run's outcome where the mark's run took that message", async () => {
-  const home = await house([ann, ben, robo]);
-  const [before, first, second, after] = [
-    await say(home, "zero"),
-    await say(home, "one"),
-    await say(home, "two"),
-    await say(home, "three"),
-  ];
-  unwrap(await home.rpc.markRead(home.as(ben), first.id));
-  unwrap(await home.rpc.markRead(home.as(ann), after.id));
-  const read = { type: "read", messageId: second.id, firstMessageId: first.id, outcome: "silent" } as const;
-  const runId = await run(home, robo, "one", read);
-  const at = expect.stringMatching(/^\d{4}-.*Z$/);
-  const [byBen, byRobo] = [ben, robo].map(({ id, name, type }) => ({ entityId: id, name, type, at }));
-  expect(await readsOf(home, before.id)).toEqual([byBen, byRobo]);
-  expect(await readsOf(home, first.id)).toEqual([byBen, { ...byRobo, runId, outcome: "silent" }]);
-  expect(await readsOf(home, second.id)).toEqual([{ ...byRobo, runId, outcome: "silent" }]);
-  expect(await readsOf(home, after.id)).toEqual([]);
-});
-
-test("[K13] a message's receipts stay as they were when members read on", async () => {
-  const home = await house([ann, ben, robo]);
-  const [one, two] = [await say(home, "one"), await say(home, "two")];
-  unwrap(await home.rpc.markRead(home.as(ben), one.id));
-  const silent = { outcome: "silent", reason: "nothing to add" } as const;
-  const read = { type: "read", messageId: two.id, firstMessageId: one.id, ...silent } as const;
-  const runId = await run(home, robo, "first", read);
-  const [ofOne, ofTwo] = [await readsOf(home, one.id), await readsOf(home, two.id)];
-  expect(ofTwo).toMatchObject([{ entityId: robo.id, runId, ...silent }]);
-  const three = await say(home, "three");
-  unwrap(await home.rpc.markRead(home.as(ben), three.id));
-  await run(home, robo, "second", { type: "read", messageId: three.id, outcome: "answered" });
-  expect(await readsOf(home, one.id)).toEqual(ofOne);
-  // Ben has read it since.
-  expect((await readsOf(home, two.id)).filter(({ entityId }) => entityId === robo.id)).toEqual(ofTwo);
-});
-
-test("[K13] a run that ends after one beside it still says what came of its message", async () => {
-  const home = await house([ann, robo]);
-  const [one, two, three] = [await say(home, "one"), await say(home, "two"), await say(home, "three")];
-  const newer = await run(home, robo, "newer", { type: "read", messageId: two.id, outcome: "answered" });
-  const late = { type: "read", messageId: one.id, outcome: "silent" } as const;
-  const older = await run(home, robo, "older", late);
-  expect(await readsOf(home, one.id)).toMatchObject([{ runId: older, outcome: "silent" }]);
-  await run(home, robo, "newest", { type: "read", messageId: three.id, outcome: "answered" });
-  // Told again, as after a crash.
-  await run(home, robo, "older", { ...late, outcome: "failed" });
-  expect(await readsOf(home, one.id)).toMatchObject([{ runId: older, outcome: "silent" }]);
-  expect(await readsOf(home, two.id)).toMatchObject([{ runId: newer, outcome: "answered" }]);
-});
-
-test("[K13] a second try's outcome replaces the failure also where the agent has read on", async () => {
-  const home = await house([ann, robo]);
-  const [one, two] = [await say(home, "one"), await say(home, "two")];
-  await run(home, robo, "first", { type: "read", messageId: one.id, outcome: "failed", reason: "no key" });
-  await run(home, robo, "next", { type: "read", messageId: two.id, outcome: "answered" });
-  expect(await readsOf(home, one.id)).toMatchObject([{ outcome: "failed", reason: "no key" }]);
-  const runId = await run(home, robo, "again", { type: "read", messageId: one.id, outcome: "answered" });
-  expect(await readsOf(home, one.id)).toMatchObject([{ runId, outcome: "answered" }]);
-});
-
 test("[K13] [R2] of read marks that an earlier version stored, what they held is read", async () => {
   const home = await house([ann, robo]);
   const [one, two] = [await say(home, "one"), await say(home, "two")];
@@ -146,39 +86,77 @@ test("[K13] [R2] of read marks that an earlier version stored, what they held is
   expect(await readsOf(home, two.id)).toMatchObject([{ runId: second, outcome: "silent" }]);
 });
 
-/** Each step: the message, counted from the newest, and how many before it a run took; null: a person reads on. */
-const reading = fc.record({
-  back: fc.integer({ min: 0, max: 4 }),
-  more: fc.integer({ min: 0, max: 2 }),
+/** A run takes some of the messages that no other run has, or those of one that failed. A person reads on meanwhile. */
+const ending = fc.record({
+  said: fc.integer({ min: 0, max: 2 }),
+  picks: fc.array(fc.nat(), { minLength: 1, maxLength: 4 }),
+  isAnew: fc.boolean(),
   outcome: fc.constantFrom("answered", "silent", "failed"),
-  byPerson: fc.boolean(),
+  isToldAgain: fc.boolean(),
+  readTo: fc.option(fc.nat()),
 });
 
-test("[K13] whatever members read, and in whatever order runs end, a receipt stays", async () => {
+type Ending = typeof ending extends fc.Arbitrary<infer Each> ? Each : never;
+const end: Ending = { said: 0, picks: [0], isAnew: false, outcome: "answered", isToldAgain: true, readTo: null };
+const failed: Ending = { ...end, outcome: "failed" };
+const known: Ending[][] = [
+  // A run ends after one beside it, which took a newer message.
+  [{ ...end, said: 1, picks: [1] }, { ...end, outcome: "silent" }, end],
+  // A second try comes after the agent has read on.
+  [failed, end, { ...end, isAnew: true }],
+  // What failed fails again, with an older message.
+  [
+    { ...failed, said: 1, picks: [1] },
+    { ...failed, picks: [0, 1], isAnew: true },
+  ],
+] as const;
+
+test("[K13] whatever runs took, and however they end, a receipt names the run that took the message", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(reading, { minLength: 3, maxLength: 10 }), async (steps) => {
+    fc.asyncProperty(fc.array(ending, { minLength: 3, maxLength: 10 }), async (endings) => {
       const home = await house([ann, ben, robo]);
-      const said: string[] = [];
-      const known = new Map<string, unknown>();
-      for (const [index, { back, more, outcome, byPerson }] of steps.entries()) {
-        said.push((await say(home, `${index}`)).id);
-        const place = Math.max(0, said.length - 1 - back);
-        const [messageId = "", firstMessageId = ""] = [said[place], said[Math.max(0, place - more)]];
-        if (byPerson) unwrap(await home.rpc.markRead(home.as(ben), messageId));
-        else await run(home, robo, `${index}`, { type: "read", messageId, firstMessageId, outcome });
-        for (const id of said) {
-          for (const receipt of await readsOf(home, id)) {
-            const key = `${id} ${receipt.entityId}`;
-            const isFinal = receipt.entityId === ben.id || (receipt.outcome && receipt.outcome !== "failed");
-            if (known.has(key)) expect(receipt).toEqual(known.get(key));
-            else if (isFinal) known.set(key, receipt);
+      const said: Message[] = [];
+      /** The model: which run took which message, what came of it, and how far each has read. */
+      const takers = new Map<string, { runId: string; outcome: string; reason: string }>();
+      const readTo = new Map([ben, robo].map((member) => [member, 0]));
+      const kept = new Map<string, unknown>();
+      for (const [index, { said: more, picks, isAnew, outcome, isToldAgain, readTo: place }] of endings.entries()) {
+        for (let each = 0; each <= more; each += 1) said.push(await say(home, `${index} ${each}`));
+        const free = said.filter(({ id }) => !takers.has(id) || (isAnew && takers.get(id)?.outcome === "failed"));
+        const mine = free.filter((_, at) => picks.some((pick) => pick % free.length === at));
+        const [first, last] = [mine[0], mine.at(-1)];
+        if (first && last) {
+          const isRange = last.seq - first.seq === mine.length - 1;
+          const taken = isRange ? undefined : mine.map(({ seq }): [number, number] => [seq, seq]);
+          const reason = `because ${index}`;
+          const frame = { messageId: last.id, firstMessageId: first.id, taken, outcome, reason } as const;
+          const runId = await run(home, robo, `${index}`, { type: "read", ...frame });
+          if (isToldAgain) await run(home, robo, `${index}`, { type: "read", ...frame });
+          for (const { id } of mine)
+            if (!takers.has(id) || outcome !== "failed") takers.set(id, { runId, outcome, reason });
+          readTo.set(robo, Math.max(readTo.get(robo) ?? 0, last.seq));
+        }
+        const person = place === null ? undefined : said[place % said.length];
+        if (person) unwrap(await home.rpc.markRead(home.as(ben), person.id));
+        readTo.set(ben, Math.max(readTo.get(ben) ?? 0, person?.seq ?? 0));
+        for (const { id, seq } of said) {
+          const expected = [...readTo].flatMap(([{ id: entityId, name, type }, upTo]) => {
+            const end = (entityId === robo.id && takers.get(id)) || {};
+            return upTo < seq ? [] : [{ entityId, name, type, at: expect.stringMatching(/^\d{4}-.*Z$/), ...end }];
+          });
+          const receipts = await readsOf(home, id);
+          expect(receipts).toEqual(expected);
+          for (const receipt of receipts) {
+            const key = `${id} ${receipt.entityId} ${receipt.runId}`;
+            expect(receipt).toEqual(kept.get(key) ?? receipt);
+            kept.set(key, receipt);
           }
         }
       }
     }),
-    { numRuns: 10 },
+    { numRuns: 15, examples: known.map((endings) => [endings]) },
   );
-}, 30_000);
+}, 60_000);
 
 test("[S1] a caller outside the space sees no read receipts; an unknown message is not found", async () => {
   const home = await house([ann]);

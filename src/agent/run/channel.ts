@@ -123,15 +123,13 @@ export const openChannels = ({ identity, env, spaces }: RunServices, run: RunRow
 };
 
 const reasonCharacters = 500;
-/** How many ended runs are told again after a restart: several may have ended side by side. */
-const restartRuns = 10;
 const mostTries = 5;
 const pauses: Pauses = { firstMs: 100, longestMs: 1000 };
 
 /**
  * Tells each space the agent's read mark there, with the run's outcome, and ends the channels. A space that crashes
- * meanwhile is told again, up to `mostTries` times in all; after that, the mark of a later run covers this one. All are
- * told again after a restart that may have come before. A space ignores a mark that it has.
+ * meanwhile is told again, up to `mostTries` times in all; after that, the mark of a later run says that it was read. All
+ * are told again after a restart that may have come before. A space ignores a mark that it has.
  */
 export const tellReceipts = async (
   services: RunServices,
@@ -163,14 +161,4 @@ export const tellEnd = (services: RunServices, ended: RunRow, channels = openCha
       : "run.completed";
   channels.tellRun({ event, ...withoutNulls({ outcome, reason, error }) });
   return tellReceipts(services, ended, channels);
-};
-
-/** The runs to tell again after a restart in the middle of work: the newest ended run of each space. */
-export const runsToTell = (services: RunServices): RunRow[] => {
-  const spaces = new Set<string>();
-  return services.runs.page(undefined, restartRuns, undefined).map((run) => {
-    const receipts = (run.receipts ?? []).filter(({ spaceId }) => !spaces.has(spaceId));
-    for (const { spaceId } of receipts) spaces.add(spaceId);
-    return { ...run, receipts };
-  });
 };

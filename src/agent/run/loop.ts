@@ -6,7 +6,7 @@ import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
 import { settleWaits } from "../inbox/deliver.ts";
 import { hasEnded, isActive, loggedRun, type RunRow } from "../runs.ts";
-import { runsToTell, tellEnd, tellReceipts } from "./channel.ts";
+import { tellEnd, tellReceipts } from "./channel.ts";
 import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";
@@ -26,6 +26,8 @@ import type { RunServices } from "./run-services.ts";
  */
 export const loopTimer = "loop";
 const housekeepingEveryRuns = 100;
+/** How many of the newest runs are told again after a restart: several may have ended side by side. */
+const restartRuns = 10;
 
 type Live = { controller: AbortController; progressAt: number; done: Promise<unknown> };
 
@@ -54,7 +56,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     poke.resolve();
     if (isDraining) return;
     isDraining = true;
-    if (wasCut) for (const run of runsToTell(services)) tell(run);
+    if (wasCut) for (const run of runs.page(undefined, restartRuns, undefined)) tell(run);
     wasCut = false;
     const work = drain().catch((error: unknown) => {
       isDraining = false;

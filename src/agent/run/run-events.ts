@@ -1,4 +1,5 @@
 import type { ArchivalSource } from "../../protocol/archival.ts";
+import { maxReadStretches } from "../../protocol/events.ts";
 import type { Shown } from "../../protocol/exported-history.ts";
 import type { Message, Origin } from "../../protocol/message.ts";
 import type { Root } from "../../protocol/rpc.ts";
@@ -109,12 +110,29 @@ export const sourceOf = (services: RunServices, run: RunRow, activeSpaceId: stri
   return activeSpaceId === null ? {} : { spaceId: activeSpaceId };
 };
 
-/** The newest and the oldest message of each space among these events. Call it before they are deleted. */
+/** The stretches of these places, oldest first. The newest `maxReadStretches` are told. */
+const stretchesOf = (seqs: number[]): [number, number][] => {
+  const stretches: [number, number][] = [];
+  for (const seq of seqs) {
+    const last = stretches.at(-1);
+    if (last && last[1] === seq - 1) last[1] = seq;
+    else stretches.push([seq, seq]);
+  }
+  return stretches.slice(-maxReadStretches);
+};
+
+/** Which messages of each space are among these events. Call it before they are deleted. */
 export const receiptsOf = (rows: InboxRow[]): Receipt[] =>
-  [...Map.groupBy(messagesIn(rows), ({ spaceId }) => spaceId)].map(([spaceId, messages]) => {
-    const ids = messages.toSorted((one, other) => one.seq - other.seq).map(({ id }) => id);
-    const [firstMessageId = "", messageId = firstMessageId] = [ids[0], ids.at(-1)];
-    return { spaceId, messageId, ...(firstMessageId === messageId ? {} : { firstMessageId }) };
+  [...Map.groupBy(messagesIn(rows), ({ spaceId }) => spaceId)].map(([spaceId, ofSpace]) => {
+    const messages = ofSpace.toSorted((one, other) => one.seq - other.seq);
+    const [firstMessageId = "", messageId = firstMessageId] = [messages[0]?.id, messages.at(-1)?.id];
+    const taken = stretchesOf(messages.map(({ seq }) => seq));
+    return {
+      spaceId,
+      messageId,
+      ...(messages.length > 1 ? { firstMessageId } : {}),
+      ...(taken.length > 1 ? { taken } : {}),
+    };
   });
 
 /** Tells which messages of a space this agent's runs have handled, as of now. Its own always count as handled. */
