@@ -1,13 +1,24 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { maxWaitingRuns, replyWaitMs } from "../../src/agent/bounds.ts";
+import { maxBatchEvents, maxWaitingRuns, replyWaitMs } from "../../src/agent/bounds.ts";
 import { ExportedHead } from "../../src/protocol/exported-agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, type ScriptedStep, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, holdSpeech, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
+import {
+  agentStub,
+  ended,
+  holdSpeech,
+  ids,
+  inboxOf,
+  openHouse,
+  passTime,
+  runsOf,
+  scripted,
+  userTexts,
+} from "./fixture.ts";
 
 /** Threaded messaging in a consciousness: the cycle that asks ends, and the answers wake the agent. */
 const stage = async (wakePolicy: "every_message" | "addressed" = "addressed", limits = {}, context = {}) => {
@@ -22,6 +33,8 @@ const stage = async (wakePolicy: "every_message" | "addressed" = "addressed", li
   const agent = env.AGENT.getByName(analyst.id);
   return { house, husam, sara, tom, analyst, space, key, runs, statuses, agent };
 };
+
+const continuities = ["consciousness", "timeline"] as const;
 
 const asks = (spaceId: string, words: string): ScriptedStep =>
   step(call("enter_space", { spaceId }), call("send_message", { text: words, wait: true }));
@@ -71,43 +84,121 @@ test.each(["addressed", "every_message"] as const)(
   },
 );
 
-test("[K8] an answer that waits is not passed over for what came after it", async () => {
-  const { house, husam, sara, tom, analyst, space, runs } = await stage("addressed", {}, { maxEvents: 1 });
-  const model = scripted([
-    asks(space.id, "@Sara @Tom good?"),
-    ...["One.", "Two.", "Three."].map((it) => step(text(it))),
-  ]);
-  await space.post(husam, "@Analyst ask them");
-  await runs(1);
-  await space.post(sara, "Good");
-  await holds(house.workspaceId, analyst, 1);
-  for (const words of ["Rain.", "Sun.", "@Analyst hi"]) await space.post(husam, words);
-  await runs(2);
-  expect(await inboxOf(house.workspaceId, analyst)).toMatchObject([
-    { wakes: false, data: { message: { text: "Good" } } },
-  ]);
-  await space.post(tom, "Bad");
-  await runs(4);
-  const told = model.calls.flatMap(userTexts).join("\n");
-  for (const words of ["Good", "Bad"]) expect(told).toMatch(new RegExp(`answer to .* "${words}"`));
-});
+/** So many messages like the newest that was overheard, after it. */
+const chatter = (agent: EntityRef, count: number): Promise<void> =>
+  runInDurableObject(agentStub(agent), (_, { storage }) => {
+    storage.sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+       INSERT INTO overheard (seq, event_id, type, data, root_id, received_at)
+       SELECT seq + i, event_id || i, type, json_set(data, '$.delivered.message.text', 'Rain ' || i), root_id, 0
+       FROM n, (SELECT * FROM overheard ORDER BY seq DESC LIMIT 1)`,
+    );
+  });
 
-test("[K8] at the time-out the agent is told who did not answer, with the answers that came", async () => {
-  const { house, husam, sara, analyst, space, runs } = await stage();
+test.each([false, true])(
+  "[K8] [B3] answers come in one batch, whatever was said between them (root muted: %s)",
+  async (isMuted) => {
+    const { house, husam, sara, tom, analyst, space, runs, agent } = await stage("addressed", { maxWakesPerRoot: 1 });
+    const model = scripted((_, index) => (index === 0 ? asks(space.id, "@Sara @Tom good?") : step(text("Read."))));
+    await space.post(husam, "@Analyst ask them");
+    await runs(1);
+    await space.post(sara, "Good");
+    if (isMuted) {
+      await space.post(husam, "Sun");
+      // What wakes the agent for the last time has the same root, and leaves the answer where it is.
+      const root = ids.deriveOwned("evt", analyst.id, "trigger", "tick");
+      await runInDurableObject(agentStub(analyst), (_, { storage }) => {
+        storage.sql.exec(
+          "UPDATE inbox SET root_id = ?1, data = json_set(data, '$.delivered.root.id', ?1, '$.delivered.root.kind', 'agent')",
+          root,
+        );
+      });
+      unwrap(await agent.update(house.workspaceId, { context: { maxEvents: 1 } }));
+      unwrap(await agent.trigger(house.workspaceId, { serviceName: "clock", payload: 1 }, "tick"));
+      await runs(2);
+      expect(await inboxOf(house.workspaceId, analyst)).toMatchObject([{ data: { message: { text: "Good" } } }]);
+      unwrap(await agent.update(house.workspaceId, { context: { maxEvents: null } }));
+    }
+    await space.post(husam, "Rain 0");
+    await holds(house.workspaceId, analyst, 2);
+    await chatter(analyst, 150);
+    await space.post(tom, "Bad");
+    const all = await runs(isMuted ? 3 : 2);
+    expect(all.at(-1)?.trigger).toMatchObject({ text: "Bad", eventCount: maxBatchEvents });
+    const [left, ...lines] = linesOf(model);
+    expect(left).toContain("(53 earlier messages: read_messages shows them)");
+    expect(lines[0]).toMatch(/\[answer to .* "Good"/);
+    expect(lines.at(-1)).toMatch(/\[answer to .* "Bad"/);
+    const heard = lines.slice(1, -1).map((line) => Number(/"Rain (\d+)"/.exec(line)?.[1]));
+    expect(heard).toEqual(Array.from({ length: maxBatchEvents - 2 }, (_, index) => index + 53));
+    expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+  },
+);
+
+test.each(continuities)(
+  "[K8] an answer that came before a second question is held for the first one (%s)",
+  async (continuity) => {
+    const { house, husam, sara, tom, analyst, space, agent } = await stage("every_message");
+    unwrap(await agent.update(house.workspaceId, { continuity }));
+    const [words, later] = ["@Sara @Tom which quarter?", "@Sara and which year?"];
+    const model = scripted((_, index) =>
+      index > 0
+        ? step(text("Read."))
+        : step(
+            call("enter_space", { spaceId: space.id }),
+            call("send_message", { text: words, wait: true }),
+            call("send_message", { text: later, wait: true }),
+          ),
+    );
+    const saying = createGate();
+    holdSpeech(saying, "before", later);
+    await space.post(husam, "Ask");
+    await saying.reached;
+    await space.post(sara, "Q4");
+    await holds(house.workspaceId, analyst, 2);
+    saying.open();
+    await vi.waitFor(async () => expect(await space.texts()).toContain(`Analyst: ${later}`));
+    await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst))[0]?.status).not.toBe("running"));
+    expect(
+      (await inboxOf(house.workspaceId, analyst)).filter(({ wakes, status }) => wakes && status === "pending"),
+    ).toEqual([]);
+    expect(model.calls).toHaveLength(1);
+    await space.post(tom, "The last one");
+    await space.post(sara, "2030");
+    await vi.waitFor(() => expect(model.calls.flatMap(userTexts).join("\n")).toContain("2030"));
+    const told = model.calls.flatMap(userTexts).join("\n");
+    if (continuity === "timeline") expect(told).toMatch(/"Q4" {2}\[NEW\] ← REPLY/);
+    else expect(told).toMatch(/which quarter\?"\] \["Alpha".*"Q4".*\n.*which quarter\?"\] \["Alpha".*"The last one"/);
+    await vi.waitFor(async () => expect(await inboxOf(house.workspaceId, analyst)).toEqual([]));
+  },
+);
+
+test.each([
+  ["consciousness", "time is up", 'no answer from "Tom" after 24 h'],
+  ["consciousness", "he leaves", 'no answer from "Tom", who left'],
+  ["timeline", "time is up", '"Tom" did not reply in time'],
+  ["timeline", "he leaves", '"Tom" left the space without a reply.'],
+] as const)("[K8] a %s is told who gave no answer until %s, with the answers", async (continuity, until, told) => {
+  const { house, husam, sara, tom, analyst, space, key, agent, runs } = await stage();
+  unwrap(await agent.update(house.workspaceId, { continuity }));
   const model = scripted([asks(space.id, "@Sara @Tom good?"), step(text("Tom is silent."))]);
   await space.post(husam, "@Analyst ask them");
   await runs(1);
   await space.post(sara, "Good");
-  await holds(house.workspaceId, analyst, 1);
-  await passTime(analyst, replyWaitMs + 1000);
-  const [, late] = await runs(2);
+  await holds(house.workspaceId, analyst, continuity === "timeline" ? 2 : 1);
+  if (until === "he leaves") unwrap(await space.stub().removeMember(key, tom.id));
+  else await passTime(analyst, replyWaitMs + 1000);
+  await model.called(2);
   vi.useRealTimers();
-  expect(late?.trigger.eventCount).toBe(2);
-  const question = (await space.messages()).at(-2)?.id;
-  expect(linesOf(model)[0]).toMatch(/^ {2}\[answer to .* "Good"/);
-  expect(linesOf(model)[1]).toBe(
-    `  [no answer from "Tom" after 24 h] ["Alpha", ${space.id}] to ${question} "@Sara @Tom good?"`,
-  );
+  const [, question] = await space.messages();
+  if (continuity === "consciousness") {
+    const silence = `  [${told}] ["Alpha", ${space.id}] to ${question?.id} "@Sara @Tom good?"`;
+    expect(linesOf(model)).toEqual([expect.stringMatching(/^ {2}\[answer to .* "Good"/), silence]);
+  } else {
+    const [prompt = ""] = userTexts(model.calls[1]);
+    expect(prompt).toMatch(/"Good" {2}\[NEW\] ← REPLY/);
+    expect(prompt).toContain(told);
+  }
 });
 
 test("[K8] a wait that nobody answers ends by itself, once, after an eviction too", async () => {
@@ -128,18 +219,6 @@ test("[K8] a wait that nobody answers ends by itself, once, after an eviction to
   await space.post(husam, "@Analyst and?");
   expect(await runs(3)).toHaveLength(3);
   expect((await activity())?.waiting.replies).toBe(0);
-});
-
-test("[K8] who leaves is waited for no more, and the agent is told", async () => {
-  const { husam, sara, tom, space, key, runs } = await stage();
-  const model = scripted([asks(space.id, "@Sara @Tom good?"), step(text("Sara said so."))]);
-  await space.post(husam, "@Analyst ask them");
-  await runs(1);
-  await space.post(sara, "Good");
-  unwrap(await space.stub().removeMember(key, tom.id));
-  await runs(2);
-  expect(linesOf(model)[0]).toMatch(/^ {2}\[answer to .* "Good"/);
-  expect(linesOf(model)[1]).toMatch(/^ {2}\[no answer from "Tom", who left\] /);
 });
 
 test("[K8] what else wakes the agent brings the answers that are there; the wait goes on", async () => {
@@ -200,23 +279,33 @@ test("[K8] [B1] an awaited answer counts like any wake: two that ask each other 
   expect(await runsOf(house.workspaceId, two)).toHaveLength(3);
 });
 
-test("[K8] [R3] a cycle that crashed before its question was answered for waits all the same", async () => {
-  const { husam, sara, analyst, space, runs } = await stage();
-  const saying = createGate();
-  const model = scripted([asks(space.id, "@Sara good?"), step(text("She agrees."))]);
-  holdSpeech(saying, "after");
-  await space.post(husam, "@Analyst ask");
-  await saying.reached;
-  await abortAllDurableObjects();
-  saying.open();
-  await passTime(analyst, 6000);
-  vi.useRealTimers();
-  await runs(1);
-  expect((await space.texts()).filter((words) => words === "Analyst: @Sara good?")).toHaveLength(1);
-  await space.post(sara, "Good");
-  await runs(2);
-  expect(linesOf(model)).toEqual([expect.stringMatching(/\[answer to .* "Good"/)]);
-});
+test.each([
+  ["consciousness", "answers", /\[answer to .* "Good"/],
+  ["consciousness", "left", /no answer from "Sara", who left/],
+  ["timeline", "answers", /"Good" {2}\[NEW\] ← REPLY/],
+  ["timeline", "left", /"Sara" left the space/],
+] as const)(
+  "[K8] [R3] a %s that crashed after its question awaits whom it asked, who %s",
+  async (continuity, does, told) => {
+    const { house, husam, sara, analyst, space, key, agent } = await stage();
+    unwrap(await agent.update(house.workspaceId, { continuity }));
+    const saying = createGate();
+    const model = scripted((_, index) => (index === 0 ? asks(space.id, "@Sara good?") : step(text("Read."))));
+    holdSpeech(saying, "after");
+    await space.post(husam, "@Analyst ask");
+    await saying.reached;
+    await abortAllDurableObjects();
+    if (does === "left") unwrap(await space.stub().removeMember(key, sara.id));
+    saying.open();
+    await passTime(analyst, 6000);
+    vi.useRealTimers();
+    if (does === "answers") await space.post(sara, "Good");
+    await vi.waitFor(() => expect(model.calls.slice(1).flatMap(userTexts).join("\n")).toMatch(told));
+    expect((await space.texts()).filter((words) => words === "Analyst: @Sara good?")).toHaveLength(1);
+    const [asked] = (await runsOf(house.workspaceId, analyst)).slice(-1);
+    expect(asked?.steps[0]?.toolCalls[1]).toMatchObject({ status: "complete", output: { waitingFor: ["Sara"] } });
+  },
+);
 
 test("[K8] [R5] a canceled cycle waits for nobody: the answer is a message like any other", async () => {
   const { house, husam, sara, analyst, space, agent, runs } = await stage("every_message");
@@ -237,20 +326,26 @@ test("[K8] [R5] a canceled cycle waits for nobody: the answer is a message like 
   expect(unwrap(await agent.describe(house.workspaceId)).activity?.waiting.replies).toBe(0);
 });
 
-test("[K8] [B3] past maxWaitingRuns a cycle cannot wait as well, and is told so", async () => {
-  const { husam, analyst, space, runs } = await stage();
-  await runInDurableObject(agentStub(analyst), (_, { storage }) => {
-    storage.sql.exec(
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxWaitingRuns})
+test.each(continuities)(
+  "[K8] [B3] past maxWaitingRuns a %s cannot wait as well, and is told so",
+  async (continuity) => {
+    const { house, husam, analyst, space, agent, runs } = await stage();
+    unwrap(await agent.update(house.workspaceId, { continuity }));
+    await runInDurableObject(agentStub(analyst), (_, { storage }) => {
+      storage.sql.exec(
+        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxWaitingRuns})
        INSERT INTO waits (call_id, run_ordinal, space_id, text, awaited, due_at)
        SELECT 'call' || i, 1000 + i, 'elsewhere', '', '[]', 0 FROM n`,
-    );
-  });
-  scripted([asks(space.id, "@Sara good?"), step(text("Not asked."))]);
-  await space.post(husam, "@Analyst ask");
-  const [run] = await runs(1);
-  expect(JSON.stringify(run?.steps[0]?.toolCalls[1]?.output)).toContain(`maxWaitingRuns (${maxWaitingRuns})`);
-});
+      );
+    });
+    scripted([asks(space.id, "@Sara good?"), step(text("Not asked."))]);
+    await space.post(husam, "@Analyst ask");
+    const [run] = await runs(1);
+    expect(run?.status).toBe("completed");
+    expect(await space.texts()).toEqual(["Husam: @Analyst ask"]);
+    expect(JSON.stringify(run?.steps[0]?.toolCalls[1]?.output)).toContain(`maxWaitingRuns (${maxWaitingRuns})`);
+  },
+);
 
 test("[K8] an agent that can wait is told who expects a reply; a simple one is not", async () => {
   const { house, husam, analyst, space, runs, agent } = await stage();

@@ -42,11 +42,13 @@ test.each(continuities)("[K9] a wait in a space of two waits for the other membe
 });
 
 test.each(continuities)("[K9] a reply that mentions nobody waits for whom it answers (%s)", async (continuity) => {
-  const { outputs } = await stage(continuity);
+  const { outputs, space } = await stage(continuity);
   const [asked] = await outputs("@Ahmad and you: the numbers", (messageId) => [
     step(call("send_reply", { replyToMessageId: messageId, text: "Which quarter?", wait: true })),
   ]);
   expect(asked).toMatchObject({ success: true, waitingFor: ["Husam"] });
+  const [trigger, reply] = await space.messages();
+  expect(reply).toMatchObject({ text: "Which quarter?", replyTo: trigger?.id });
 });
 
 test.each(continuities)("[K9] whom a message mentions is waited for, not whom it answers (%s)", async (continuity) => {
@@ -82,6 +84,7 @@ test.each(continuities)(
       step(call("send_message", { text: "@Analyst?", wait: true })),
       step(call("send_reply", { replyToMessageId: foreign.id, text: "Yes?", wait: true })),
       step(call("send_reply", { replyToMessageId: firstId, text: "Are you?", wait: true })),
+      step(call("send_reply", { replyToMessageId: foreign.id, text: "To you" })),
     ]);
     const reasons = refused.map((each) => JSON.stringify(each));
     expect(reasons[0]).toMatch(/tool_input_invalid.*wait: the text mentions no other member.*as @Name/);
@@ -89,6 +92,7 @@ test.each(continuities)(
     expect(reasons[2]).toMatch(/unknown_reference.*replyToMessageId/);
     expect(reasons[2]).not.toContain(foreign.id);
     expect(reasons[3]).toMatch(/wait: who wrote that message has left the space/);
+    expect(reasons[4]).toMatch(/unknown_reference/);
     expect((await space.texts()).filter((words) => words.startsWith("Analyst"))).toEqual([]);
   },
 );

@@ -176,10 +176,11 @@ export const ended = async (workspaceId: string, agent: EntityRef, count: number
     { timeout: 10_000, interval: 20 },
   );
 
-/** The space answers what agents say only once the gate is open. */
-export const holdSpeech = (gate: Gate, when: "before" | "after"): void => {
+/** The space answers what agents say, or these words alone, only once the gate is open. */
+export const holdSpeech = (gate: Gate, when: "before" | "after", words = ""): void => {
   const { append } = Space.prototype;
   const spy = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, message) {
+    if (!message.text.includes(words)) return append.call(this, message);
     const said = when === "after" ? await append.call(this, message) : undefined;
     gate.reach();
     await gate.opened;

@@ -1,10 +1,9 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { replyWaitMs } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, openScene, passTime, runsOf, scripted, userTexts, waits } from "./fixture.ts";
+import { ended, inboxOf, openHouse, openScene, runsOf, scripted, userTexts, waits } from "./fixture.ts";
 
 const stage = (limits = {}) => openScene({ continuity: "timeline", limits });
 
@@ -211,38 +210,6 @@ test("while a run waits, others go on, and they see whom it waits for", async ()
   expect(runs).toHaveLength(2);
 });
 
-test("a wait that nobody answers in time goes on without the answer, and says so", async () => {
-  const { house, husam, analyst, space } = await threaded();
-  const model = scripted([
-    step(call("send_message", { text: "@Designer are you there?", wait: true })),
-    step(text("No answer.")),
-  ]);
-  await space.post(husam, "Ask");
-  await waits(house.workspaceId, analyst);
-  await passTime(analyst, replyWaitMs + 1000);
-  const [run] = await ended(house.workspaceId, analyst, 1);
-  vi.useRealTimers();
-  expect(run?.status).toBe("completed");
-  expect(userTexts(model.calls[1])[0]).toContain('"Designer" did not reply in time');
-});
-
-test("[S4] a wait that mentions nobody, or a reply to a foreign message, is answered with why", async () => {
-  const { house, husam, analyst, space } = await threaded();
-  const elsewhere = await house.space("Beta", [husam]);
-  const foreign = await elsewhere.post(husam, "Elsewhere");
-  scripted(async (_, index) => {
-    if (index === 0) return step(call("send_message", { text: "@Nobody here?", wait: true }));
-    if (index === 1) return step(call("send_reply", { replyToMessageId: foreign.id, text: "To you" }));
-    const [asked] = await space.messages();
-    if (index === 2) return step(call("send_reply", { replyToMessageId: asked?.id ?? "", text: "To this" }));
-    return step(text("Done."));
-  });
-  const trigger = await space.post(husam, "Hello");
-  const [run] = await ended(house.workspaceId, analyst, 1);
-  expect(run?.steps.map((each) => each.toolCalls[0]?.status)).toEqual(["error", "error", "complete", undefined]);
-  expect((await space.messages()).at(-1)).toMatchObject({ text: "To this", replyTo: trigger.id });
-});
-
 test("[R5] a waiting run can be canceled, and a later answer begins a run of its own", async () => {
   const { house, husam, designer, analyst, space, agent } = await threaded();
   scripted([step(call("send_message", { text: "@Designer?", wait: true })), step(text("Read."))]);
@@ -253,22 +220,4 @@ test("[R5] a waiting run can be canceled, and a later answer begins a run of its
   await space.post(designer, "Yes?");
   const runs = await ended(house.workspaceId, analyst, 2);
   expect(runs.map((run) => run.status)).toEqual(["canceled", "completed"]);
-});
-
-test("a living agent's wait ends its cycle; the answer comes as an ordinary event", async () => {
-  const house = await openHouse();
-  const [husam, designer] = [await house.person("Husam"), await house.person("Designer")];
-  const analyst = await house.agent({ name: "Analyst", messaging: "threaded" });
-  const space = await house.space("Alpha", [husam, designer, analyst]);
-  const model = scripted([
-    step(call("enter_space", { spaceId: space.id })),
-    step(call("send_message", { text: "@Designer good?", wait: true })),
-    step(text("They agree.")),
-  ]);
-  await space.post(husam, "Ask");
-  const [first] = await ended(house.workspaceId, analyst, 1);
-  expect(first).toMatchObject({ status: "completed", outcome: "answered" });
-  await space.post(designer, "Yes");
-  await ended(house.workspaceId, analyst, 2);
-  expect(userTexts(model.calls[2]).at(-1)).toContain('"Yes"');
 });

@@ -75,7 +75,7 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
   ["minutes a run", "maxRunMinutes", "protocol/agent.ts", "time_limit", "agent/run-limits.actor.test.ts"],
   ["tokens a day", "maxTokensPerDay", "protocol/agent.ts", "budget_exhausted", "agent/failures.actor.test.ts"],
   ["runs at a time", "maxConcurrentRuns", "protocol/agent.ts", "(it waits)", "agent/run-limits.actor.test.ts"],
-  ["runs that wait", "maxWaitingRuns", "agent/bounds.ts", "limit_reached", "agent/side-by-side.actor.test.ts"],
+  ["runs that wait", "maxWaitingRuns", "agent/bounds.ts", "limit_reached", "agent/awaited-answers.actor.test.ts"],
   ["wakes by one root", "maxWakesPerRoot", "protocol/agent.ts", "(it is not woken)", "agent/loops/loops.actor.test.ts"],
   ["calls of a step", "maxCallsPerStep", "agent/bounds.ts", "model_nonsense", "agent/run-limits.actor.test.ts"],
   ["what a step says", "maxStepBytes", "agent/bounds.ts", "model_nonsense", "agent/models.actor.test.ts"],

@@ -60,6 +60,19 @@ export const fitting = <Row extends { data: InboxData }>(rows: Row[], maxTokens:
   return end === -1 ? rows : rows.slice(0, Math.max(1, end));
 };
 
+/** The events that a run takes, oldest first, and the messages that it passes over. */
+export type Batch = { rows: InboxRow[]; passed: InboxRow[] };
+
+/** A batch of these rows, and of what was `heard` before them as far as it fits. Older messages are passed over. */
+export const batchOf = (first: InboxRow[], heard: InboxRow[], maxTokens: number, most: number): Batch => {
+  const all = [...new Map([...first, ...heard].map((row) => [row.seq, row])).values()];
+  const fit = fitting(all.slice(0, most), maxTokens);
+  const newest = Math.max(...fit.map(({ seq }) => seq));
+  const left = heard.filter((row) => !fit.includes(row) && row.seq < newest);
+  const rows = fit.toSorted((one, other) => one.seq - other.seq);
+  return { rows, passed: left.filter(({ type }) => type === "space_message") };
+};
+
 /**
  * Whether the event is an answer to the agent, which always wakes it. An expired or late result is not one: a server
  * that is always late would make the agent ask for ever (B1).

@@ -184,7 +184,8 @@ export const settleWaits = (services: InboxServices): void => {
     if (silence && services.inbox.isFull(1)) continue;
     services.transaction(() => {
       services.inbox.wake(heldOnes(services, services.waits.drop(wait.callId)));
-      if (silence) enterOne(services, eventIdOf(services, "unanswered", wait.callId), silence);
+      const eventId = eventIdOf(services, "unanswered", wait.callId);
+      if (silence) services.inbox.enter([{ eventId, data: silence, wakes: true, isAwaited: true }]);
     });
   }
 };
@@ -193,12 +194,13 @@ export const settleWaits = (services: InboxServices): void => {
 export const closeWaits = (services: InboxServices, { ordinal }: { ordinal: number }, wasCut: boolean): void => {
   for (const wait of services.waits.ofRun(ordinal)) {
     if (isOfCycle(wait) && wait.questionSeq !== null && !wasCut) continue;
-    wakeAsDelivered(services, services.waits.drop(wait.callId));
+    wakeAsDelivered(services, services.waits.free(services.waits.drop(wait.callId)));
   }
 };
 
-/** Releases messages that were taken for answers and are none. */
-const takeBack = (services: InboxServices, ordinal: number, messageIds: string[]): void => {
+/** Releases messages that were taken for answers and are none. Those of another question stay with it. */
+const takeBack = (services: InboxServices, ordinal: number, taken: string[]): void => {
+  const messageIds = services.waits.free(taken);
   if (messageIds.length === 0) return;
   const seqs = messageIds.map((id) => services.inbox.byEventId(messageEventId(services, id))?.seq);
   const events = services.runs.at(ordinal)?.events ?? [];

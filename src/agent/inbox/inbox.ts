@@ -17,7 +17,7 @@ import {
 import type { CallServices } from "../calls/calls.ts";
 import type { Failure, InboxData, Question } from "../records.ts";
 import { events, heardAs, type InboxRow, inbox, overheard } from "../schema.ts";
-import { fitting, isAnswer } from "./batch.ts";
+import { type Batch, batchOf, fitting, isAnswer } from "./batch.ts";
 import type { Roots } from "./roots.ts";
 
 /**
@@ -28,7 +28,8 @@ import type { Roots } from "./roots.ts";
  *    event by its dedupe key, a plan's by its due time, a result by its call's phase.
  * 2. A taken event belongs to one run. The transaction that ends the run acknowledges it, or makes it pending again
  *    (R1). After `maxAttempts` failed runs it is dead: no run takes it any more, until a person retries or discards it.
- * 3. Batches are taken in the order of arrival, which `seq` is in both tables.
+ * 3. Batches are taken in the order of arrival, which `seq` is in both tables. Only answers to a question of the
+ *    agent's come before their turn, so that one batch has them all.
  * 4. An event that a run took before has a `retryAt`. It wakes again if it did before, and its wake is not counted
  *    again (B1).
  * 5. What wakes arms the watchdog in the transaction that takes it in. A root that has woken the agent as often as it
@@ -41,17 +42,15 @@ type Changes = SQLiteUpdateSetSource<typeof inbox>;
  */
 export type NewEvent = { eventId: string; data: InboxData; wakes: boolean; isTaken?: boolean; isAwaited?: boolean };
 
-/** The events that a run takes, oldest first, and the messages that it passes over. */
-export type Batch = { rows: InboxRow[]; passed: InboxRow[] };
-
-const isMessage = ({ type }: InboxRow): boolean => type === "space_message";
-
 export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
   data.type === "space_message" ? data.delivered.root : data.root;
 
 /** `isAnswer` of rows. */
 const isAnswerRow = sql`(${inbox.type} = 'tool_result' and
   coalesce(json_extract(${inbox.data}, '$.expired'), json_extract(${inbox.data}, '$.late')) is null)`;
+
+/** The event answers a question of the agent's, or tells who has not. */
+const answersQuestion = sql`coalesce(json_extract(data, '$.answers'), json_extract(data, '$.unanswered')) is not null`;
 
 /** The event may be taken now. */
 const isReady = (from: typeof inbox | typeof events) =>
@@ -64,7 +63,7 @@ const isDead = eq(inbox.status, "dead");
 
 /** Conditions are made once for all agents: making them takes longer than SQLite does. */
 const isReadyEvent = isReady(events);
-const isReadyBefore = and(isReadyEvent, lt(events.seq, sql.placeholder("seq")));
+const isReadyAnswer = and(isReadyEvent, answersQuestion);
 const isReadyUnheeded = and(isReadyEvent, not(events.wakes), isOfSpace);
 
 /** The columns of `event`, of the rows of one JSON array. Two more follow in it: `wakes` and `status`. */
@@ -91,8 +90,12 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
   const eventsWhere = (where: SQL | undefined, order: SQL, limit: number) =>
     prepared(() => db.select().from(events).where(where).orderBy(order).limit(limit));
   const pendingOnes = eventsWhere(isReadyEvent, asc(events.seq), maxBatchEvents);
-  const earlier = eventsWhere(isReadyBefore, desc(events.seq), maxInboxEvents);
+  const answering = eventsWhere(isReadyAnswer, asc(events.seq), maxBatchEvents);
   const heardIn = eventsWhere(isReadyUnheeded, asc(events.seq), maxOverheardEvents);
+  const heardBefore = prepared(() => {
+    const isBefore = lt(overheard.seq, sql.placeholder("seq"));
+    return db.select(heardAs("pending")).from(overheard).where(isBefore).orderBy(desc(overheard.seq));
+  });
   /** Messages have no index for it: who asks for one has just taken it in. */
   const oneByEventId = eventsWhere(eq(events.eventId, sql.placeholder("eventId")), desc(events.seq), 1);
   const wakingOne = prepared(() => {
@@ -164,16 +167,11 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
     return dead;
   };
 
-  /** Those that nobody awaits: an answer stays until its wait is over. */
-  const onlyOverheard = (rows: InboxRow[]): InboxRow[] => {
-    const kept = new Set(rowsOf(rows.map(({ seq }) => seq)).map(({ seq }) => seq));
-    return rows.filter(({ seq }) => !kept.has(seq));
-  };
-
-  /** Other events of these roots wake nobody any more. */
+  /** Other events of these roots wake nobody any more. Answers to a question stay: chatter evicts none. */
   const mute = (rootIds: string[]): void => {
-    const isOfRoot = among(inbox.rootId, rootIds);
-    const which = and(eq(inbox.status, "pending"), isNull(inbox.retryAt), isOfRoot, not(isAnswerRow));
+    const isOfRoot = and(eq(inbox.status, "pending"), isNull(inbox.retryAt), among(inbox.rootId, rootIds));
+    db.update(inbox).set({ wakes: false }).where(and(isOfRoot, answersQuestion)).run();
+    const which = and(isOfRoot, inbox.wakes, not(isAnswerRow));
     const { seq, eventId, type, data, rootId, receivedAt } = inbox;
     db.insert(overheard)
       .select(db.select({ seq, eventId, type, data, rootId, receivedAt }).from(inbox).where(which))
@@ -232,8 +230,9 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
 
     /**
      * The events that the next run would take: all pending ones, oldest first, `most` at most, as they fit `maxTokens`. An event
-     * whose batch has failed `maxBatchAttempts` times is taken alone, so that it spoils no other. An event that wakes is
-     * in the batch: if too many overheard messages lie before it, the oldest are passed over.
+     * whose batch has failed `maxBatchAttempts` times is taken alone, so that it spoils no other. An event that wakes and
+     * the answers to the agent's questions are in the batch: if too many overheard messages lie before them, the oldest
+     * are passed over.
      */
     nextBatch(maxTokens: number, most = maxBatchEvents): Batch {
       const now = clock.now();
@@ -243,10 +242,11 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
       const rows = fitting(pending.slice(0, most), maxTokens);
       if (rows.length === pending.length && pending.length < maxBatchEvents) return { rows, passed: [] };
       const waking = this.nextWaking();
-      if (!waking || rows.some(({ seq }) => seq === waking.seq)) return { rows, passed: [] };
-      const newestFirst = [waking, ...earlier().all({ seq: waking.seq, now })];
-      const fit = fitting(newestFirst.slice(0, most), maxTokens);
-      return { rows: fit.toReversed(), passed: onlyOverheard(newestFirst.slice(fit.length).filter(isMessage)) };
+      const needed = waking ? [waking, ...answering().all({ now })] : [];
+      const newest = Math.max(0, ...needed.map(({ seq }) => seq));
+      if (newest <= (rows.at(-1)?.seq ?? 0)) return { rows, passed: [] };
+      const alsoWaking = pending.filter(({ wakes, seq }) => wakes && seq < newest);
+      return batchOf([...needed, ...alsoWaking], heardBefore().all({ seq: newest }), maxTokens, most);
     },
 
     /** The first event that asks for a run. */

@@ -22,6 +22,13 @@ export type WaitRow = typeof waits.$inferSelect;
 const isOpen = (wait: WaitRow, now: number): boolean =>
   wait.dueAt > now && wait.awaited.some(({ replyId, left }) => replyId === null && !left);
 
+/** The messages that were taken for their answers, or may be some. */
+const takenBy = (waiting: WaitRow[]): string[] =>
+  waiting
+    .flatMap(({ awaited }) => awaited)
+    .flatMap(({ replyId, held = [] }) => [replyId, ...held.map(({ messageId }) => messageId)])
+    .filter((id) => id !== null);
+
 export type Waits = ReturnType<typeof createWaits>;
 
 export const createWaits = (db: Database, clock: Clock) => {
@@ -45,13 +52,15 @@ export const createWaits = (db: Database, clock: Clock) => {
       none.writing().insert(waits).values(row).onConflictDoNothing().run();
     },
 
+    awaitedBy: (callId: string): Awaited[] => db.select().from(waits).where(isOfCall(callId)).get()?.awaited ?? [],
+
     /** Deletes the wait of a message that was not said. Answers the ids of the messages that were taken for answers. */
-    drop(callId: string): string[] {
-      const dropped = db.delete(waits).where(isOfCall(callId)).returning().all();
-      return dropped
-        .flatMap(({ awaited }) => awaited)
-        .flatMap(({ replyId, held = [] }) => [replyId, ...held.map(({ messageId }) => messageId)])
-        .filter((id) => id !== null);
+    drop: (callId: string): string[] => takenBy(db.delete(waits).where(isOfCall(callId)).returning().all()),
+
+    /** Those of these messages that no other wait has. */
+    free(messageIds: string[]): string[] {
+      const taken = new Set(messageIds.length === 0 ? [] : takenBy(db.select().from(waits).all()));
+      return messageIds.filter((id) => !taken.has(id));
     },
 
     /** The question stands at `seq`. Answers it, and the ids of the held messages that answer it, and that do not. */
@@ -64,8 +73,7 @@ export const createWaits = (db: Database, clock: Clock) => {
       }));
       change(callId, { questionSeq: seq, awaited });
       const answers = awaited.flatMap(({ replyId }) => replyId ?? []);
-      const held = wait.awaited.flatMap((who) => (who.held ?? []).map(({ messageId }) => messageId));
-      return { wait, answers, others: held.filter((id) => !answers.includes(id)) };
+      return { wait, answers, others: takenBy([wait]).filter((id) => !answers.includes(id)) };
     },
 
     /** How many other runs wait or are about to. */

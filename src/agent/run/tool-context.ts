@@ -12,7 +12,7 @@ import type { Execution } from "./run-services.ts";
 
 /** Says a text in a space, under an id that derives from the call. A run that waits opens its wait before it asks. */
 const sayIn =
-  ({ services, run, call, speech, signal }: Execution): ToolContext["say"] =>
+  ({ services, run, call, speech, signal, begunAt }: Execution): ToolContext["say"] =>
   async (spaceId, text, { replyTo, awaits = [] } = {}) => {
     const { id: agentId, workspaceId } = services.identity.get();
     const { callId } = call;
@@ -25,7 +25,8 @@ const sayIn =
       awaits: awaits.map(({ id }) => id),
     };
     const waits = awaits.length > 0;
-    if (waits && services.waits.runsBeside(run.ordinal) >= maxWaitingRuns) {
+    // A question that may stand in the space is refused no more.
+    if (waits && begunAt === undefined && services.waits.runsBeside(run.ordinal) >= maxWaitingRuns) {
       const reached = `maxWaitingRuns (${maxWaitingRuns}) of your runs wait for answers`;
       throw new ColloquyError("limit_reached", `${reached}; say it without wait, or once one of them has its answers`);
     }
@@ -69,6 +70,7 @@ export const contextOf = (execution: Execution, begunAt: number): ToolContext =>
     seenIn: continuityOf(run).marksSeen ? (spaceId) => seenIn(services, spaceId) : null,
     originOf: (message) => knownOrigin(services, message),
     say: sayIn(execution),
+    awaited: () => (execution.begunAt === undefined ? [] : services.waits.awaitedBy(call.callId)),
     source: () => sourceOf(services, run, activeSpaceId),
     plans: plansOf(execution, begunAt),
     runs: ownRuns(services, run),

@@ -43,6 +43,8 @@ export type ToolContext = CallContext & {
   originOf(message: Message): Message["origin"];
   /** Says `text` in the active space, once per call however often it is replayed. */
   say(spaceId: string, text: string, how?: { replyTo?: string; awaits?: EntityName[] }): Promise<Message>;
+  /** Whose answers an earlier life of the call awaits. */
+  awaited(): EntityName[];
   /** The source of the text that the call keeps: who said it, where and with which message. */
   source(): ArchivalSource;
   /** The agent's own runs, as one of them sees them. Refusals are thrown. */

@@ -111,14 +111,6 @@ const awaitedBy = async (
   throw waitsForNobody("the text mentions no other member of the active space, which has several");
 };
 
-/** A replay refuses nothing: the message may stand in the space, and whoever was awaited may have left since. */
-const unlessSaid =
-  ({ replayed, signal }: ToolContext) =>
-  (error: unknown): EntityName[] => {
-    if (!replayed || signal.aborted) throw error;
-    return [];
-  };
-
 const say = async (
   context: ToolContext,
   words: string,
@@ -135,7 +127,9 @@ const say = async (
       `${absent.map((name) => JSON.stringify(name)).join(", ")} would not read it: no member of the active space; enter one of theirs, or name them without the @`,
     );
   }
-  const awaits = how.wait ? await awaitedBy(context, spaceId, words, how.replyTo).catch(unlessSaid(context)) : [];
+  // A replay asks those whom the question may have reached, even if they have left since.
+  const asked = context.awaited();
+  const awaits = asked.length === 0 && how.wait ? await awaitedBy(context, spaceId, words, how.replyTo) : asked;
   const replyTo = how.replyTo === undefined ? {} : { replyTo: how.replyTo };
   const message = await context.say(spaceId, words, { ...replyTo, awaits });
   const value = { success: true, messageId: message.id, status: "delivered" };
