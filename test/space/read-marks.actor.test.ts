@@ -111,7 +111,7 @@ const known: Ending[][] = [
   ],
 ] as const;
 
-test("[K13] whatever runs took, and however they end, a receipt names the run that took the message", async () => {
+test("[K13] whatever runs take, and however they end, receipts name who took a message", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(ending, { minLength: 3, maxLength: 10 }), async (endings) => {
       const home = await house([ann, ben, robo]);
