@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import { seal } from "../../src/auth/sealing.ts";
@@ -8,17 +7,7 @@ import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { SeenRequests } from "../support/remote.ts";
 import { call, installModel, type ScriptedPart, scriptedModel, step, text } from "../support/scripted-model.ts";
-import {
-  type AgentSettings,
-  agentStub,
-  ended,
-  ids,
-  inboxOf,
-  openHouse,
-  passTime,
-  runsOf,
-  userTexts,
-} from "./fixture.ts";
+import { type AgentSettings, ended, ids, inboxOf, openHouse, passTime, rowsIn, runsOf, userTexts } from "./fixture.ts";
 
 /** Tools that an agent's owner wrote, called by a scripted model, over real HTTP where they go out. */
 let restore: (() => void) | undefined;
@@ -423,9 +412,8 @@ test("[R4][R5] a slow tool has not stalled; a run that is canceled no longer wai
       await passTime(agent, 0);
     }
     const stub = env.AGENT.getByName(agent.id);
-    const { workspaceId } = await runInDurableObject(agentStub(agent), (_, { storage }) => ({
-      workspaceId: String(storage.sql.exec("SELECT workspace_id FROM agent").one().workspace_id),
-    }));
+    const [row] = await rowsIn(agent, "SELECT workspace_id FROM agent");
+    const workspaceId = String(row?.workspace_id);
     const [run] = await runsOf(workspaceId, agent);
     expect(run).toMatchObject({ status: "running", steps: [{ toolCalls: [{ status: "started" }] }] });
     unwrap(await stub.cancelRun(workspaceId, run?.id ?? ""));

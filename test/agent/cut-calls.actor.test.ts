@@ -17,7 +17,7 @@ import {
 } from "../support/scripted-model.ts";
 import { shorten } from "../support/shorten.ts";
 import { deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool } from "./calls/scene.ts";
-import { agentStub, ended, holdSpeech, inboxOf, passTime, runsOf } from "./fixture.ts";
+import { agentStub, ended, holdSpeech, inboxOf, passTime, rowsIn, runsOf } from "./fixture.ts";
 
 /** Calls that were cut while they were carried out: whoever goes on from there is told that they may be done. */
 eachTest();
@@ -266,11 +266,10 @@ test("[R3] a result that comes after its call was told as unknown is not told as
   const { workspaceId, agent, stub, gate, first } = await stopping();
   await ended(workspaceId, agent, 2);
   gate.open();
-  const inAgent = (statement: string) =>
-    runInDurableObject(agentStub(agent), (_, { storage }) => storage.sql.exec(statement).toArray());
-  await vi.waitFor(async () => expect(await inAgent("SELECT 1 FROM timers WHERE name = 'loop'")).toEqual([]));
+  await vi.waitFor(async () => expect(await rowsIn(agent, "SELECT 1 FROM timers WHERE name = 'loop'")).toEqual([]));
   const { id } = unwrap(await stub.run(workspaceId, first)).steps[0]?.toolCalls[0] ?? {};
-  const results = await inAgent(
+  const results = await rowsIn(
+    agent,
     `SELECT meta FROM journal WHERE meta ->> 'kind' = 'result' AND meta ->> 'callId' = '${id}'`,
   );
   expect(results).toHaveLength(1);

@@ -1,10 +1,9 @@
-import { runInDurableObject } from "cloudflare:test";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { maxAttempts, maxBatchEvents, maxDeadLetters, maxInboxEvents } from "../../src/agent/bounds.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { answer, apiError, refusal, step, text } from "../support/scripted-model.ts";
-import { type AgentSettings, agentStub, ended, inboxOf, openScene, passTime, scripted, userTexts } from "./fixture.ts";
+import { type AgentSettings, ended, inboxOf, openScene, passTime, rowsIn, scripted, userTexts } from "./fixture.ts";
 
 /** What a model's provider answers to a key that was revoked. */
 const revoked = () => refusal(apiError(401));
@@ -27,13 +26,10 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
   };
 };
 
-const sql = (agent: EntityRef, statement: string): Promise<void> =>
-  runInDurableObject(agentStub(agent), (_, { storage }) => void storage.sql.exec(statement));
-
 const farAhead = 1e15;
 /** Services' events of the names `first`… that wait, for a try that does not come, or are dead. */
-const fill = (agent: EntityRef, count: number, status: "pending" | "dead", at = 0, first = "x"): Promise<void> =>
-  sql(
+const fill = (agent: EntityRef, count: number, status: "pending" | "dead", at = 0, first = "x") =>
+  rowsIn(
     agent,
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
      INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, retry_at, received_at)
@@ -63,7 +59,7 @@ test("[B3] [R1] beyond maxDeadLetters the first dead are dropped: messages told,
   await fail(0);
   const letGo = () =>
     warned.mock.calls.map(([line]) => JSON.parse(String(line))).filter(({ event }) => event === "event.let_go");
-  await sql(analyst, "UPDATE inbox SET retry_at = 2");
+  await rowsIn(analyst, "UPDATE inbox SET retry_at = 2");
   // It came early and died late.
   await fill(analyst, 1, "dead", 3, "retried");
   await fill(analyst, 1, "dead", 1, "first");
@@ -74,9 +70,7 @@ test("[B3] [R1] beyond maxDeadLetters the first dead are dropped: messages told,
   await space.post(husam, "Next");
   await fail(maxAttempts);
   expect((await activity())?.waiting.dead).toBe(maxDeadLetters);
-  const [message] = await runInDurableObject(agentStub(analyst), (_, { storage }) =>
-    storage.sql.exec("SELECT data FROM inbox WHERE type = 'space_message'").toArray(),
-  );
+  const [message] = await rowsIn(analyst, "SELECT data FROM inbox WHERE type = 'space_message'");
   expect(String(message?.data)).toContain("Next");
   const [first, ...more] = letGo();
   expect(more).toEqual([]);
@@ -92,12 +86,10 @@ test("[R1] [R4] events that failed together are retried together, even after une
   const { house, analyst, agent } = await stage();
   scripted([revoked(), step(text("Read."))]);
   await fill(analyst, 2, "pending");
-  await sql(analyst, "UPDATE inbox SET retry_at = 0, attempts = seq - 1");
+  await rowsIn(analyst, "UPDATE inbox SET retry_at = 0, attempts = seq - 1");
   unwrap(await agent.trigger(house.workspaceId, jira));
   await ended(house.workspaceId, analyst, 1);
-  const waiting = await runInDurableObject(agentStub(analyst), (_, { storage }) =>
-    storage.sql.exec("SELECT attempts, retry_at FROM inbox ORDER BY seq").toArray(),
-  );
+  const waiting = await rowsIn(analyst, "SELECT attempts, retry_at FROM inbox ORDER BY seq");
   expect(waiting.map(({ attempts }) => attempts)).toEqual([1, 2, 1]);
   expect(new Set(waiting.map(({ retry_at }) => retry_at)).size).toBe(1);
 });
@@ -127,12 +119,12 @@ test("[R1] a discarded dead event is gone, and no stateless run reads it as new;
   await fail(0);
   const [dead] = await inboxOf(house.workspaceId, analyst);
   const discard = () => agent.discardEvent(house.workspaceId, dead?.eventId ?? "");
-  await sql(analyst, "UPDATE inbox SET status = 'pending', wakes = 0");
+  await rowsIn(analyst, "UPDATE inbox SET status = 'pending', wakes = 0");
   expect(await discard()).toMatchObject({
     ok: false,
     problem: { code: "conflict", detail: expect.stringContaining("pending") },
   });
-  await sql(analyst, "UPDATE inbox SET status = 'dead'");
+  await rowsIn(analyst, "UPDATE inbox SET status = 'dead'");
   unwrap(await discard());
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
   expect(await discard()).toMatchObject({ ok: false, problem: { code: "not_found" } });
@@ -160,11 +152,11 @@ test("[B3] an agent whose inbox is full says which bound refuses what comes", as
     problem: { code: "unavailable", detail: expect.stringContaining("maxInboxEvents") },
   });
   // Messages that wake nobody take no room.
-  await sql(
+  await rowsIn(
     analyst,
     `INSERT INTO overheard SELECT seq, event_id, type, data, root_id, received_at FROM inbox WHERE event_id = 'z1'`,
   );
-  await sql(analyst, "DELETE FROM inbox WHERE event_id = 'z1'");
+  await rowsIn(analyst, "DELETE FROM inbox WHERE event_id = 'z1'");
   expect(await activity()).not.toHaveProperty("refusing");
   expect((await activity())?.waiting.events).toBe(maxInboxEvents);
 });

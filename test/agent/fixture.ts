@@ -152,16 +152,19 @@ export const waits = (workspaceId: string, agent: EntityRef): Promise<void> =>
 export const inboxOf = async (workspaceId: string, agent: EntityRef) =>
   unwrap(await env.AGENT.getByName(agent.id).inbox(workspaceId, { limit: 100 })).items;
 
+/** Executes a statement in an agent's SQLite. Answers its rows. */
+export const rowsIn = (agent: { id: string }, query: string, ...values: SqlStorageValue[]) =>
+  runInDurableObject(agentStub(agent), (_, { storage }) => storage.sql.exec(query, ...values).toArray());
+
 /** Puts so many events of a service into an agent's inbox, which wake nobody there. */
-export const fillInbox = (agent: { id: string }, count: number): Promise<void> =>
-  runInDurableObject(agentStub(agent), (_, { storage }) => {
-    storage.sql.exec(
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-       INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
-       SELECT 'x' || i, 'service', '{"type":"service","serviceName":"s","payload":1,"root":{"id":"r","kind":"service"}}',
-         'r', 0, 'pending', 0 FROM n`,
-    );
-  });
+export const fillInbox = (agent: { id: string }, count: number) =>
+  rowsIn(
+    agent,
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+     INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
+     SELECT 'x' || i, 'service', '{"type":"service","serviceName":"s","payload":1,"root":{"id":"r","kind":"service"}}',
+       'r', 0, 'pending', 0 FROM n`,
+  );
 
 /** Waits until the agent has ended `count` runs, and nothing is under way. Answers them, oldest first. */
 export const ended = async (workspaceId: string, agent: EntityRef, count: number): Promise<Run[]> =>

@@ -7,7 +7,7 @@ import type { Delivery, DeliveryText, TriggerSource } from "../../src/protocol/r
 import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { step, text } from "../support/scripted-model.ts";
-import { agentStub, ended, ids, inboxOf, openHouse, scripted, userTexts } from "./fixture.ts";
+import { agentStub, ended, ids, inboxOf, openHouse, rowsIn, scripted, userTexts } from "./fixture.ts";
 
 const spaceId = ids.mint("spc");
 
@@ -90,10 +90,8 @@ test("[B3] long messages that wake nobody are dropped beyond maxOverheardBytes, 
   const { items } = unwrap(await agent.inbox(house.workspaceId, { limit: 100 }));
   expect(items).toHaveLength(Math.floor(maxOverheardBytes / 40_500));
   expect(items.at(-1)).toMatchObject({ data: { message: { seq: long.length } }, wakes: false, status: "pending" });
-  const counted = await runInDurableObject(agentStub(analyst), (_, { storage }) =>
-    storage.sql.exec("SELECT left_to_history AS messages FROM spaces").one(),
-  );
-  expect(counted).toEqual({ messages: long.length - items.length });
+  const counted = await rowsIn(analyst, "SELECT left_to_history AS messages FROM spaces");
+  expect(counted).toEqual([{ messages: long.length - items.length }]);
 });
 
 test("messages that wake nobody come in the order of the log, before and after one that wakes", async () => {

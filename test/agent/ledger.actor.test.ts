@@ -8,7 +8,7 @@ import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { createGate } from "../support/gate.ts";
 import { call, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, passTime, runsOf, scripted } from "./fixture.ts";
+import { agentStub, ended, inboxOf, openHouse, passTime, rowsIn, runsOf, scripted } from "./fixture.ts";
 
 /**
  * The ledger against what it promises, in whatever order runs reserve, are billed, are refused and crash, beside payers
@@ -164,8 +164,6 @@ test("[B2] runs that are canceled within a step do not pile up in the day's row"
     const [run] = await runsOf(house.workspaceId, agent);
     unwrap(await env.AGENT.getByName(agent.id).cancelRun(house.workspaceId, run?.id ?? ""));
   }
-  const { reserved } = await runInDurableObject(agentStub(agent), (_, { storage }) =>
-    storage.sql.exec("SELECT reserved FROM ledger").one(),
-  );
-  expect(Object.keys(JSON.parse(String(reserved)))).toHaveLength(1);
+  const [row] = await rowsIn(agent, "SELECT reserved FROM ledger");
+  expect(Object.keys(JSON.parse(String(row?.reserved)))).toHaveLength(1);
 });

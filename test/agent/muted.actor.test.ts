@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { maxBatchEvents, maxOverheardEvents } from "../../src/agent/bounds.ts";
@@ -9,11 +8,11 @@ import { apiError, call, installModel, refusal, scriptedModel, step, text, waitA
 import { ask, scene, yes } from "./calls/scene.ts";
 import {
   type AgentSettings,
-  agentStub,
   ended,
   inboxOf,
   openHouse,
   passTime,
+  rowsIn,
   runsOf,
   scripted,
   userTexts,
@@ -121,12 +120,11 @@ const readingTalk = async (limits: AgentSettings["limits"] = {}) => {
 
 test("[R1] [B1] a dead event that a person picks runs again, though its root's bound muted it", async () => {
   const { house, listener, gate } = await readingTalk();
-  await runInDurableObject(agentStub(listener), (_, { storage }) => {
-    storage.sql.exec(
-      `INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, retry_at, received_at)
+  await rowsIn(
+    listener,
+    `INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, retry_at, received_at)
        SELECT 'evt_dead', type, data, root_id, 0, 5, 'dead', 0, 0 FROM inbox WHERE status = 'taken'`,
-    );
-  });
+  );
   gate.open();
   await ended(house.workspaceId, listener, 1);
   unwrap(await env.AGENT.getByName(listener.id).retryEvent(house.workspaceId, "evt_dead"));
@@ -138,20 +136,17 @@ test("[B1] events that wait when their root has woken the agent its last time wa
   const { house, husam, listener, space, gate } = await readingTalk({ maxWakesPerRoot: 1 });
   // So many answers to its message came while it was read, and a retry of one.
   const many = 10 * maxBatchEvents;
-  await runInDurableObject(agentStub(listener), (_, { storage }) => {
-    storage.sql.exec(
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
+  await rowsIn(
+    listener,
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
        INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
        SELECT 'evt' || i, type, data, 'other', 1, 'pending', 0 FROM n, inbox WHERE status = 'taken'`,
-    );
-  });
+  );
   gate.open();
   await ended(house.workspaceId, listener, 2);
   const waiting = await inboxOf(house.workspaceId, listener);
   expect(waiting.map(({ wakes }) => wakes)).toEqual(Array.from({ length: maxBatchEvents }, () => false));
-  const heard = await runInDurableObject(agentStub(listener), (_, { storage }) =>
-    storage.sql.exec("SELECT seq FROM overheard").toArray(),
-  );
+  const heard = await rowsIn(listener, "SELECT seq FROM overheard");
   expect(heard).toHaveLength(maxOverheardEvents);
   await space.post(husam, "Are you there?");
   const [, second, third] = await ended(house.workspaceId, listener, 3);
@@ -169,15 +164,14 @@ const mutedPlan = {
 };
 
 /** So many events were overheard, `type1`…, whose root has woken the agent more often than it may. */
-const fillMuted = (agent: EntityRef, count: number, type: "plan" | "space_message", data: object): Promise<void> =>
-  runInDurableObject(agentStub(agent), (_, { storage }) => {
-    storage.sql.exec(
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+const fillMuted = (agent: EntityRef, count: number, type: "plan" | "space_message", data: object) =>
+  rowsIn(
+    agent,
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
        INSERT INTO overheard (event_id, type, data, root_id, received_at) SELECT ?1 || i, ?1, ?2, 'used', 0 FROM n`,
-      type,
-      JSON.stringify({ type, ...data }),
-    );
-  });
+    type,
+    JSON.stringify({ type, ...data }),
+  );
 
 test("[R1] [B3] muted events over maxOverheardEvents are dropped, logged unless messages", async () => {
   const house = await openHouse();
@@ -209,8 +203,7 @@ test("[R1] [B3] muted events over maxOverheardEvents are dropped, logged unless 
 });
 
 /** The root of whatever the agent has under way has woken it as often as it may. */
-const useUp = (agent: EntityRef): Promise<void> =>
-  runInDurableObject(agentStub(agent), (_, { storage }) => void storage.sql.exec("UPDATE roots SET wakes = 99"));
+const useUp = (agent: EntityRef) => rowsIn(agent, "UPDATE roots SET wakes = 99");
 
 test("[R1] a person's answer wakes the living agent that asked, though its root's bound is met", async () => {
   const { agent, model, ann, space, asked, give } = await scene({
@@ -260,10 +253,7 @@ test("an agent that becomes living is told what woke nobody and no stateless run
   await beta.post(sara, "four");
   const { seq } = await beta.post(sara, "five");
   const cursorIn = (spaceId: string) =>
-    runInDurableObject(
-      agentStub(analyst),
-      (_, { storage }) => storage.sql.exec("select cursor from spaces where id = ?", spaceId).one().cursor,
-    );
+    rowsIn(analyst, "select cursor from spaces where id = ?", spaceId).then(([row]) => row?.cursor);
   await expect.poll(() => cursorIn(beta.id)).toBeGreaterThanOrEqual(seq);
   const agent = env.AGENT.getByName(analyst.id);
   const told = async () =>

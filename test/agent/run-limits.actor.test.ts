@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import {
@@ -12,7 +11,7 @@ import type { Run } from "../../src/protocol/run.ts";
 import { createGate } from "../support/gate.ts";
 import { call, type Script, type ScriptedStep, step, text, waitAt } from "../support/scripted-model.ts";
 import { shorten } from "../support/shorten.ts";
-import { type AgentSettings, agentStub, ended, inboxOf, openScene, runsOf, scripted } from "./fixture.ts";
+import { type AgentSettings, ended, inboxOf, openScene, rowsIn, runsOf, scripted } from "./fixture.ts";
 
 /** What one run may do at most, reached by a model that does too much. */
 const stage = async (script: Script, settings: Omit<AgentSettings, "name"> = {}) => {
@@ -78,7 +77,7 @@ test.each([
     step(call("set_memories", { memories: [{ key: "more", value: "y" }] })),
     step(text("Too many.")),
   ]);
-  await runInDurableObject(agentStub(analyst), (_, { storage }) => void storage.sql.exec(fill));
+  await rowsIn(analyst, fill);
   expect(await env.AGENT.getByName(analyst.id).putMemory(house.workspaceId, "more", "y")).toMatchObject({
     ok: false,
     problem: { code: "limit_reached", detail: expect.stringContaining(bound) },
@@ -90,7 +89,7 @@ test.each([
 test("[B3] past maxGoals a goal is refused by name", async () => {
   const { house, analyst } = await stage([]);
   const fill = `${rows(maxGoals)} INSERT INTO goals (id, description, status, long_term, created_at, updated_at) SELECT 'g' || i, 'x', 'active', 0, 0, 0 FROM n`;
-  await runInDurableObject(agentStub(analyst), (_, { storage }) => void storage.sql.exec(fill));
+  await rowsIn(analyst, fill);
   expect(
     await env.AGENT.getByName(analyst.id).putGoal(house.workspaceId, "more", { description: "More" }),
   ).toMatchObject({ ok: false, problem: { code: "limit_reached", detail: expect.stringContaining("maxGoals") } });

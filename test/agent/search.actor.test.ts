@@ -12,7 +12,17 @@ import { tokensPerText } from "../support/fake-embeddings.ts";
 import { createGate } from "../support/gate.ts";
 import { call, step, text } from "../support/scripted-model.ts";
 import { requestsTo } from "./calls/scene.ts";
-import { type AgentSettings, agentStub, ended, ids, openHouse, passTime, scripted, statementsOf } from "./fixture.ts";
+import {
+  type AgentSettings,
+  agentStub,
+  ended,
+  ids,
+  openHouse,
+  passTime,
+  rowsIn,
+  scripted,
+  statementsOf,
+} from "./fixture.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -36,10 +46,8 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
 
 const texts = (hits: SearchHit[]): string[] => hits.map(({ excerpt }) => excerpt);
 
-const rowsOf = (agent: EntityRef, table: string): Promise<number> =>
-  runInDurableObject(agentStub(agent), (_, { storage }) =>
-    Number(storage.sql.exec(`select count(*) as rows from ${table}`).one().rows),
-  );
+const rowsOf = async (agent: EntityRef, table: string): Promise<number> =>
+  (await rowsIn(agent, `select * from ${table}`)).length;
 
 describe("an agent's own tools", () => {
   test("[R2] an archived message carries its sender, place and id; it is found again and deleted", async () => {
@@ -119,10 +127,7 @@ describe("the index", () => {
     await ended(house.workspaceId, analyst, 1);
     for (const table of ["search_entries", "search_state", "search_sources"])
       expect(await rowsOf(analyst, table)).toBe(0);
-    const timers = await runInDurableObject(agentStub(analyst), (_, { storage }) =>
-      storage.sql.exec("select name from timers where name = 'search'").toArray(),
-    );
-    expect(timers).toEqual([]);
+    expect(await rowsIn(analyst, "select name from timers where name = 'search'")).toEqual([]);
   });
 
   test.each([
@@ -174,11 +179,10 @@ describe("the index", () => {
 });
 
 /** When the search's timer is due, if it is set. */
-const dueSearch = (agent: EntityRef): Promise<number | undefined> =>
-  runInDurableObject(agentStub(agent), (_, { storage }) => {
-    const [row] = storage.sql.exec("select due_at from timers where name = 'search'").toArray();
-    return row && Number(row.due_at);
-  });
+const dueSearch = async (agent: EntityRef): Promise<number | undefined> => {
+  const [row] = await rowsIn(agent, "select due_at from timers where name = 'search'");
+  return row && Number(row.due_at);
+};
 
 /** An agent whose search works in the background, and waits for its embedder, which then does as it is told. */
 const working = async (how: "answers" | "fails", afterMs = searchKeepUpMs) => {
@@ -377,11 +381,7 @@ describe("vectors", () => {
       costs.push(await tokensToday());
     }
     expect(costs).toEqual([1, 2, 4]);
-    const open = await runInDurableObject(
-      agentStub(analyst),
-      (_, { storage }) => storage.sql.exec("select reserved from ledger").one().reserved,
-    );
-    expect(open).toBe("{}");
+    expect(await rowsIn(analyst, "select reserved from ledger")).toEqual([{ reserved: "{}" }]);
   });
 
   test.each([
@@ -393,10 +393,7 @@ describe("vectors", () => {
     await keep("zebra jazz");
     expect((await find({ query: "zz", mode: "hybrid" })).notes.join()).toContain(code);
     expect(await tokensToday()).toBe(0);
-    const booked = await runInDurableObject(agentStub(analyst), (_, { storage }) =>
-      storage.sql.exec("select spent, reserved from ledger").one(),
-    );
-    expect(booked).toEqual({ spent: 0, reserved: "{}" });
+    expect(await rowsIn(analyst, "select spent, reserved from ledger")).toEqual([{ spent: 0, reserved: "{}" }]);
   });
 
   test("[R1] are made by themselves after the work at them was cut", async () => {

@@ -1,11 +1,10 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate, type Gate } from "../support/gate.ts";
 import { apiError, refusal, step, text } from "../support/scripted-model.ts";
-import { agentStub, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
+import { inboxOf, openHouse, passTime, rowsIn, runsOf, scripted, userTexts } from "./fixture.ts";
 
 afterEach(() => void vi.useRealTimers());
 
@@ -90,11 +89,10 @@ const play = async (course: { deed: Deed; which: number }[]): Promise<void> => {
     const words = deed === "wakes" ? `@Analyst ${posted}` : String(posted);
     const { seq } = await space.post(deed === "wakes" ? husam : sara, words);
     await vi.waitFor(
-      () =>
-        runInDurableObject(agentStub(analyst), (_, { storage }) => {
-          const [row] = storage.sql.exec("SELECT cursor FROM spaces").toArray();
-          expect(Number(row?.cursor)).toBeGreaterThanOrEqual(seq);
-        }),
+      async () => {
+        const [row] = await rowsIn(analyst, "SELECT cursor FROM spaces");
+        expect(Number(row?.cursor)).toBeGreaterThanOrEqual(seq);
+      },
       { interval: 5 },
     );
     await settled();

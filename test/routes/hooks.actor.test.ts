@@ -1,11 +1,11 @@
-import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
+import { listDurableObjectIds } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { maxHooks, maxInboxEvents } from "../../src/agent/bounds.ts";
 import { Hook, type HookScheme } from "../../src/protocol/hook.ts";
 import { InboxItem } from "../../src/protocol/run.ts";
-import { agentStub, fillInbox } from "../agent/fixture.ts";
+import { fillInbox, rowsIn } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
 import { installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
@@ -128,11 +128,9 @@ describe.each(schemes)("a hook of scheme %s", (scheme) => {
     const { create, list, agentId, at, house } = await openAgent();
     const { hookId, secret } = await create(settings[scheme]);
     expect(JSON.stringify(await list())).not.toContain(secret);
-    await runInDurableObject(agentStub({ id: agentId }), (_agent, { storage }) => {
-      const rows = storage.sql.exec("SELECT * FROM hooks").toArray();
-      expect(rows).toHaveLength(1);
-      expect(JSON.stringify(rows)).not.toContain(secret);
-    });
+    const rows = await rowsIn({ id: agentId }, "SELECT * FROM hooks");
+    expect(rows).toHaveLength(1);
+    expect(JSON.stringify(rows)).not.toContain(secret);
     await deliver(hookId, signed[scheme](secret, "m", "{}"));
     const runs = await call(`${at}/runs`, { bearer: house.secretKey });
     expect(await runs.text()).not.toContain(secret);
@@ -308,7 +306,7 @@ test("[B3] a full inbox answers 503 with Retry-After, and takes the delivery onc
   const answer = await deliver(hookId, signed.github(secret, "d", "{}"));
   expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
   expect(await problemIn(answer)).toMatchObject({ status: 503, detail: expect.stringContaining("maxInboxEvents") });
-  await runInDurableObject(agentStub({ id: agentId }), (_, { storage }) => void storage.sql.exec("DELETE FROM inbox"));
+  await rowsIn({ id: agentId }, "DELETE FROM inbox");
   expect((await deliver(hookId, signed.github(secret, "d", "{}"))).status).toBe(202);
 });
 

@@ -1,9 +1,8 @@
-import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { maxInboxEvents } from "../../src/agent/bounds.ts";
 import { InboxItem } from "../../src/protocol/run.ts";
-import { agentStub, fillInbox } from "../agent/fixture.ts";
+import { fillInbox, rowsIn } from "../agent/fixture.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -16,10 +15,7 @@ const openAgent = async () => {
   const bearer = house.secretKey;
   const at = `/v1/agents/${id}`;
   const data = '{"type":"service","serviceName":"s","payload":1,"root":{"id":"r","kind":"service"}}';
-  const sql = (statement: string, ...values: (string | number)[]): Promise<void> =>
-    runInDurableObject(agentStub({ id }), (_, { storage }) => {
-      storage.sql.exec(statement, ...values);
-    });
+  const sql = (statement: string, ...values: (string | number)[]) => rowsIn({ id }, statement, ...values);
   return {
     sql,
     put: async (status: "pending" | "dead"): Promise<string> => {

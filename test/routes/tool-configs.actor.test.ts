@@ -1,8 +1,9 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ImportedAgent } from "../../src/protocol/exported-agent.ts";
+import { rowsIn } from "../agent/fixture.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 import { exported, imported, linesOf, textOf } from "./transfer/lived.ts";
@@ -32,9 +33,7 @@ test("[K15] a config that an earlier version stored with a space tool's timeoutM
   const bearer = house.secretKey;
   const { id } = await house.agent({ name: "Analyst", tools: [ask] });
   const stub = env.AGENT.getByName(id) as unknown as DurableObjectStub;
-  await runInDurableObject(stub, (_, { storage }) => {
-    storage.sql.exec("UPDATE agent SET config = json_set(config, '$.tools[0].timeoutMs', 30000)");
-  });
+  await rowsIn({ id }, "UPDATE agent SET config = json_set(config, '$.tools[0].timeoutMs', 30000)");
   await evictDurableObject(stub);
   const shown = () => expectOk(Tools, call(`/v1/agents/${id}`, { bearer }));
   const changed = await expectOk(

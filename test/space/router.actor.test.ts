@@ -69,22 +69,17 @@ const decided = (home: House, messageId: string) =>
     return routing;
   });
 
+const rows = (home: House, query: string) =>
+  runInDurableObject(home.stub, (_, { storage }) => storage.sql.exec(query).toArray());
+
 /** The `message.routed` events of the log, each the only one of its message. */
-const events = (home: House) =>
-  runInDurableObject(home.stub, (_, state) =>
-    state.storage.sql
-      .exec("SELECT frame FROM log WHERE type = 'message.routed' ORDER BY seq")
-      .toArray()
-      .map(({ frame }) => JSON.parse(String(frame))),
+const events = async (home: House) =>
+  (await rows(home, "SELECT frame FROM log WHERE type = 'message.routed' ORDER BY seq")).map(({ frame }) =>
+    JSON.parse(String(frame)),
   );
 
-const spent = (home: House): Promise<unknown[]> =>
-  runInDurableObject(home.stub, (_, state) =>
-    state.storage.sql
-      .exec("SELECT tokens FROM router_ledger")
-      .toArray()
-      .map(({ tokens }) => tokens),
-  );
+const spent = async (home: House): Promise<unknown[]> =>
+  (await rows(home, "SELECT tokens FROM router_ledger")).map(({ tokens }) => tokens);
 
 /** Lets time pass up to the object's alarm, and rings it. */
 const ring = async (home: House, milliseconds: number): Promise<void> => {
@@ -93,11 +88,8 @@ const ring = async (home: House, milliseconds: number): Promise<void> => {
 };
 
 /** How many messages wait for another ask. */
-const waiting = (home: House): Promise<number> =>
-  runInDurableObject(
-    home.stub,
-    (_, { storage }) => storage.sql.exec("SELECT key FROM jobs WHERE kind = 'route' AND attempts = 0").toArray().length,
-  );
+const waiting = async (home: House): Promise<number> =>
+  (await rows(home, "SELECT key FROM jobs WHERE kind = 'route' AND attempts = 0")).length;
 
 /** Once no ask is under way: when the next one is due, or undefined where everything is decided. */
 const rest = (home: House): Promise<number | undefined> =>
@@ -527,11 +519,8 @@ test("[D2] a space that is deleted while its router decides tells its agents all
   await vi.waitFor(() => expect(deliveredTo(robo).at(-1)).toMatchObject({ left: true }));
   expect(sources(robo)).toEqual(["last words: none"]);
   gate.open();
-  const kept = () =>
-    runInDurableObject(home.stub, (_, state) =>
-      state.storage.sql.exec("SELECT (SELECT count(*) FROM log) + (SELECT count(*) FROM decisions) AS kept").one(),
-    );
-  await vi.waitFor(async () => expect(await kept()).toEqual({ kept: 0 }));
+  const kept = () => rows(home, "SELECT (SELECT count(*) FROM log) + (SELECT count(*) FROM decisions) AS kept");
+  await vi.waitFor(async () => expect(await kept()).toEqual([{ kept: 0 }]));
 });
 
 test("[D2] an agent that is out of reach gets its wake later, as it was decided", async () => {

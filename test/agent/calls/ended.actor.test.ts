@@ -1,4 +1,4 @@
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../src/agent/agent.ts";
@@ -8,7 +8,7 @@ import { unwrap } from "../../../src/shared/errors.ts";
 import { Space } from "../../../src/space/space.ts";
 import { createGate } from "../../support/gate.ts";
 import { call, rawCall, scriptedModel, stall, step, text } from "../../support/scripted-model.ts";
-import { agentStub, fillInbox, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
+import { fillInbox, inboxOf, passTime, rowsIn, runsOf, userTexts } from "../fixture.ts";
 import { approved, ask, deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool, yes } from "./scene.ts";
 
 /** Calls whose run, agent or space ends before they do: nobody is asked any more, and nothing is left behind. */
@@ -22,10 +22,7 @@ const open: [string, () => Tool, string][] = [
   ["a gateway that is slow", () => ({ ...deploy("/silent", { timeoutMs: 600_000 }), name: "act" }), "running"],
 ];
 
-const callRows = (agent: EntityRef): Promise<number> =>
-  runInDurableObject(agentStub(agent), (_, { storage }) =>
-    Number(storage.sql.exec("select count(*) as rows from calls").one().rows),
-  );
+const callRows = async (agent: EntityRef): Promise<number> => (await rowsIn(agent, "select call_id from calls")).length;
 
 test.each(
   open.flatMap(([name, tool, status]) =>
@@ -99,13 +96,9 @@ test("[R5] a call that its space has not shown yet never shows once its run is e
   await vi.waitFor(async () => expect((await runs()).at(-1)?.status).toBe("canceled"));
   vi.setSystemTime(Date.now() + spaceAnswerMs);
   gate.open();
-  await vi.waitFor(
-    () =>
-      runInDurableObject(agentStub(agent), (_, { storage }) =>
-        expect(storage.sql.exec("select told from calls").one().told).toBe("canceled"),
-      ),
-    { timeout: 10_000 },
-  );
+  await vi.waitFor(async () => expect(await rowsIn(agent, "select told from calls")).toEqual([{ told: "canceled" }]), {
+    timeout: 10_000,
+  });
   // What came too late, the word that it is over, and what came too late once more.
   await vi.waitFor(() => expect(recorded).toHaveBeenCalledTimes(3));
   expect(await space.texts()).toEqual(["Ann: Go", "Ann: Stop that"]);
@@ -218,9 +211,7 @@ test("[R1] a result that finds the inbox full comes when there is room", async (
   await fillInbox(agent, maxInboxEvents);
   unwrap(await give(ann, "deploy", yes));
   await shown("deploy", "complete");
-  await runInDurableObject(agentStub(agent), (_, { storage }) => {
-    storage.sql.exec("DELETE FROM inbox WHERE type = 'service'");
-  });
+  await rowsIn(agent, "DELETE FROM inbox WHERE type = 'service'");
   await passTime(agent, 30_000);
   await model.called(4);
   expect(JSON.stringify(model.calls[3]?.prompt)).toContain("Tool result deploy");

@@ -1,11 +1,11 @@
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, inject, test, vi } from "vitest";
 import { watchdogMs } from "../../../src/agent/bounds.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { call, scriptedModel, step, text } from "../../support/scripted-model.ts";
-import { agentStub, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
+import { agentStub, inboxOf, passTime, rowsIn, runsOf, userTexts } from "../fixture.ts";
 import { ask, deploy, eachTest, freshPath, outputs, playWith, requestsTo, scene, type Tool } from "./scene.ts";
 
 /** What waits long, or answers much: no alarm spins, nothing is lost, nothing is too big. */
@@ -14,11 +14,10 @@ eachTest();
 const lookUp: Tool = { name: "lookUp", executionType: "external", visible: false };
 
 /** In how many milliseconds a timer of the agent is due. */
-const dueIn = (agent: EntityRef, timer: string): Promise<number> =>
-  runInDurableObject(agentStub(agent), (_, { storage }) => {
-    const [row] = storage.sql.exec("select due_at from timers where name = ?", timer).toArray();
-    return Number(row?.due_at) - Date.now();
-  });
+const dueIn = async (agent: EntityRef, timer: string): Promise<number> => {
+  const [row] = await rowsIn(agent, "select due_at from timers where name = ?", timer);
+  return Number(row?.due_at) - Date.now();
+};
 
 test.each(["timeline", "consciousness"] as const)(
   "[R1] a %s run that waits for two servers is looked at when each one's time is up",

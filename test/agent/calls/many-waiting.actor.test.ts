@@ -1,9 +1,8 @@
-import { runInDurableObject } from "cloudflare:test";
 import { expect, test, vi } from "vitest";
 import { maxToldRuns } from "../../../src/agent/bounds.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { call, scriptedModel, step, text } from "../../support/scripted-model.ts";
-import { agentStub, runsOf, userTexts } from "../fixture.ts";
+import { agentStub, runsOf, statementsOf, userTexts } from "../fixture.ts";
 import { ask, eachTest, playWith, scene } from "./scene.ts";
 
 eachTest();
@@ -21,18 +20,7 @@ const crowd = async () => {
   );
   playWith(model);
   const statusOf = async (index: number) => (await runsOf(workspaceId, agent))[index]?.status;
-  const counted: { query: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
-  await runInDurableObject(agentStub(agent), (_, { storage: { sql } }) => {
-    const execute = sql.exec.bind(sql);
-    Object.defineProperty(sql, "exec", {
-      configurable: true,
-      value: (...given: Parameters<typeof execute>) => {
-        const cursor = execute(...given);
-        counted.push({ query: given[0], cursor });
-        return cursor;
-      },
-    });
-  });
+  const counted = await statementsOf(agentStub(agent));
   /** Statements from an event to the model's call for it, and the rows of the journal that they read. */
   const until = async (calls: number, wake: () => Promise<unknown>) => {
     counted.length = 0;

@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { maxInboxEvents } from "../../../src/agent/bounds.ts";
@@ -8,7 +7,7 @@ import type { Run } from "../../../src/protocol/run.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../../src/shared/fault.ts";
 import { call, type ScriptedStep, step, text } from "../../support/scripted-model.ts";
-import { agentStub, ended, fillInbox, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "../fixture.ts";
+import { ended, fillInbox, inboxOf, openHouse, passTime, rowsIn, runsOf, scripted, userTexts } from "../fixture.ts";
 
 afterEach(() => {
   disarmFaults();
@@ -46,10 +45,7 @@ const openAgent = async (config: Partial<Parameters<Awaited<ReturnType<typeof op
     ended: (count: number): Promise<Run[]> => ended(workspaceId, agent, count),
     runs: () => runsOf(workspaceId, agent),
     pass: (milliseconds: number) => passTime(agent, milliseconds),
-    sql: (query: string, ...values: (string | number)[]) =>
-      runInDurableObject(agentStub(agent), (_, { storage }) => {
-        storage.sql.exec(query, ...values);
-      }),
+    sql: (query: string, ...values: (string | number)[]) => rowsIn(agent, query, ...values),
   };
 };
 

@@ -1,4 +1,4 @@
-import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects } from "cloudflare:test";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { maxSummaryBacklog } from "../../../src/agent/bounds.ts";
 import type { CallOptions } from "../../../src/models/language-model.ts";
@@ -15,7 +15,7 @@ import {
   text,
   waitAt,
 } from "../../support/scripted-model.ts";
-import { agentStub, ended, type openHouse, openScene, passTime, userTexts } from "../fixture.ts";
+import { ended, type openHouse, openScene, passTime, rowsIn, userTexts } from "../fixture.ts";
 
 /** Summaries that a model writes of what an agent reads no more. */
 afterEach(() => void vi.useRealTimers());
@@ -49,9 +49,7 @@ const stage = async (continuity: "consciousness" | "timeline", context: Context)
   };
   /** The summaries that it has by now, and what is wanted of them. */
   const summaries = () =>
-    runInDurableObject(agentStub(analyst), (_, { storage }) =>
-      storage.sql.exec("select subject, text, up_to, try_at, failures from summaries order by subject").toArray(),
-    );
+    rowsIn(analyst, "select subject, text, up_to, try_at, failures from summaries order by subject");
   /** What its last run was told above its own cycle or history. */
   const context_ = async () => unwrap(await agent.context(house.workspaceId));
   return { house, husam, analyst, space, agent, tell, summaries, context: context_ };
