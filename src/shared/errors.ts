@@ -136,12 +136,13 @@ export const unwrap = <T>(outcome: Outcome<T>): T => {
   throw new ColloquyError(code, detail, issues ? { issues } : {});
 };
 
-/** Runs `work` on the part of an input at `path`, which a refusal then names. */
-export const atPath = <T>(path: string, work: () => T): T => {
+/** Runs `work` on the part of an input at `part`, which a refusal then names; a bound is of the `whole`. */
+export const atPath = <T>(part: string, work: () => T, whole = part): T => {
   try {
     return work();
   } catch (error) {
     if (!(error instanceof ColloquyError)) throw error;
+    const path = error.code === "limit_reached" ? whole : part;
     // One with issues names the field itself.
     const place = error.issues ? `${path}.` : `${path}: `;
     const issues = error.issues?.map((issue) => ({ ...issue, path: `${path}.${issue.path}` }));

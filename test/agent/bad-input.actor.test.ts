@@ -1,5 +1,7 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { maxTextBytes } from "../../src/protocol/text.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import {
   call,
   installModel,
@@ -135,15 +137,24 @@ describe.each(["consciousness", "timeline"] as const)("what a model of %s gets w
     ],
     ["goal", "set_goals", { goals: [{ id: "a", description: "x" }, { id: "b" }] }, "goals.1: goal"],
     [
+      "total",
+      "set_memories",
+      { memories: Array.from({ length: 30 }, (_, at) => ({ key: `k${at}`, value: tooLong.slice(0, 4000) })) },
+      "memories: there would be 120000 characters, more than maxMemoriesCharacters (100000). Set less, or delete some first",
+    ],
+    [
       "plan",
       "set_plans",
       { plans: [{ name: "a", instruction: "x", scheduledAt: tooLong }] },
       "plans.0.scheduledAt: is no time; write it like",
     ],
-  ])("[K12] of several, it reads which %s was refused", async (_, tool, input, why) => {
-    const { fails } = await stage();
+  ])("[K12] of several, it reads which %s was refused, and none is set", async (_, tool, input, why) => {
+    const { fails, house, analyst } = await stage();
     const read = await fails(step(call(tool, input)));
     expect(read).toContain(why);
+    const agent = env.AGENT.getByName(analyst.id);
+    expect(unwrap(await agent.memories(house.workspaceId))).toEqual([]);
+    expect(unwrap(await agent.goals(house.workspaceId))).toEqual([]);
     expect(read).not.toContain("7429");
   });
 });

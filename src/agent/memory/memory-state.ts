@@ -8,7 +8,8 @@ import { maxGoals, maxMemories, maxMemoriesCharacters } from "../bounds.ts";
 import { goals, memories } from "../schema.ts";
 
 /** `what` says which bound has been reached. */
-const full = (what: string): ColloquyError => new ColloquyError("limit_reached", `${what}; delete some first`);
+const full = (what: string): ColloquyError =>
+  new ColloquyError("limit_reached", `${what}. Set less, or delete some first`);
 
 const asMemory = ({ updatedAt, ...row }: typeof memories.$inferSelect): Memory => ({
   ...row,
@@ -25,8 +26,18 @@ export const createMemories = (db: Database, clock: Clock) => {
   const remove = (key: string): boolean =>
     known.writing().delete(memories).where(eq(memories.key, key)).returning().all().length > 0;
 
-  /** An empty value clears the key. Throws `limit_reached` past `maxMemories`. */
-  const set = (key: string, value: string): Memory => {
+  /** Throws `limit_reached` where all memories together would be too much with these. */
+  const checkTotal = (entries: { key: string; value: string }[]): void => {
+    const values = new Map([...known.get(), ...entries].map(({ key, value }) => [key, value]));
+    const kept = [...values.values()].filter((value) => value !== "");
+    if (kept.length > maxMemories) throw full(`there would be ${kept.length}, more than maxMemories (${maxMemories})`);
+    const characters = kept.join("").length;
+    if (characters <= maxMemoriesCharacters) return;
+    throw full(`there would be ${characters} characters, more than maxMemoriesCharacters (${maxMemoriesCharacters})`);
+  };
+
+  /** An empty value clears the key. */
+  const put = (key: string, value: string): Memory => {
     const changes = { value, updatedAt: clock.now() };
     if (value === "") {
       remove(key);
@@ -38,12 +49,6 @@ export const createMemories = (db: Database, clock: Clock) => {
         `a memory holds at most ${maxMemoryCharacters} characters (maxMemoryCharacters); shorten "${key}"`,
       );
     }
-    const others = known.get().filter((memory) => memory.key !== key);
-    const characters = others.reduce((sum, memory) => sum + memory.value.length, value.length);
-    if (characters > maxMemoriesCharacters) {
-      throw full(`all memories together hold at most ${maxMemoriesCharacters} characters (maxMemoriesCharacters)`);
-    }
-    if (others.length >= maxMemories) throw full(`maxMemories (${maxMemories}) is reached`);
     const insert = known
       .writing()
       .insert(memories)
@@ -52,14 +57,18 @@ export const createMemories = (db: Database, clock: Clock) => {
   };
 
   return {
-    set,
+    set(key: string, value: string): Memory {
+      checkTotal([{ key, value }]);
+      return put(key, value);
+    },
     delete: remove,
     list: (keys?: string[]): Memory[] => known.get().filter(({ key }) => keys?.includes(key) ?? true),
     /** All of them, or, where one is refused, none. */
     setAll: (entries: { key: string; value: string }[]): Memory[] =>
-      db.transaction(() =>
-        entries.map(({ key, value }, index) => atPath(`memories.${index}.value`, () => set(key, value))),
-      ),
+      db.transaction(() => {
+        atPath("memories", () => checkTotal(entries));
+        return entries.map(({ key, value }, index) => atPath(`memories.${index}.value`, () => put(key, value)));
+      }),
   };
 };
 
@@ -103,7 +112,7 @@ export const createGoals = (db: Database, clock: Clock) => {
     /** All of them, or, where one is refused, none. */
     setAll: (entries: ({ id: string } & PutGoal)[]): Goal[] =>
       db.transaction(() =>
-        entries.map(({ id, ...changes }, index) => atPath(`goals.${index}`, () => set(id, changes))),
+        entries.map(({ id, ...changes }, index) => atPath(`goals.${index}`, () => set(id, changes), "goals")),
       ),
   };
 };

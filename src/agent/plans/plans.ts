@@ -84,7 +84,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers) => {
 
     /** All or none. Throws `invalid_time` for a time that cannot be kept, `limit_reached` past `maxPlans`. */
     setAll: (all: ({ id: string } & PutPlan)[], setter: Setter): Plan[] =>
-      change(() => all.map((plan, index) => atPath(`plans.${index}`, () => setOne(plan, setter)))),
+      change(() => all.map((plan, index) => atPath(`plans.${index}`, () => setOne(plan, setter), "plans"))),
 
     /** A plan that a person sets, by the workspace's right. */
     put: (id: string, plan: PutPlan): Plan => change(() => setOne({ id, ...plan }, { setBy: "workspace" })),

@@ -1,7 +1,6 @@
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
 import { CreateBlock } from "../../../src/protocol/block.ts";
-import { maxMemoryCharacters } from "../../../src/protocol/mind.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { call, installModel, scriptedModel, step, text } from "../../support/scripted-model.ts";
 import { ended, openHouse } from "../fixture.ts";
@@ -72,26 +71,3 @@ test.for(["consciousness", "timeline"] as const)(
     expect(offered().filter((name) => names.includes(name))).toEqual(names);
   },
 );
-
-test("memories and goals that are set together are kept all, or none where one is refused", async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst" });
-  const memories = [
-    { key: "a", value: "kept?" },
-    { key: "b", value: "x".repeat(maxMemoryCharacters + 1) },
-  ];
-  const goals = [{ id: "a", description: "Kept?" }, { id: "b" }];
-  restore.push(
-    installModel(
-      scriptedModel([step(call("set_memories", { memories }), call("set_goals", { goals })), step(text("No."))]),
-    ),
-  );
-  await (await house.space("Alpha", [husam, analyst])).post(husam, "Keep these");
-  const [run] = await ended(house.workspaceId, analyst, 1);
-  const codes = (run?.steps[0]?.toolCalls ?? []).map(({ output }) => output);
-  expect(codes).toMatchObject([{ error: { code: "text_too_long" } }, { error: { code: "invalid_request" } }]);
-  const agent = env.AGENT.getByName(analyst.id);
-  expect(unwrap(await agent.memories(house.workspaceId))).toEqual([]);
-  expect(unwrap(await agent.goals(house.workspaceId))).toEqual([]);
-});
