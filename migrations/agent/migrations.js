@@ -16,6 +16,7 @@ import m0013 from './0013_lived_messages.sql';
 import m0014 from './0014_archived_blocks.sql';
 import m0015 from './0015_waits_of_cycles.sql';
 import m0016 from './0016_ended_runs.sql';
+import m0017 from './0017_put_away_before.sql';
 
   export default {
     journal,
@@ -36,7 +37,8 @@ m0012,
 m0013,
 m0014,
 m0015,
-m0016
+m0016,
+m0017
     }
   }
   

@@ -182,7 +182,7 @@ export const maxSpanContentCharacters = 32_000;
 export const spanExportTimeoutMs = 10_000;
 /** Archival entries of one agent. */
 export const maxArchivalEntries = 200_000;
-/** Passages that one agent's index holds; past it nothing more is taken in, and search says so. */
+/** Passages that one agent's index holds; past it only blocks are taken in, and search says so. */
 export const maxSearchEntries = 500_000;
 /** Rows that a search takes in before it answers, those that the timer takes in each time, and in one transaction. */
 export const searchCatchUpRows = 5000;

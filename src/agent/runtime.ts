@@ -37,7 +37,7 @@ import { createSpaces } from "./spaces.ts";
 import { createSummaryWork, type SummaryWork, summariesTimer } from "./summaries/summary-work.ts";
 import { outsideOf } from "./tools/configured/configured-tool.ts";
 import { createMcp, mcpTimer } from "./tools/mcp/mcp.ts";
-import { builtinTool, factsOf } from "./tools/registry.ts";
+import { builtinTool, deedText, factsOf } from "./tools/registry.ts";
 import { createTracer } from "./tracing/tracer.ts";
 import { importedJournalEnd, originName } from "./transfer/origin.ts";
 
@@ -76,8 +76,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     ...{ env, clock, timers, identity, spaces, journal, runs, ledger, blocks, sharedBlocks, archival },
     isBuiltin: (toolName) => builtinTool(toolName) !== undefined,
     isSpeech: (toolName) => factsOf(toolName).speaks,
-    isDeed: (toolName, input) => builtinTool(toolName)?.effect(input) === true && !factsOf(toolName).speaks,
-    messageIn,
+    ...{ deedText, messageIn },
     spaceOf: (messageId) => ids.ownerOf("msg", messageId),
     originName: (id) => originName(db, id),
     importedJournalEnd: () => importedJournalEnd(db),

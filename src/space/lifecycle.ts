@@ -69,12 +69,14 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
   return whole(services, next);
 };
 
-/** Nothing is answered here from now on; the log is kept until every subscriber has taken it and knows of the end. */
+/** Nothing is answered here from now on. The log is kept until all know of the end, agents that have left as well. */
 export const removeSpace = (services: SpaceServices, principal: Principal): void => {
   owns(services, principal);
   services.live.stopAll("gone", "The space was deleted");
   services.transaction(() => {
-    services.settings.change({ deletedSeq: services.log.head().seq + 1 });
+    const { seq: cursor } = services.log.head();
+    services.settings.change({ deletedSeq: cursor + 1 });
+    for (const id of services.log.agents()) services.subscribers.insert({ id, kind: "agent", cursor, inside: false });
     services.router.giveUp();
     services.timers.setNoLater(deliverTimer, services.clock.now() + watchdogMs);
   });

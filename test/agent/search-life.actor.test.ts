@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { searchBatchRows, searchPauseMs } from "../../src/agent/bounds.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
@@ -6,7 +5,7 @@ import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, step, text } from "../support/scripted-model.ts";
-import { agentStub, ended, openScene, passTime, scripted, statementsOf } from "./fixture.ts";
+import { agentStub, ended, openScene, passTime, rowsIn, scripted, statementsOf } from "./fixture.ts";
 
 /** Search over what an agent was told and said, as part of its own life. */
 afterEach(() => {
@@ -31,13 +30,8 @@ const stage = async (continuity: (typeof continuities)[number], settings: object
   return { ...scene, key, find, leave };
 };
 
-const column = (agent: EntityRef, query: string): Promise<unknown[]> =>
-  runInDurableObject(agentStub(agent), (_, { storage }) =>
-    storage.sql
-      .exec(query)
-      .toArray()
-      .map((row) => Object.values(row)[0]),
-  );
+const column = async (agent: EntityRef, query: string): Promise<unknown[]> =>
+  (await rowsIn(agent, query)).map((row) => Object.values(row)[0]);
 
 /** Husam asks about quinces, and the agent answers about medlars. */
 const quinces = async (staged: Stage) => {
@@ -99,13 +93,44 @@ describe.each(continuities)("%s", (continuity) => {
     },
   );
 
-  test("[K3] what was said in a space that was deleted is found no more, as nothing at all", async () => {
+  test.each(["member", "former member"])("[K3] a %s finds nothing of a space that was deleted", async (who) => {
     const staged = await stage(continuity);
     await quinces(staged);
+    if (who === "former member") await staged.leave();
     expect((await staged.find("quinces", [])).items).toHaveLength(1);
     unwrap(await staged.space.stub().remove(staged.key));
     await vi.waitFor(async () => expect((await staged.find("quinces", [])).items).toEqual([]));
     expect(await column(staged.analyst, "select id from search_entries where type = 'message'")).toEqual([]);
+  });
+
+  test("[K3] what it keeps is one hit, and is found by none of its words once it is deleted", async () => {
+    const { house, analyst, agent, space, husam, find } = await stage(continuity);
+    const run = async (count: number, ...calls: ReturnType<typeof call>[]) => {
+      scripted([...calls.map((each) => step(each)), step(text("Done."))]);
+      await space.post(husam, "Go on");
+      return (await ended(house.workspaceId, analyst, count))[0];
+    };
+    const label = "burrow";
+    const keeping = await run(
+      1,
+      call("recall", { op: "insert", content: "Quokkas smile", metadata: { sure: "surely" } }),
+      call("block_create", { label, content: "Wombats dig.", description: "Marsupials", permission: "Admin" }),
+      call("block_edit", { label, operations: [{ op: "append_text", text: " Numbats nap." }] }),
+    );
+    const hits = async (): Promise<string[]> => {
+      const words = ["quokkas", "surely", "wombats", "marsupials", "numbats"];
+      const found = await Promise.all(words.map((word) => find(word, [])));
+      return found.flatMap(({ items }) => items.map(({ type }) => type));
+    };
+    expect(await hits()).toEqual(["archival", "archival", "block", "block", "block"]);
+    for (const { id: callId } of keeping?.steps.flatMap(({ toolCalls }) => toolCalls) ?? []) {
+      const { places } = unwrap(await agent.knows(house.workspaceId, { callId }));
+      expect(places).toContainEqual(expect.objectContaining({ tool: "search" }));
+    }
+    const [fact] = (await find("quokkas", [])).items;
+    await run(2, call("recall", { op: "delete", id: fact?.id }), call("block_delete", { label }));
+    expect(await hits()).toEqual([]);
+    expect((await find(label)).items.length).toBeGreaterThan(0);
   });
 
   test("[K3] an index from before is brought up once, in the background and in bounded batches", async () => {

@@ -288,6 +288,32 @@ test("a block that was deleted before the migration is gone with its versions", 
   expect([blocks, block_versions, block_snapshots]).toEqual([0, 0, 0]);
 });
 
+test("[K3] [K10] a block put away of old comes back, and search forgets what calls kept", async () => {
+  const calls = [{ callId: "tc_then", index: 0, toolName: "block_archive", input: { label: "notes" } }];
+  const columns = "type, permission, description, schema, pinned, char_limit, version, rendered, snapshot_version";
+  const then = `
+    DELETE FROM plans;
+    UPDATE blocks SET type = 'archival';
+    INSERT INTO blocks (label, ${columns}, last_used_at, created_at, updated_at)
+      SELECT 'old', ${columns}, last_used_at, created_at, updated_at FROM blocks;
+    INSERT INTO journal (run_ordinal, step, kind, content, meta, created_at)
+      VALUES (1, 9, 'assistant', '{"role":"assistant","content":""}', '${JSON.stringify({ kind: "assistant", calls })}', 1);
+    INSERT INTO search_entries (type, ref, part, role, at, head, text)
+      VALUES ('consciousness', 'run:5', 0, 'assistant', 1, '', 'recall {"op":"insert","content":"zebra"}'),
+        ('consciousness', 'run:6', 0, 'assistant', 1, '', 'set_memories {"memories":[{"key":"zebra"}]}');
+  `;
+  const { id, workspaceId } = await open("agent", fixtureOf("/agent-0013") + then);
+  const agent = env.AGENT.getByName(id);
+  const { items } = unwrap(await agent.search(workspaceId, SearchQuery.parse({ query: "zebra", mode: "hybrid" })));
+  expect(items).toMatchObject([{ id: "run:6" }]);
+  scripted([step(...["notes", "old"].map((label) => toolCall("block_restore", { label }))), step(text("Back."))]);
+  unwrap(await agent.trigger(workspaceId, { serviceName: "test", payload: "Bring it back" }));
+  const [run] = await ended(workspaceId, id, 2);
+  const [call, refused] = unwrap(await agent.run(workspaceId, run?.id ?? "")).steps?.[0]?.toolCalls ?? [];
+  expect(call?.output).toEqual({ success: true, type: "working", pinned: false });
+  expect(refused?.output).toMatchObject({ error: { code: "conflict" } });
+});
+
 test("what an inbox of then had only overheard is overheard still, and read by the next run", async () => {
   const service = JSON.stringify({ type: "service", serviceName: "s", payload: 1, root: { id: "r", kind: "service" } });
   const answer = JSON.stringify({

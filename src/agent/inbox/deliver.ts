@@ -99,6 +99,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const to = Math.max(from, delivery.cursor);
     // First, so that what the inbox evicts is counted for a space that is new.
     services.spaces.follow(delivery.space, to, delivery.left, unheard);
+    if (delivery.space.deleted) services.search.forgetSpace(delivery.space.id);
     const seqs = services.inbox.enter(events);
     for (const { ordinal, index } of given) {
       const taken = services.runs.at(ordinal)?.events ?? [];

@@ -46,6 +46,13 @@ export const builtinTool = (name: string): Tool | undefined => builtinTools.find
 /** The properties of a tool by its name alone: all tools from outside have the same. */
 export const factsOf = (name: string): Pick<Tool, keyof typeof broughtTool> => builtinTool(name) ?? broughtTool;
 
+/** A call of a built-in tool that changes something and says nothing, as search finds it. Undefined for any other. */
+export const deedText = (name: string, input: unknown): string | undefined => {
+  const tool = builtinTool(name);
+  if (!tool || tool.speaks || !tool.effect(input)) return undefined;
+  return `${name} ${JSON.stringify(input, tool.foundBy)}`;
+};
+
 /** Undefined for a tool that agents of this kind do not have. */
 export const findTool = (name: string, kind: Kind): Tool | undefined =>
   toolsOf(kind).find((tool) => tool.name === name);

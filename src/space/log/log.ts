@@ -108,6 +108,13 @@ export const createLog = (db: Database) => {
       }
     },
 
+    /** All agents that have ever joined. It reads the whole log: ask before that is deleted, which costs as much. */
+    agents(): string[] {
+      const isAgent = sql`${log.type} = 'member.joined' and ${log.frame} ->> '$.member.type' = 'agent'`;
+      const joined = db.selectDistinct({ id: log.entityId }).from(log).where(isAgent).all();
+      return joined.flatMap(({ id }) => id ?? []);
+    },
+
     /** How many messages there are up to and with `seq`. */
     countAt(seq: number): number {
       const upTo = db.select(counts).from(log).where(lte(log.seq, seq)).orderBy(desc(log.seq)).limit(1).get();

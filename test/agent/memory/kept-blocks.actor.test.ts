@@ -1,6 +1,8 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
 import { Agent } from "../../../src/agent/agent.ts";
+import { maxSearchEntries } from "../../../src/agent/bounds.ts";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { CreateBlock, type Permission } from "../../../src/protocol/block.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
@@ -17,7 +19,7 @@ import {
   step,
   text,
 } from "../../support/scripted-model.ts";
-import { type AgentSettings, ended, openHouse, passTime, runsOf, userTexts } from "../fixture.ts";
+import { type AgentSettings, ended, openHouse, passTime, rowsIn, runsOf, userTexts } from "../fixture.ts";
 
 /** How an agent finds its blocks and those of others, puts them away, brings them back and deletes them. */
 const restore: (() => void)[] = [];
@@ -253,15 +255,21 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     expect(await labels(scribe)).toEqual(["rules"]);
   });
 
+  const keeping = ["block_archive", "block_restore", "block_unpin", "block_delete"];
+
   test.each(["agent.after-call", "agent.after-effect"] as const)(
-    "[K10] [R3] what is put away, brought back and deleted, cut at %s, is done once",
+    "[K10] [R3] what is put away, brought back and deleted, each cut at %s, is done once",
     async (point) => {
-      const { create, stub, space, ann, reader, workspaceId } = await scene({ continuity });
+      const { create, share, stub, space, ann, reader, scribe, workspaceId } = await scene({ continuity });
       await create({ permission: "Admin", pinned: true });
-      const calls = ["block_archive", "block_restore", "block_unpin", "block_delete"];
-      const script = scriptedModel([...calls.map((name) => step(call(name, { label: "notes" }))), step(text("Done."))]);
+      await create({ content: "of the same label" }, scribe);
+      await share("notes", "Admin");
+      const script = scriptedModel((_, index) => {
+        const name = keeping[index];
+        if (name !== undefined) void armFault(point);
+        return step(name === undefined ? text("Done.") : call(name, { label: "notes" }));
+      });
       restore.push(installModel(script));
-      for (const time of calls.keys()) void armFault(point, time + 1);
       await space.post(ann, "Go").catch(() => undefined);
       await vi.waitFor(
         async () => {
@@ -272,8 +280,8 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
       );
       const [newest] = await runsOf(workspaceId, reader);
       const outputs = (newest?.steps ?? []).flatMap(({ toolCalls }) => toolCalls).map(({ output }) => output);
-      expect(outputs).toMatchObject(calls.map(() => ({ success: true })));
-      expect(unwrap(await stub().blocks(workspaceId))).toEqual([]);
+      expect(outputs).toMatchObject(keeping.map(() => ({ success: true })));
+      expect(unwrap(await stub().blocks(workspaceId))).toMatchObject([{ rendered: "of the same label" }]);
     },
     30_000,
   );
@@ -294,6 +302,38 @@ test("[K10] a block whose owner does not answer is listed as unavailable, and is
   const known = { label: "plan", type: "working", permission: "ReadWrite", shared: true, owner: "Scribe" };
   expect(blocks).toEqual({ blocks: [{ ...known, pinned: false, unavailable: true }] });
   expect(after).toMatchObject({ results: [], notes: [expect.stringContaining('"Scribe" did not answer')] });
+});
+
+test("[K10] pages through a list of blocks that a result has no room for", async () => {
+  const { run, create } = await scene();
+  const labels = Array.from({ length: 90 }, (_, at) => `b${at + 10}`);
+  for (const label of labels) await create({ label, description: "as we all know ".repeat(60) });
+  const Page = z.object({ blocks: z.array(z.object({ label: z.string() })), omitted: z.string().optional() });
+  const [first] = z.array(Page).parse(await run(list()));
+  const offset = first?.blocks.length ?? 0;
+  expect(first?.omitted).toBe(`${labels.length - offset} more do not fit: ask with offset: ${offset}`);
+  const [second, bad] = await run(list({ offset }), list({ offset: -1 }));
+  expect([...(first?.blocks ?? []), ...Page.parse(second).blocks].map(({ label }) => label)).toEqual(labels);
+  expect(second).not.toHaveProperty("omitted");
+  expect(bad).toMatchObject(refused("tool_input_invalid", "offset: must be at least 0"));
+});
+
+test("[K10] search finds a shared block whole, and blocks alone once the index is full", async () => {
+  const { run, create, share, scribe, reader } = await scene();
+  const find = (query: string) => call("search", { query, types: ["block"] });
+  const schema = { type: "text", viewport: { startLine: 1, displayLines: 1 } };
+  await create({ label: "plan", schema, content: "Zinc\nand yttrium" }, scribe);
+  await share("plan", "ReadWrite");
+  await create({ permission: "Admin", content: "xenon" });
+  const plan = { results: [{ source: { label: "plan" } }] };
+  expect(await run(find("yttrium"))).toMatchObject([plan]);
+  await rowsIn(reader, `update search_state set passages = ${maxSearchEntries + 9}`);
+  await create({ label: "late", content: "tungsten" }, scribe);
+  await share("late", "ReadOnly");
+  const gone = call("block_delete", { label: "notes" });
+  const [, ...found] = await run(gone, find("yttrium"), find("tungsten"), find("xenon"));
+  expect(found).toMatchObject([plan, { results: [{ source: { label: "late" } }] }, { results: [] }]);
+  expect(JSON.stringify(found[2])).toContain(`maxSearchEntries (${maxSearchEntries}) is reached`);
 });
 
 test("[K10] a block that its owner took back unheard is off the list once its owner says so", async () => {

@@ -254,12 +254,6 @@ export const createBlocks = (
       return { ...view, value, rendered, version: version ?? row.version };
     },
 
-    /** All of its text, whatever is shown: what search is to find. */
-    async wholeText(label: string): Promise<string> {
-      const { row, value } = await read(label);
-      return render(row.schema, value, { whole: true });
-    },
-
     /** Newest first. */
     history: (label: string, before: number | undefined, limit: number): BlockChange[] =>
       history.page(get(label).id, before, limit),

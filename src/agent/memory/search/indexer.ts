@@ -1,4 +1,5 @@
 import type { Embedder } from "../../../models/embedders/embedder.ts";
+import type { BlockDetail } from "../../../protocol/block.ts";
 import { log } from "../../../shared/log.ts";
 import { breathe, unlessAborted, workOff } from "../../../shared/timeouts.ts";
 import {
@@ -9,6 +10,7 @@ import {
   searchBatchRows,
   searchWaitMs,
 } from "../../bounds.ts";
+import { blockView } from "../blocks/shares.ts";
 import { type SearchIndex, spaceSource } from "./search-index.ts";
 import {
   archivalPage,
@@ -18,7 +20,6 @@ import {
   journalPage,
   type Page,
   type SearchServices,
-  sharedFindable,
   sharedRef,
   spacePage,
   versionOf,
@@ -87,24 +88,26 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
   };
 
   /** There are few blocks, and each is taken in whole when it has changed. */
-  const takeBlocks = async (): Promise<void> => {
+  const takeBlock = async (ref: string, loading: Promise<BlockDetail>): Promise<void> => {
+    const block = await unlessAborted(late, loading).catch(() => undefined);
+    if (!block) return behind("not all blocks are indexed yet");
+    index.transaction(() => {
+      if (index.blockVersions().get(ref) === versionOf(block)) return;
+      index.removeRefs("block", [ref]);
+      index.add([blockFindable(services, ref, block)]);
+    });
+    left -= 1;
+  };
+
+  const takeOwn = async (): Promise<void> => {
     const indexed = index.blockVersions();
-    const now = new Map(blocks.list().map((row) => [row.label, versionOf(row)]));
+    const now = new Map(blocks.list().map((row) => [row.label, versionOf(blockView(row))]));
     const shared = new Set(sharedBlocks.list().map(sharedRef));
     const gone = [...indexed.keys()].filter((ref) => !now.has(ref) && !shared.has(ref));
     if (gone.length > 0) index.transaction(() => index.removeRefs("block", gone));
     for (const [label] of [...now].filter(([label, version]) => indexed.get(label) !== version)) {
       if (left <= 0 || late.aborted) return behind("not all blocks are indexed yet");
-      const row = blocks.find(label);
-      if (!row) continue;
-      const version = versionOf(row);
-      const text = await blocks.wholeText(label);
-      index.transaction(() => {
-        if (index.blockVersions().get(label) === version) return;
-        index.removeRefs("block", [label]);
-        index.add([blockFindable(services, row, text)]);
-      });
-      left -= 1;
+      await takeBlock(label, blocks.detail(label));
     }
   };
 
@@ -119,19 +122,13 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
         const ref = sharedRef(row);
         const block = answered.get(row.label);
         if (!block) continue;
-        gathered.proven.add(ref);
-        const found = sharedFindable(ref, block);
-        if (indexed.get(ref) === found.version) continue;
-        index.transaction(() => {
-          index.removeRefs("block", [ref]);
-          index.add([found]);
-        });
-        left -= 1;
+        if (indexed.get(ref) === versionOf(block)) continue;
+        await takeBlock(ref, sharedBlocks.load(row.label, late, { from: row.ownerId }));
       }
       // What its owner does not share any more is off the list by now.
-      const refs = new Set(rows.map(sharedRef));
-      const still = sharedBlocks.list().filter((row) => refs.has(sharedRef(row)));
-      if (still.some((row) => !gathered.proven.has(sharedRef(row))))
+      const still = sharedBlocks.list().filter(({ ownerId }) => ownerId === rows[0]?.ownerId);
+      for (const row of still) if (answered.has(row.label)) gathered.proven.add(sharedRef(row));
+      if (still.some(({ label }) => !answered.has(label)))
         // The next search asks it again: the background does not, however long it is silent.
         gathered.notes.push(`"${rows[0]?.ownerName}" did not answer: what it shares is not found now`);
     });
@@ -183,11 +180,13 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
     }
   };
 
+  await takeOwn();
   if (index.state().passages >= maxSearchEntries) {
-    gathered.notes.push(`maxSearchEntries (${maxSearchEntries}) is reached: what is new is not found`);
+    gathered.notes.push(`maxSearchEntries (${maxSearchEntries}) is reached: what is new is not found, blocks aside`);
+    await takeShared();
+    leave();
     return gathered;
   }
-  await takeBlocks();
   await follow("archival", (after) => archivalPage(services, after));
   await follow("journal", (after) => journalPage(services, after));
   await Promise.all([takeShared(), takeMessages()]);

@@ -23,7 +23,7 @@ import { embedPending, gather } from "./indexer.ts";
 import { matchOf } from "./match-expression.ts";
 import { asksForNewest, firstOfEach, fuse, hitOf, type Ranking, ranked } from "./ranking.ts";
 import { asksForMore, forSpeakers, leaders, varied, withFollowers } from "./reranking.ts";
-import { createSearchIndex, type SearchIndex } from "./search-index.ts";
+import { createSearchIndex, type SearchIndex, spaceSource } from "./search-index.ts";
 import { type EntryRow, isShared, type SearchServices } from "./sources.ts";
 import { type Filter, quantised } from "./vectors.ts";
 
@@ -129,6 +129,11 @@ export class Search {
   forget(id: string, newest: number): void {
     this.#index.removeRefs("archival", [id]);
     if (this.#index.cursor("archival") > newest) this.#index.move("archival", newest);
+  }
+
+  /** A space was deleted: what is indexed of it goes with the next look at the sources. In a transaction. */
+  forgetSpace(spaceId: string): void {
+    if (this.#index.state().usedAt > 0) this.#index.move(spaceSource(spaceId), 0);
   }
 
   /** The timer fired. Answers the work, which goes on beside its caller. */

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import type { Env } from "../../../env/env.ts";
-import type { Block } from "../../../protocol/block.ts";
+import type { Block, BlockDetail } from "../../../protocol/block.ts";
 import type { Message } from "../../../protocol/message.ts";
 import type { SearchRole } from "../../../protocol/search.ts";
 import type { Clock } from "../../../shared/clock.ts";
@@ -15,7 +15,7 @@ import type { Spaces } from "../../spaces.ts";
 import type { Archival } from "../archival.ts";
 import type { Blocks } from "../blocks/blocks.ts";
 import type { SharedBlockRow, SharedBlocks } from "../blocks/shared-blocks.ts";
-import type { BlockRow } from "../blocks/shares.ts";
+import { render } from "../documents/render.ts";
 import type { searchEntries } from "./schema.ts";
 
 /** What search finds: where it comes from, and how it reads there. */
@@ -30,12 +30,12 @@ export type SearchServices = {
   journal: Journal;
   runs: Runs;
   blocks: Blocks;
-  sharedBlocks: Pick<SharedBlocks, "list" | "read">;
+  sharedBlocks: Pick<SharedBlocks, "list" | "read" | "load">;
   archival: Archival;
   isBuiltin: (toolName: string) => boolean;
   isSpeech: (toolName: string) => boolean;
-  /** A call of a built-in tool that changes something and says nothing. */
-  isDeed: (toolName: string, input: unknown) => boolean;
+  /** A call of a built-in tool that changes something and says nothing, as it is found. */
+  deedText: (toolName: string, input: unknown) => string | undefined;
   /** The message that a line of an inbox or a trigger tells of. */
   messageIn: (line: string) => ToldMessage | undefined;
   /** The space that a message is in. */
@@ -87,14 +87,20 @@ export const byAgent = ({ identity }: SearchServices): Pick<Findable, "authorId"
 };
 
 /** A label may be used again: its versions begin anew, its times do not. */
-export const versionOf = ({ updatedAt, version }: BlockRow): number => updatedAt * 1000 + (version % 1000);
+export const versionOf = ({ updatedAt, version }: Pick<Block, "updatedAt" | "version">): number =>
+  Date.parse(updatedAt) * 1000 + (version % 1000);
 
-/** A block as it is now, with all of its text. One without text is found by its label. */
-export const blockFindable = (services: SearchServices, row: BlockRow, text: string): Findable => ({
-  ...{ type: "block", ref: row.label, version: versionOf(row), ...byAgent(services), at: row.updatedAt },
-  head: headOf([row.label, row.description]),
-  text: text.trim() === "" ? row.label : text,
-});
+/** A block as it is now, with all of its text: its `charLimit` bounds that. One without text is found by its label. */
+export const blockFindable = (services: SearchServices, ref: string, block: BlockDetail): Findable => {
+  const { label, description, schema, value, sharedFrom: from } = block;
+  const text = render(schema, value, { whole: true });
+  return {
+    ...{ type: "block", ref, version: versionOf(block), at: Date.parse(block.updatedAt) },
+    ...(from ? { authorId: from.agentId, authorName: from.agentName } : byAgent(services)),
+    head: headOf([label, description, from?.agentName]),
+    text: text.trim() === "" ? label : text,
+  };
+};
 
 /** What another agent's block is indexed under: labels hold no `@`. */
 export const sharedRef = ({ label, ownerId }: Pick<SharedBlockRow, "label" | "ownerId">): string =>
@@ -105,18 +111,6 @@ export const isShared = (ref: string): boolean => ref.includes("@");
 
 /** The label of an indexed block. */
 export const labelOf = (ref: string): string => ref.split("@", 1)[0] ?? ref;
-
-/** A block that another agent shares, as its owner shows it. */
-export const sharedFindable = (ref: string, block: Block): Findable & { version: number } => {
-  const { label, description, rendered, sharedFrom, version } = block;
-  const at = Date.parse(block.updatedAt);
-  return {
-    ...{ type: "block", ref, at, version: at * 1000 + (version % 1000) },
-    ...{ authorId: sharedFrom?.agentId ?? null, authorName: sharedFrom?.agentName ?? null },
-    head: headOf([label, description, sharedFrom?.agentName]),
-    text: rendered.trim() === "" ? label : rendered,
-  };
-};
 
 /** Archival entries, each with who said it, and where: names from before an import too. */
 export const archivalPage = ({ archival, spaces, originName }: SearchServices, after: number): Page => {

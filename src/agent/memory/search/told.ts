@@ -3,16 +3,7 @@ import type { JournalMeta } from "../../../protocol/exported-history.ts";
 import { searchBatchRows } from "../../bounds.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
-import {
-  asText,
-  byAgent,
-  dateWords,
-  type Findable,
-  headOf,
-  isOfSpace,
-  type Page,
-  type SearchServices,
-} from "./sources.ts";
+import { byAgent, dateWords, type Findable, headOf, isOfSpace, type Page, type SearchServices } from "./sources.ts";
 
 /**
  * What an agent's own life holds beside its thoughts: the messages that its runs were told as events, those that it said,
@@ -55,8 +46,8 @@ const done = (
   const step = services.journal.madeBy(row, run?.journalFrom ?? row.seq)?.meta;
   const call = step?.kind === "assistant" ? step.calls.find(({ callId }) => callId === meta.callId) : undefined;
   const [at, author] = [row.createdAt, byAgent(services)];
-  if (call && services.isDeed(meta.toolName, call.input)) {
-    const text = `${meta.toolName} ${asText(call.input)}`;
+  const text = call && services.deedText(meta.toolName, call.input);
+  if (text !== undefined) {
     return [{ type: "consciousness", ref: lived, role: "assistant", ...author, at, head: dateWords(at), text }];
   }
   if (!services.isSpeech(meta.toolName)) return [];
@@ -68,8 +59,8 @@ const done = (
   const spaceId = services.spaceOf(id.data.messageId);
   const spaceName = services.spaces.get(spaceId)?.snapshot.name;
   const head = headOf([author.authorName, spaceName, dateWords(at)]);
-  const text = words.data.text;
-  return [{ type: "message", ref: id.data.messageId, lived, role: "assistant", spaceId, ...author, at, head, text }];
+  const said = { role: "assistant", spaceId, ...author, at, head, text: words.data.text } as const;
+  return [{ type: "message", ref: id.data.messageId, lived, ...said }];
 };
 
 /**

@@ -19,8 +19,7 @@ import {
   type ToolContext,
   type ToolServices,
 } from "../tool.ts";
-import { author, changes, done, from, label, reads } from "./block-parts.ts";
-import { pinningTools } from "./kept-blocks.ts";
+import { author, changes, done, from, label, pinningTools, reads } from "./kept-blocks.ts";
 
 /**
  * What blocks of memory hold, and who may read them. Their declarations are short, since every step of every agent pays
@@ -161,6 +160,7 @@ log: append_log_entry {entry}
 any: undo {}, redo {} of your own edits. In a composite add section. Items count from 0, lines from 1.`,
     input: BlockEdit,
     ...changes,
+    foundBy: ["label", "from", "operations", "op"],
     consent: { approval: approvalOf, carryOut: edited },
     execute: async (input, context) => ({ value: await edited(input, context) }),
   }),
@@ -181,6 +181,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
         .describe("What you may do with it later; ReadWrite, or Admin to delete from it."),
     }),
     ...changes,
+    foundBy: ["label", "type"],
     async execute(input, { services, callId }) {
       const { version } = await services.blocks.create(parsed(CreateBlock, input), author(services), callId);
       return { value: { success: true, label: input.label, version } };

@@ -6,10 +6,25 @@ import { ownPrincipal, type SharedBlockRow } from "../../memory/blocks/shared-bl
 import type { BlockRow } from "../../memory/blocks/shares.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
 import { asUnknownOutcome } from "../outcome.ts";
-import { type CallContext, defineTool, type ToolContext, type ToolServices } from "../tool.ts";
-import { author, changes, done, from, label, reads } from "./block-parts.ts";
+import { acts, type CallContext, defineTool, looks, type ToolContext, type ToolServices } from "../tool.ts";
 
 /** Which blocks there are, and how they are kept: in sight, put away, brought back, deleted. What changes nothing fails. */
+
+/** What the tools for blocks of memory have in common. */
+export const label = z.string().max(64);
+export const from = z.string().max(64).optional().describe("Its owner, if another agent shares it.");
+export const reads = { ...looks, showsInHistory: true, ofMemory: true } as const;
+export const changes = { ...acts, ofMemory: true } as const;
+
+/** Does it, and has no more to say. */
+export const done = async (work: Promise<unknown>) => {
+  await work;
+  return { value: { success: true } };
+};
+
+/** The writer of the agent's own blocks. */
+export const author = ({ identity }: ToolServices): string => `agent:${identity.get().id}`;
+
 const nothingChanged = (why: string): ColloquyError => new ColloquyError("conflict", `nothing changed: ${why}`);
 
 /** Throws `not_found`, and `forbidden` for a block of another agent. */
@@ -123,20 +138,20 @@ export const keptBlockTools = [
     input: z.object({
       type: BlockType.optional(),
       shared: z.boolean().optional().describe("true: others' only; false: yours only."),
+      offset: z.int().min(0).max(1000).default(0).describe("How many of the first to leave out."),
     }),
     ...reads,
-    async execute({ type, shared }, { services, signal, roomTokens }: ToolContext) {
+    async execute({ type, shared, offset }, { services, signal, roomTokens }: ToolContext) {
       const { blocks, sharedBlocks, identity } = services;
       const owner = { shared: false, owner: identity.get().config.name };
       const own = shared === true ? [] : blocks.list().map((row) => listed(row, owner, row.archived !== null));
       const others = shared === false ? [] : await sharedBlocks.read(sharedBlocks.list(), signal);
-      const all = [...own, ...others.map(sharedLine)].filter((each) => type === undefined || each.type === type);
+      const wanted = [...own, ...others.map(sharedLine)].filter((each) => type === undefined || each.type === type);
       const room = Math.min(maxToolOutputTokens, roomTokens()) - frameTokens;
-      const shown = firstFitting(all, room, (each) => estimateText(JSON.stringify(each)));
-      const left = all.length - shown.length;
-      return {
-        value: { blocks: shown, ...(left === 0 ? {} : { note: `${left} more did not fit: ask by type or shared` }) },
-      };
+      const shown = firstFitting(wanted.slice(offset), room, (each) => estimateText(JSON.stringify(each)));
+      const next = offset + shown.length;
+      const more = { omitted: `${wanted.length - next} more do not fit: ask with offset: ${next}` };
+      return { value: { blocks: shown, ...(next >= wanted.length ? {} : more) } };
     },
   }),
   defineTool({

@@ -60,6 +60,7 @@ export const searchTools = [
       "Your archival memory: facts kept for good, found by search and never in the context by themselves. insert {content, metadata?} keeps one, with who said it and where; search {query, limit?}; delete {id}.",
     input: Input,
     ...acts,
+    foundBy: ["op", "id"],
     effect: (input) => !Searching.safeParse(input).success,
     async execute({ op, content = "", metadata = {}, query = "", limit, id = "" }, context) {
       switch (op) {
