@@ -1,8 +1,13 @@
 import type { z } from "zod";
 
-/** The distance of a value from one form of a union. Another kind of value counts more than one wrong field. */
+const otherKind = 100;
+
+/** The distance of a value from one form of a union. Another kind of value counts more than all wrong fields. */
 const distance = (issues: z.core.$ZodIssue[]): number =>
-  issues.reduce((sum, { code }) => sum + (code === "invalid_union" ? 1.5 : 1), 0);
+  issues.reduce((sum, { code, path }) => {
+    if (code === "invalid_type" && path.length === 0) return sum + otherKind;
+    return sum + (code === "invalid_union" ? 1.5 : 1);
+  }, 0);
 
 /** The issues of a union's nearest form, where the value fits none. */
 const innermost = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] => {

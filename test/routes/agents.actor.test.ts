@@ -302,6 +302,10 @@ test("[S4] a model that fits no provider is refused with the issues of the neare
     const { issues } = await problemIn(await create(house, { name: "Analyst", model }));
     expect(issues?.[0], JSON.stringify(model)).toMatchObject({ path, message: expect.stringContaining(message) });
   }
+  // A field that is spelled wrongly, not a kind of value that it is not.
+  const context = { activity: { entry: 3 } };
+  const { detail } = await problemIn(await create(house, { name: "A", model: { provider: "rehearsal" }, context }));
+  expect(detail).toContain("context.activity.entries");
   const { issues } = await problemIn(await create(house, { name: "Analyst", model: { provider: "nobody" } }));
   expect(issues?.[0]?.path).toBe("model.provider");
 });
