@@ -36,7 +36,7 @@ const CharLimit = z
 
 export const CreateBlock = strictComponent("CreateBlock", {
   label: Label,
-  type: BlockType,
+  type: BlockType.default("working"),
   permission: Permission.default("ReadWrite"),
   description: Description.default(""),
   schema: BlockSchema.default({ type: "text" }),

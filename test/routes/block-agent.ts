@@ -17,8 +17,7 @@ export const openAgent = async (name = "Analyst", house?: Awaited<ReturnType<typ
     agent,
     send,
     create: async (body: object) =>
-      (await expectOk(z.object({ block: BlockDetail }), send("POST", "", { label: "notes", type: "working", ...body })))
-        .block,
+      (await expectOk(z.object({ block: BlockDetail }), send("POST", "", { label: "notes", ...body }))).block,
     read: (label = "notes", query = "") => expectOk(BlockDetail, send("GET", `/${label}${query}`)),
     list: async () => (await expectOk(Items(Block), send("GET", ""))).items,
     edit: (operations: unknown, more: object = {}, label = "notes") =>

@@ -247,7 +247,7 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
       refused("forbidden", "Delete requires Admin permission, but block has ReadWrite"),
       { success: true },
       refused("forbidden", "Delete requires Admin permission, but block has ReadWrite"),
-      refused("not_found", 'no block "nothing"'),
+      refused("not_found", 'there is no block "nothing"'),
       { blocks: [{ label: "kept" }, { label: "rules" }] },
     ]);
     const labels = async (of?: EntityRef) => unwrap(await stub(of).blocks(workspaceId)).map(({ label }) => label);

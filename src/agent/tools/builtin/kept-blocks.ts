@@ -181,6 +181,7 @@ export const keptBlockTools = [
     async execute({ label: name, from: owner }, { services, callId, replayed, signal }) {
       try {
         const by = ownPrincipal(services);
+        if (!services.sharedBlocks.find(name, owner)) services.blocks.get(name);
         await asUnknownOutcome(services.sharedBlocks.delete(name, { by, callId }, signal, owner));
       } catch (error) {
         // In a replay, a block that is not there any more was deleted before the cut.
