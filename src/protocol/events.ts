@@ -140,10 +140,7 @@ export const ChannelFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("delta"), streamId, text: z.string() }),
   /** The stream is given up: clients drop its text. */
   z.object({ type: z.literal("drop"), streamId, code: z.string(), message: z.string() }),
-  /**
-   * The run is done with the messages from `firstMessageId` (or this one alone) to this one: the agent's read mark. Other
-   * runs took those that are not in `taken`.
-   */
+  /** The run took the messages from `firstMessageId` (or this one alone) to this one: of these, those in `taken`. */
   z.object({
     type: z.literal("read"),
     messageId,

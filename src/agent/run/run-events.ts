@@ -127,12 +127,8 @@ export const receiptsOf = (rows: InboxRow[]): Receipt[] =>
     const messages = ofSpace.toSorted((one, other) => one.seq - other.seq);
     const [firstMessageId = "", messageId = firstMessageId] = [messages[0]?.id, messages.at(-1)?.id];
     const taken = stretchesOf(messages.map(({ seq }) => seq));
-    return {
-      spaceId,
-      messageId,
-      ...(messages.length > 1 ? { firstMessageId } : {}),
-      ...(taken.length > 1 ? { taken } : {}),
-    };
+    const several = messages.length > 1 ? { firstMessageId } : {};
+    return { spaceId, messageId, ...several, ...(taken.length > 1 ? { taken } : {}) };
   });
 
 /** Tells which messages of a space this agent's runs have handled, as of now. Its own always count as handled. */

@@ -133,7 +133,7 @@ export const blockTools = [
   defineTool({
     name: "block_load",
     description: "Read a block of your memory, or of another agent's that shares it with you.",
-    input: z.object({ label, from, version: z.int().min(1).optional().describe("An earlier version.") }),
+    input: z.strictObject({ label, from, version: z.int().min(1).optional().describe("An earlier version.") }),
     ...reads,
     async execute({ label: name, ...view }, context) {
       const { blocks, sharedBlocks } = context.services;
@@ -168,7 +168,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
     name: "block_create",
     description:
       "Make a block: core is always before you, working when pinned, archival and log are found by search. schema: text {viewport?}, map {fields: [{name, type: text|number|boolean|list|counter|timestamp, description?, required?, default?}]}, list {itemSchema?, maxItems?}, log {displayLimit?, entryFields?} or composite {sections: [{name, schema}]}; text if left out.",
-    input: z.object({
+    input: z.strictObject({
       label,
       type: z.enum(["core", "working", "archival", "log"]).default("working"),
       description: z.string().optional().describe("What it is for."),
@@ -191,7 +191,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
   defineTool({
     name: "block_viewport",
     description: "Show only some lines of a long text block; all of it if you leave them out.",
-    input: z.object({
+    input: z.strictObject({
       label,
       section: z.string().max(64).optional(),
       startLine: Viewport.shape.startLine.optional(),
@@ -212,7 +212,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
     name: "block_share",
     description:
       "Let another agent, or the people of a space, read a block of yours, and change it as the permission says.",
-    input: z.object({
+    input: z.strictObject({
       label,
       agent,
       space,
@@ -233,7 +233,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
   defineTool({
     name: "block_unshare",
     description: "End that at once.",
-    input: z.object({ label, agent, space }),
+    input: z.strictObject({ label, agent, space }),
     ...changes,
     async execute({ label: name, ...given }, { services, replayed, signal }) {
       try {
@@ -248,7 +248,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
   defineTool({
     name: "block_history",
     description: "Who changed a block of yours, and how, newest first.",
-    input: z.object({ label, limit: z.int().min(1).max(50).default(10) }),
+    input: z.strictObject({ label, limit: z.int().min(1).max(50).default(10) }),
     ...reads,
     execute: ({ label: name, limit }, { services }) => ({
       value: { versions: services.blocks.history(name, undefined, limit) },

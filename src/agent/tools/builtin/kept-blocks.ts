@@ -68,7 +68,7 @@ export const pinningTools = [
     defineTool({
       name,
       description,
-      input: z.object({ label, from }),
+      input: z.strictObject({ label, from }),
       ...changes,
       async execute({ label: wanted, from: owner }, context) {
         const { services, replayed } = context;
@@ -88,7 +88,7 @@ export const pinningTools = [
   defineTool({
     name: "block_archive",
     description: "Put a block away: until block_restore it is found by search only.",
-    input: z.object({ label }),
+    input: z.strictObject({ label }),
     ...changes,
     execute({ label: name }, { services, replayed }) {
       const { type } = ownBlock(services, name);
@@ -135,7 +135,7 @@ export const keptBlockTools = [
   defineTool({
     name: "block_list",
     description: "Which blocks you have, and which others share with you; block_load reads one.",
-    input: z.object({
+    input: z.strictObject({
       type: BlockType.optional(),
       shared: z.boolean().optional().describe("true: others' only; false: yours only."),
       offset: z.int().min(0).max(1000).default(0).describe("How many of the first to leave out."),
@@ -157,7 +157,7 @@ export const keptBlockTools = [
   defineTool({
     name: "block_restore",
     description: "Bring back a block that was put away, as it was kept before.",
-    input: z.object({ label }),
+    input: z.strictObject({ label }),
     ...changes,
     async execute({ label: name }, { services, replayed }) {
       const { type, pinned, archived } = ownBlock(services, name);
@@ -176,7 +176,7 @@ export const keptBlockTools = [
   defineTool({
     name: "block_delete",
     description: "Delete a block for good, where you have Admin permission on it.",
-    input: z.object({ label, from }),
+    input: z.strictObject({ label, from }),
     ...changes,
     async execute({ label: name, from: owner }, { services, callId, replayed, signal }) {
       try {

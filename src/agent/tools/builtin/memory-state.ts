@@ -17,7 +17,7 @@ export const memoryStateTools = [
   defineTool({
     name: "set_memories",
     description: "Keep facts beyond this conversation. An empty value clears the key.",
-    input: z.object({ memories: some(z.object({ key: Label, value: z.string() })) }),
+    input: z.strictObject({ memories: some(z.object({ key: Label, value: z.string() })) }),
     ...acts,
     execute({ memories }, { services }) {
       services.memories.setAll(memories);
@@ -27,7 +27,7 @@ export const memoryStateTools = [
   defineTool({
     name: "get_memories",
     description: "Read your memories: all of them, or those with these keys.",
-    input: z.object({ keys: z.array(Label).max(many).optional() }),
+    input: z.strictObject({ keys: z.array(Label).max(many).optional() }),
     ...looks,
     execute: ({ keys }, { services }) => ({
       value: { memories: services.memories.list(keys).map(({ key, value }) => ({ key, value })) },
@@ -36,7 +36,7 @@ export const memoryStateTools = [
   defineTool({
     name: "delete_memories",
     description: "Forget the memories with these keys.",
-    input: z.object({ keys: some(Label) }),
+    input: z.strictObject({ keys: some(Label) }),
     ...acts,
     execute({ keys }, { services }) {
       for (const key of keys) services.memories.delete(key);
@@ -46,7 +46,7 @@ export const memoryStateTools = [
   defineTool({
     name: "set_goals",
     description: "Set or change goals. What you leave out stays as it was; a new goal needs a description.",
-    input: z.object({ goals: some(z.object({ id: Label, ...PutGoal.shape })) }),
+    input: z.strictObject({ goals: some(z.object({ id: Label, ...PutGoal.shape })) }),
     ...acts,
     execute({ goals }, { services }) {
       services.goals.setAll(goals);
@@ -56,7 +56,7 @@ export const memoryStateTools = [
   defineTool({
     name: "delete_goals",
     description: "Delete the goals with these ids.",
-    input: z.object({ goalIds: some(Label) }),
+    input: z.strictObject({ goalIds: some(Label) }),
     ...acts,
     execute({ goalIds }, { services }) {
       for (const id of goalIds) services.goals.delete(id);
@@ -67,7 +67,7 @@ export const memoryStateTools = [
     name: "set_plans",
     description:
       "Wake yourself later: once (runAfter or scheduledAt) or again and again (cron). The instruction is all that you will be told then, so name in it the space and what to do. An id that exists is replaced.",
-    input: z.object({
+    input: z.strictObject({
       plans: some(
         z.object({
           id: Label.optional().describe("Of your choice; left out, one is made."),
@@ -86,14 +86,14 @@ export const memoryStateTools = [
   defineTool({
     name: "get_plans",
     description: "Read your plans, with when each is due next.",
-    input: z.object({}),
+    input: z.strictObject({}),
     ...looks,
     execute: (_, context) => ({ value: { plans: context.plans.list() } }),
   }),
   defineTool({
     name: "delete_plans",
     description: "Delete the plans with these ids.",
-    input: z.object({ planIds: some(Label) }),
+    input: z.strictObject({ planIds: some(Label) }),
     ...acts,
     execute({ planIds }, context) {
       context.plans.delete(planIds);

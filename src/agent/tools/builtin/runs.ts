@@ -10,7 +10,7 @@ export const skip = defineTool({
   name: "skip",
   description:
     "Say nothing and forget this cycle, when nothing in the inbox needs you. Valid only as your first and only call.",
-  input: z.object({ reason: z.string().max(500).optional().describe("Why silence is right, in a few words.") }),
+  input: z.strictObject({ reason: z.string().max(500).optional().describe("Why silence is right, in a few words.") }),
   ...looks,
   endsRun: "own",
   only: "consciousness",
@@ -29,7 +29,7 @@ export const runTools = [
     name: "get_my_runs",
     description:
       "Your runs, newest first: what began each, whole, all that it did with the results, and how far it is.",
-    input: z.object({
+    input: z.strictObject({
       status: z.string().exactOptional().describe("Only those of this status, such as running."),
       before: z.string().exactOptional().describe("Id of a run: only those that began before it."),
       runId: z.string().exactOptional().describe("Only this one."),

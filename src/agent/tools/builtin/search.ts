@@ -85,7 +85,7 @@ export const searchTools = [
     name: "search",
     description:
       'Find what was said, done and kept: messages of your spaces, your own past cycles, your blocks and archival entries. Each result says who, where and when. Words find inflections; "a phrase" must be there; pref* finds beginnings.',
-    input: z.object({
+    input: z.strictObject({
       query: QueryText,
       types: z.array(SearchType).max(SearchType.options.length).optional().describe("Left out: all of them."),
       mode: SearchMode.default("auto"),

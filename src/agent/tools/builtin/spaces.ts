@@ -144,7 +144,7 @@ export const spaceTools = [
   defineTool({
     name: "enter_space",
     description: "Set the active space. All that you say next goes there. Returns its recent messages.",
-    input: z.object({
+    input: z.strictObject({
       spaceId: z.string().describe("Id of the space to enter. Must be one of YOUR SPACES."),
       limit: Limit.describe("How many recent messages to load."),
     }),
@@ -159,7 +159,7 @@ export const spaceTools = [
   defineTool({
     name: "leave_space",
     description: "Leave the active space: no space is active afterwards. You stay a member.",
-    input: z.object({}),
+    input: z.strictObject({}),
     ...looks,
     showsInHistory: true,
     only: "consciousness",
@@ -170,7 +170,7 @@ export const spaceTools = [
     ...says,
     name: "send_message",
     description: "Post a message to the active space.",
-    input: z.object({ text }),
+    input: z.strictObject({ text }),
     only: "simple",
     execute: (input, context) => say(context, input.text, { wait: false }),
   }),
@@ -178,7 +178,7 @@ export const spaceTools = [
     ...says,
     name: "send_message",
     description: "Post a message to the active space, and wait for answers if you say so.",
-    input: z.object({ text, wait }),
+    input: z.strictObject({ text, wait }),
     only: "threaded",
     execute: (input, context) => say(context, input.text, { wait: input.wait }),
   }),
@@ -186,14 +186,14 @@ export const spaceTools = [
     ...says,
     name: "send_reply",
     description: "Answer one message of the active space, and wait for answers to yours if you say so.",
-    input: z.object({ replyToMessageId: messageId.describe("Id of the message that you answer."), text, wait }),
+    input: z.strictObject({ replyToMessageId: messageId.describe("Id of the message that you answer."), text, wait }),
     only: "threaded",
     execute: (input, context) => say(context, input.text, { replyTo: input.replyToMessageId, wait: input.wait }),
   }),
   defineTool({
     name: "read_messages",
     description: "Read a space's messages, paging back from the newest. A page is oldest first.",
-    input: z.object({
+    input: z.strictObject({
       spaceId: z.string().optional().describe("One of YOUR SPACES; left out, the active one."),
       limit: Limit,
       offset: z.int().min(0).max(1_000_000).default(0).describe("How many of the newest to leave out."),
