@@ -7,8 +7,8 @@ export type Action = { toolName: string; input: unknown; output?: unknown };
 /** What the agent did itself: a call, or words that it said in a space. Only it reads of this. `at` is ISO 8601. */
 export type Deed = { at: string; callId: string } & (
   | { kind: "action"; action: Action }
-  /** `waitingFor`: the names of those whose answers it asked for. */
-  | { kind: "sent"; text: string; spaceName: string; messageId: string; waitingFor: string[] }
+  /** `spaceName`: undefined for a space of another workspace. `waitingFor`: the names of those whose answers it asked for. */
+  | { kind: "sent"; text: string; spaceName: string | undefined; messageId: string; waitingFor: string[] }
 );
 
 const shownCharacters = 2000;
@@ -21,10 +21,11 @@ const waitWords = (names: string[]): string => {
 };
 
 /** What a run did, wherever it is told: one line. `most`: the characters of each value in it. */
-export const deedLine = (deed: Deed, most = shownCharacters): string =>
-  deed.kind === "action"
-    ? callLine(deed.action, { most })
-    : `sent ${brief(deed.text, most)} to ${quote(deed.spaceName)} (${deed.messageId})${waitWords(deed.waitingFor)}`;
+export const deedLine = (deed: Deed, most = shownCharacters): string => {
+  if (deed.kind === "action") return callLine(deed.action, { most });
+  const where = deed.spaceName === undefined ? "" : ` to ${quote(deed.spaceName)}`;
+  return `sent ${brief(deed.text, most)}${where} (${deed.messageId})${waitWords(deed.waitingFor)}`;
+};
 
 /** The sender, plan, service or tool that a run answers, with the beginning of its words, payload or result. */
 export type BegunBy = Pick<RunTrigger, "type" | "senderName" | "text"> & { spaceName?: string | undefined };

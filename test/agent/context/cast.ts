@@ -128,7 +128,7 @@ export const did = (time: string, toolName: string, input: unknown, output?: unk
 export const sent = (
   time: string,
   text: string,
-  spaceName: string,
+  spaceName: string | undefined,
   messageId: string,
   waitingFor: string[] = [],
 ): Deed => ({

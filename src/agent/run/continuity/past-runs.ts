@@ -63,7 +63,7 @@ const deedOf = (services: RunServices, made: RunCall, isTold: Telling): Deed | u
   const common = { at: isoTime(result.createdAt), callId };
   const said = tool?.speaks ? Said.safeParse({ ...Object(output), ...Object(input) }).data : undefined;
   if (said) {
-    const spaceName = spaceNameOf(services, services.ids.ownerOf("msg", said.messageId)) ?? "";
+    const spaceName = spaceNameOf(services, services.ids.ownerOf("msg", said.messageId));
     return { kind: "sent", ...common, ...said, spaceName };
   }
   const isNews = result.meta.error || ((tool?.effect(input) ?? true) && !isDone(output));

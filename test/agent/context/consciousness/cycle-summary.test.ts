@@ -55,6 +55,8 @@ test("[K2] every kind of event can have begun such a cycle", () => {
   expect(begun(resultOf("approve", "tc_1", { yes: true }))).toBe('approve answered {"yes":true}; said and did nothing');
   expect(begun(asked("Note this"))).toBe('"Husam" asked "Note this" in "Alpha"; said and did nothing');
   expect(selfSummary([], () => ({ lines: ["x"], deeds: [] }))).toBe("(no summary was written)");
+  // An imported agent does not know the spaces of the workspace that it comes from.
+  expect(summary([], [sent("15:07", "Hi", undefined, "msg_8")])).toBe('sent "Hi" (msg_8)');
 });
 
 test("[K2] [K8] answers that came, and those that did not, are told as what they are", () => {

@@ -20,7 +20,7 @@ export type Entry =
 /** A deed of the agent itself. */
 export type Told =
   | { kind: "action"; call: Call }
-  | { kind: "sent"; text: string; spaceName: string; messageId: string };
+  | { kind: "sent"; text: string; spaceName: string | undefined; messageId: string };
 
 export type Parsed = { headings: string[]; sections: Map<string, string[]>; entries: Entry[] };
 
