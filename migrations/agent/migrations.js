@@ -17,6 +17,7 @@ import m0014 from './0014_archived_blocks.sql';
 import m0015 from './0015_waits_of_cycles.sql';
 import m0016 from './0016_ended_runs.sql';
 import m0017 from './0017_put_away_before.sql';
+import m0018 from './0018_journal_names.sql';
 
   export default {
     journal,
@@ -38,7 +39,8 @@ m0013,
 m0014,
 m0015,
 m0016,
-m0017
+m0017,
+m0018
     }
   }
   

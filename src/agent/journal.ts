@@ -3,8 +3,9 @@ import { and, asc, desc, eq, getTableColumns, gt, gte, lt, max, type SQL, sql } 
 import type { JournalMeta } from "../protocol/exported-history.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
+import { ownPart } from "../shared/ids.ts";
 import type { JournalRest } from "./records.ts";
-import { journal } from "./schema.ts";
+import { journal, journalNames } from "./schema.ts";
 
 /**
  * The journal is an append-only table of everything that the model was given, said, called and got back.
@@ -132,13 +133,11 @@ export const createJournal = (db: Database, clock: Clock) => {
       return db.select().from(journal).where(before).orderBy(desc(journal.seq)).limit(1).get();
     },
 
-    /**
-     * The first row that holds this id as an event's, a call's, or in a result. A timeline's input quotes many ids, and
-     * counts by what it took alone. Reads the journal up to it.
-     */
+    /** The first row that names an event that a run took, the message that it is of, a call, or a message that one said. */
     firstNaming(id: string): JournalRow | undefined {
-      const names = sql`instr(${journal.meta}, ${id}) or (${journal.kind} <> 'inbox' and instr(${journal.content}, ${id}))`;
-      return db.select().from(journal).where(names).orderBy(asc(journal.seq)).limit(1).get();
+      const isIt = eq(journalNames.part, ownPart(id));
+      const named = db.select(getTableColumns(journal)).from(journalNames);
+      return named.innerJoin(journal, eq(journal.seq, journalNames.seq)).where(isIt).get();
     },
 
     after(seq: number, limit: number): JournalRow[] {

@@ -257,6 +257,15 @@ export const journal = sqliteTable("journal", {
   createdAt: integer("created_at").notNull(),
 });
 
+/**
+ * The events, calls and said messages of the journal by their ids' own part, which an event has from its message, each
+ * with the row that names it first. A trigger writes them.
+ */
+export const journalNames = sqliteTable("journal_names", {
+  part: text("part").primaryKey(),
+  seq: integer("seq").notNull(),
+});
+
 /** Stretches of consciousness: each begins with these instructions, this summary, and the cycles from `firstRun` on. */
 export const windows = sqliteTable("windows", {
   id: integer("id").primaryKey(),

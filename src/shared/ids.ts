@@ -58,6 +58,9 @@ export type Ids = {
   ownerOf(prefix: OwnedPrefix, id: string): string;
 };
 
+/** The part of an id that is its own, and of what stands for it. */
+export const ownPart = (id: string): string => id.slice(-34, -8);
+
 /** Ids remembered to be issued here; all are forgotten when there are more. */
 const maxKnownIds = 10_000;
 
@@ -78,7 +81,7 @@ export const createIds = (signingSecret: string, newUlid: () => string = ulid): 
     derive: (prefix, ...parts) => seal(`${prefix}_${hashed([prefix, ...parts])}`),
     deriveOwned: (prefix, ownerId, ...parts) =>
       seal(`${prefix}_${bodyOf(ownerId)}${hashed([prefix, ownerId, ...parts])}`),
-    deriveFrom: (prefix, ownerId, id) => seal(`${prefix}_${bodyOf(ownerId)}${id.slice(-34, -8)}`),
+    deriveFrom: (prefix, ownerId, id) => seal(`${prefix}_${bodyOf(ownerId)}${ownPart(id)}`),
     isIssued(prefix, id) {
       if (known.has(id)) return id.startsWith(`${prefix}_`);
       const length = prefix.length + (prefix in ownerPrefix ? 61 : 35);

@@ -1,8 +1,9 @@
+import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, step, text } from "../support/scripted-model.ts";
-import { ended, ids, openScene, scripted } from "./fixture.ts";
+import { agentStub, ended, ids, openScene, scripted, statementsOf } from "./fixture.ts";
 
 const note = {
   name: "note",
@@ -11,6 +12,8 @@ const note = {
   inputSchema: { type: "object" },
 } as const;
 const filler = "as everybody here knows well enough ".repeat(220);
+
+const longPast = 2000;
 
 const stage = async (continuity: "consciousness" | "timeline") => {
   const context = { maxTokens: 6000, reservedResponseTokens: 500, memoryTokens: 500, minRecentCycles: 1 };
@@ -69,5 +72,22 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     scripted([step(text("Seen."))]);
     await ended(house.workspaceId, analyst, 7);
     expect((await knows({ eventId })).known).toBe(true);
+  });
+
+  test("[K17][B4] what is asked is found in a few rows, however long the past", async () => {
+    const { turn, knows, analyst } = await stage(continuity);
+    const { heard, made } = await turn("Is the walrus fed?", call("note", { about: "walrus diary" }));
+    await runInDurableObject(agentStub(analyst), (_, { storage }) => {
+      storage.sql.exec(
+        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${longPast})
+         INSERT INTO journal SELECT -i, 0, 0, 'result', '{}', '{"kind":"result"}', 0 FROM n`,
+      );
+    });
+    const callId = made[0]?.id ?? "";
+    await knows({ callId });
+    const statements = await statementsOf(agentStub(analyst));
+    expect((await knows({ callId })).runId).not.toBeUndefined();
+    expect((await knows({ messageId: heard.id })).runId).not.toBeUndefined();
+    expect(statements.reduce((sum, { cursor }) => sum + cursor.rowsRead, 0)).toBeLessThan(longPast);
   });
 });

@@ -4,6 +4,7 @@ import { callLine } from "../../shared/call-line.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { viewTimeoutMs } from "../bounds.ts";
+import { spaceMessage } from "../call-with-retry.ts";
 import { compose } from "../context/compose.ts";
 import { eventLine, messageIn } from "../context/consciousness/inbox-message.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
@@ -51,14 +52,21 @@ const lived = ({ journal, runs }: RunServices, id: string): Past | undefined => 
       places: at([step, made.result].flatMap((each) => each?.seq ?? [])),
     };
   }
-  // A message that the agent read with a tool is named by its id alone.
-  if (row.meta?.kind !== "inbox")
-    return { runId: run.id, names: [id], words: "", messageId: id, places: at([row.seq]) };
+  if (row.meta?.kind !== "inbox") return undefined;
   const { lines, eventIds = [] } = row.meta;
   const line = lines.find((each, index) => eventIds[index] === id || messageIn(each)?.messageId === id) ?? "";
   const messageId = messageIn(line)?.messageId;
   const names = [id, ...(line === "" ? [] : [line]), ...(messageId === undefined ? [] : [messageId])];
   return { runId: run.id, names, words: line, messageId, places: at([row.seq]) };
+};
+
+/** A message of a space of its own that it was not told: it may have read it there. */
+const read = async (services: RunServices, spaceId: string, messageId: string): Promise<Past | undefined> => {
+  if (!services.spaces.isMember(spaceId)) return undefined;
+  const answer = await spaceMessage(services, spaceId, messageId);
+  return answer.ok
+    ? { runId: null, names: [messageId], words: answer.value.text ?? "", messageId, places: [] }
+    : undefined;
 };
 
 const mostWords = 12;
@@ -84,8 +92,11 @@ const isFound = async ({ search }: RunServices, query: string, { messageId, plac
 /** Where something stands in the input that the next run would be given, and the tools that return it. Begins no run. */
 const knowledgeOf = async (services: RunServices, asked: PastThing): Promise<Knowledge> => {
   const id = asked.messageId ?? asked.callId ?? asked.eventId ?? "";
+  const spaceId = asked.messageId === undefined ? "" : services.ids.ownerOf("msg", id);
   const [held, done] = [waiting(services, asked), lived(services, id)];
-  const past = held ? { ...held, runId: done?.runId ?? null, places: done?.places ?? [] } : done;
+  const past = held
+    ? { ...held, runId: done?.runId ?? null, places: done?.places ?? [] }
+    : (done ?? (await read(services, spaceId, id)));
   if (!past) return { id, known: false, places: [] };
   const { config } = services.identity.get();
   const { snapshot, events } = await continuityOf(config).next(services, timeoutSignal(viewTimeoutMs));
@@ -97,13 +108,12 @@ const knowledgeOf = async (services: RunServices, asked: PastThing): Promise<Kno
     section,
   }));
   if (isNext && places.length === 0) places.push({ how: "verbatim", section: "trigger" });
-  const spaceId = asked.messageId === undefined ? "" : services.ids.ownerOf("msg", asked.messageId);
   if (services.spaces.isMember(spaceId)) places.push({ how: "tool", tool: "read_messages", input: { spaceId } });
   const query = queryOf(past.words);
   if ("search" in tools && (await isFound(services, query, past))) {
     places.push({ how: "tool", tool: "search", input: { query } });
   }
-  if ("get_my_runs" in tools && past.runId !== null && past.words !== "") {
+  if ("get_my_runs" in tools && past.runId !== null) {
     places.push({ how: "tool", tool: "get_my_runs", input: { runId: past.runId } });
   }
   return { id, ...withoutNulls({ runId: past.runId }), known: places.length > 0, places };
