@@ -53,3 +53,9 @@ export const resolveLimits = (
 /** The estimated tokens that an input may fill, the answer left out. */
 export const inputBudget = ({ limits, correction }: { limits: ContextLimits; correction: number }): number =>
   (limits.maxTokens - limits.reservedResponseTokens) / correction;
+
+/** An input leaves this share of its budget to the results of the run's calls, up to `mostForCalls` tokens. */
+const callsShare = 0.15;
+const mostForCalls = 4000;
+
+export const forCalls = (budget: number): number => Math.max(0, Math.min(mostForCalls, budget * callsShare));

@@ -11,14 +11,14 @@ import {
   type ShownBlocks,
 } from "../context/blocks.ts";
 import { renderInstructions } from "../context/instructions.ts";
-import { inputBudget, resolveLimits } from "../context/limits.ts";
+import { forCalls, inputBudget, resolveLimits } from "../context/limits.ts";
 import { messagesOf } from "../journal.ts";
 import { fieldLines } from "../memory/documents/declared-fields.ts";
 import type { HeadBlocks, InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { estimateMessages } from "../tokens.ts";
 import { type Kind, toolDeclarations, toolsetOf } from "../tools/registry.ts";
-import { readRows } from "./run-rows.ts";
+import { invocationOf, readRows } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";
 import type { WindowRow } from "./windows.ts";
 
@@ -177,12 +177,18 @@ export const partsIn = (services: RunServices, window: WindowRow): InputParts =>
 /** The least that a result may hold, even if the input is full: enough to say what it is. */
 const leastTokens = 250;
 
-/** The estimated tokens that are free in the model's next input, beside all that the run holds by now. */
+/**
+ * The estimated tokens that are free in the model's next input, beside all that the invocation holds by now. Earlier
+ * cycles give way to a result, up to the share of one, since they are compacted where they do not fit.
+ */
 export const inputTokensLeft = (services: RunServices, run: RunRow): number => {
   const composing = composingOf(services);
-  const { all, steps } = readRows(services.journal.ofRun(run));
+  const { all, steps } = readRows(invocationOf(services.journal.ofRun(run)));
   const last = steps.at(-1);
   const before = last ? last.meta.input.tokens / composing.correction : 0;
   const since = estimateMessages(messagesOf(last ? all.slice(all.indexOf(last)) : all));
-  return Math.max(leastTokens, Math.floor(inputBudget(composing) - before - since));
+  const budget = inputBudget(composing);
+  const free = budget - before - since;
+  const past = last?.meta.input.sections.find(({ name }) => name === "earlier_cycles")?.tokens ?? 0;
+  return Math.max(leastTokens, Math.floor(Math.max(free, Math.min(free + past, forCalls(budget)))));
 };

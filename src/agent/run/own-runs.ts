@@ -105,13 +105,13 @@ const frameTokens = 200;
 const leastOfValue = 20;
 
 /**
- * A run that fills so much at most. Its trigger gets half of that. What the calls were given and answered is cut to what
- * is left for each; then the oldest are counted.
+ * A run that fills so much at most. Its trigger gets half of that, or what its calls leave. What the calls were given and
+ * answered is cut to what is left for each; then the oldest are counted.
  */
 const fittedRun = <Run extends WholeRun>(run: Run, most: number): Run => {
   if (sizeOf(run) <= most) return run;
   const room = Math.max(0, most - frameTokens);
-  const trigger = eachValue(run.trigger, room / 2);
+  const trigger = eachValue(run.trigger, Math.max(leastOfValue, room / 2, room - sizeOf(run.actions)));
   const left = room - sizeOf(trigger);
   const perValue = Math.max(leastOfValue, left / Math.max(1, run.actions.length) / 2);
   const cut = run.actions.map(({ toolName, ...values }) => ({ toolName, ...eachValue(values, perValue) }));

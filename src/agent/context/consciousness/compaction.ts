@@ -22,7 +22,8 @@ export type CompactionLimits = {
 const summaryShare = 0.25;
 const keptShare = 0.5;
 
-const truncated = "- (what was before has been left out; read_messages shows what was said in your spaces)";
+const truncated =
+  "- (what was before has been left out; get_my_runs has it, read_messages what was said in your spaces)";
 
 /** Index of the first cycle to keep: at most `keepRecent` of the newest, within their share, and one at least. */
 export const keepFrom = (past: Cycle[], { keepRecent, maxTokens }: Omit<CompactionLimits, "strategy">): number => {

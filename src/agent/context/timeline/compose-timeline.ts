@@ -16,7 +16,7 @@ import { blocksText, type KnownShare, shareLines } from "../blocks.ts";
 import { type Action, type BegunBy, begunByLine } from "../deeds.ts";
 import * as grammar from "../grammar.ts";
 import { renderInstructions, rulesSection } from "../instructions.ts";
-import { inputBudget } from "../limits.ts";
+import { forCalls, inputBudget } from "../limits.ts";
 import {
   type Composed,
   type Cut,
@@ -73,10 +73,7 @@ export type TimelineSnapshot = InputParts & {
 const frameTokens = 16;
 /** Kept free for the headings and notes of sections that have no room for anything else. */
 const headingTokens = 320;
-/** The history leaves this share of the budget to the results of the run's calls, up to `mostForCalls` tokens. */
-const callsShare = 0.15;
-const mostForCalls = 4000;
-/** And this share to what the agent's runs did elsewhere. */
+/** The history leaves this share of the budget to what the agent's runs did elsewhere. */
 const pastShare = 0.15;
 
 const textOf = (sections: Section[]): string => sections.map(({ text }) => text).join("\n");
@@ -122,11 +119,10 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const memories = take(stateSection("memories", lists.memories, room, forMemories));
   const others = state.activity ? [take(activitySection(state.activity, now, room))] : [];
 
-  const forCalls = Math.max(0, Math.min(mostForCalls, budget * callsShare));
   const { past } = snapshot;
   const forPast = past.runs.length === 0 ? 0 : Math.max(0, Math.min(maxRecentRunsTokens, budget * pastShare));
   const each = snapshot.histories.length;
-  const [ofRoom, ofHistory] = [(room - forCalls - forPast) / each, limits.historyTokens / correction / each];
+  const [ofRoom, ofHistory] = [(room - forCalls(budget) - forPast) / each, limits.historyTokens / correction / each];
   const marks = {
     agentId: state.agentId,
     triggerId: snapshot.trigger.type === "space_message" ? snapshot.trigger.delivered.message.id : null,

@@ -36,7 +36,6 @@ export const runTools = [
       limit: z.int().min(1).max(50).default(10),
     }),
     ...looks,
-    only: "timeline",
     execute: (asked, context) => ({ value: context.runs.list(asked) }),
   }),
   defineTool({
