@@ -105,24 +105,17 @@ export const pinningTools = [
 /** What a list holds beside its blocks. */
 const frameTokens = 100;
 
+type Listed = Pick<Block, "label" | "type" | "schema" | "permission" | "rendered" | "description" | "pinned">;
+
 /** A block in a list. `size`: the characters that it shows. */
-const listed = (
-  {
-    label: name,
-    type,
-    schema,
-    permission,
-    rendered,
-    description,
-    pinned,
-  }: Pick<Block, "label" | "type" | "schema" | "permission" | "rendered" | "description" | "pinned">,
-  owner: { shared: boolean; owner: string },
-  isArchived: boolean,
-) => ({
-  ...{ label: name, type, schema: schema.type, permission, size: [...rendered].length, ...owner },
-  ...(description === "" ? {} : { description }),
-  ...{ pinned, archived: isArchived },
-});
+const listed = (block: Listed, owner: { shared: boolean; owner: string }, archived: boolean) => {
+  const { label: name, type, schema, permission, rendered, description, pinned } = block;
+  return {
+    ...{ label: name, type, schema: schema.type, permission, size: [...rendered].length, ...owner },
+    ...(description === "" ? {} : { description }),
+    ...{ pinned, archived },
+  };
+};
 
 const sharedLine = (block: Block) => {
   const owner = { shared: true, owner: block.sharedFrom?.agentName ?? "" };
