@@ -207,9 +207,6 @@ export const live = async (one: Life): Promise<Lived> => {
 
   /** How many runs there are so far. */
   let runs = 0;
-  const count = async (): Promise<void> => {
-    ({ runs } = await counted("''"));
-  };
   const know = (word: string, what: string): string => {
     known.set(word, { what, run: runs });
     return word;
@@ -229,7 +226,7 @@ export const live = async (one: Life): Promise<Lived> => {
     know(taken, "told to a run that was absorbed");
     know(taker, "told to a run that absorbed another");
     happened.add("absorb");
-    await count();
+    ({ runs } = await counted("''"));
   };
 
   try {
@@ -290,7 +287,7 @@ export const live = async (one: Life): Promise<Lived> => {
         await settled(one.continuity === "timeline" ? runs + 1 : runs + 2);
         know(answer, "an answer");
       }
-      await count();
+      ({ runs } = await counted("''"));
       if (each.more === "absorb" && one.continuity === "timeline") await absorb();
     }
     for (const { what } of known.values()) happened.add(what);
