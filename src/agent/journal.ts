@@ -79,6 +79,22 @@ export const createJournal = (db: Database, clock: Clock) => {
       .returning(),
   );
 
+  /**
+   * Takes in the names of the rows since it was asked last. Each row is read for it once, and no run pays for it: it is
+   * seldom asked.
+   */
+  const takeNames = (): void => {
+    const come = db.select().from(journalNames).where(eq(journalNames.part, "")).get();
+    const isNew = sql`journal.seq > ${come?.seq ?? Number.MIN_SAFE_INTEGER}`;
+    db.run(sql`insert or ignore into journal_names (part, seq)
+      select substr(value, -34, 26), seq from journal, json_each(meta, '$.eventIds') where ${isNew}
+      union all select substr(value ->> '$.callId', -34, 26), seq from journal, json_each(meta, '$.calls') where ${isNew}
+      union all select substr(content ->> '$.content[0].output.value.messageId', -34, 26), seq from journal
+        where kind = 'result' and ${isNew}
+      order by 2`);
+    db.run(sql`insert or replace into journal_names select '', coalesce((select max(seq) from journal), 0)`);
+  };
+
   return {
     append({ meta, ...row }: NewRow): JournalRow {
       const createdAt = clock.now();
@@ -135,6 +151,7 @@ export const createJournal = (db: Database, clock: Clock) => {
 
     /** The first row that names an event that a run took, the message that it is of, a call, or a message that one said. */
     firstNaming(id: string): JournalRow | undefined {
+      takeNames();
       const isIt = eq(journalNames.part, ownPart(id));
       const named = db.select(getTableColumns(journal)).from(journalNames);
       return named.innerJoin(journal, eq(journal.seq, journalNames.seq)).where(isIt).get();

@@ -259,7 +259,7 @@ export const journal = sqliteTable("journal", {
 
 /**
  * The events, calls and said messages of the journal by their ids' own part, which an event has from its message, each
- * with the row that names it first. A trigger writes them.
+ * with the row that names it first. They are taken in when somebody asks; the part "" has the row that this has come to.
  */
 export const journalNames = sqliteTable("journal_names", {
   part: text("part").primaryKey(),

@@ -38,8 +38,6 @@ export const dump = (storage: DurableObjectStorage): string => {
     .filter(({ name }) => isOurs(Name.parse(name)) && !isShadow(Name.parse(name), virtualIn(storage)))
     .map(({ sql }) => `${Name.parse(sql)};`);
   const rows = tablesIn(storage).flatMap((table) => {
-    // A trigger writes it again, as the journal's rows come.
-    if (table === "journal_names") return [];
     const columns = storage.sql
       .exec(`SELECT name FROM pragma_table_info('${table}')`)
       .toArray()
