@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, onTestFinished, vi } from "vitest";
+import { afterEach, expect, onTestFinished, vi } from "vitest";
 import type { Agent } from "../../src/agent/agent.ts";
 import type { CallOptions } from "../../src/models/language-model.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
@@ -10,6 +10,7 @@ import type { EntityPrincipal } from "../../src/protocol/principal.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import type { Run } from "../../src/protocol/run.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { disarmFaults } from "../../src/shared/fault.ts";
 import { createIds } from "../../src/shared/ids.ts";
 import { Space } from "../../src/space/space.ts";
 import type { Gate } from "../support/gate.ts";
@@ -79,6 +80,17 @@ export const scripted = (script?: Script): ScriptedModel => {
   const model = scriptedModel(script);
   onTestFinished(installModel(model));
   return model;
+};
+
+/** Puts back the clock, the faults and what a test adds to the list. */
+export const undoLater = (): (() => void)[] => {
+  const added: (() => void)[] = [];
+  afterEach(() => {
+    disarmFaults();
+    vi.useRealTimers();
+    for (const undo of added.splice(0)) undo();
+  });
+  return added;
 };
 
 /** Throws while a space is telling its agents: it wakes for more than its stored timers. */

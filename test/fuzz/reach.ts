@@ -132,9 +132,18 @@ export const unreachable = async (
     await look(query, { ...between, from: middle });
   };
   for (const query of named(input, /NOW: \d{4}/g)) await look(query.slice(-4), {});
+  /** The rest of a run's values that were cut. */
+  const readOn = async (run: { runId: string }): Promise<void> => {
+    const offsets = named(JSON.stringify(run), /(?<=ask with runId and offset: )\d+/g);
+    for (const offset of offsets) {
+      const page = await ask("get_my_runs", Runs, { limit: 10, runId: run.runId, offset: Number(offset) });
+      if (page?.runs[0]) await readOn(page.runs[0]);
+    }
+  };
   let before: { before?: string } = {};
   for (;;) {
-    const page = await ask("get_my_runs", Runs, { limit: 50, ...before });
+    const page = await ask("get_my_runs", Runs, { limit: 50, offset: 0, ...before });
+    if (page?.runs[0]) await readOn(page.runs[0]);
     const last = page?.runs.at(-1)?.runId;
     if (last === undefined || last === before.before) break;
     before = { before: last };

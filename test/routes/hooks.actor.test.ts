@@ -1,22 +1,18 @@
 import { listDurableObjectIds } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { maxHooks, maxInboxEvents } from "../../src/agent/bounds.ts";
 import { Hook, type HookScheme } from "../../src/protocol/hook.ts";
 import { InboxItem } from "../../src/protocol/run.ts";
-import { fillInbox, rowsIn } from "../agent/fixture.ts";
+import { fillInbox, rowsIn, undoLater } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
 import { installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
 import { deliver, type Sent, signed } from "../support/webhook-sender.ts";
 import { problemIn } from "./operations.ts";
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
+const restore = undoLater();
 
 const Created = z.object({ hook: Hook, hookId: z.string(), url: z.string(), secret: z.string() });
 const Accepted = z.object({ eventId: z.string() });

@@ -1,12 +1,12 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { seal } from "../../src/auth/sealing.ts";
 import { providers } from "../../src/models/models.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import type { RouterConfig } from "../../src/protocol/space.ts";
 import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
-import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import { armFault } from "../../src/shared/fault.ts";
 import {
   maxRouterAsks,
   maxRouterHeld,
@@ -14,6 +14,7 @@ import {
   routerRetryMs,
   routerTimeoutMs,
 } from "../../src/space/bounds.ts";
+import { undoLater } from "../agent/fixture.ts";
 import { createGate, type Gate } from "../support/gate.ts";
 import {
   apiError,
@@ -32,12 +33,7 @@ import { listen } from "./listener.ts";
 
 beforeAll(recordReceivers);
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-  disarmFaults();
-});
+const restore = undoLater();
 
 const config: RouterConfig = { model: { provider: "rehearsal", deltasPerSecond: 0 }, maxTokensPerDay: 200_000 };
 const wake = (...names: string[]) => step(text(JSON.stringify({ wake: names })));

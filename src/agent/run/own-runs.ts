@@ -22,27 +22,12 @@ import type { RunServices } from "./run-services.ts";
  * as far as a tool's result has room.
  */
 
-/** An event as the model reads it whole, from the inbox or from the journal. */
-const WholeEvent = z.discriminatedUnion("type", [
-  z.object({
-    type: z.literal("plan"),
-    planId: z.string(),
-    planName: z.string(),
-    instruction: z.string(),
-    scheduledAt: z.string(),
-  }),
-  z.object({ type: z.literal("service"), serviceName: z.string(), payload: z.unknown() }),
-  z.object({ type: z.literal("tool_result"), tool: z.string(), toolCallId: z.string(), result: z.unknown() }),
-  z
-    .object({
-      type: z.literal("space_message"),
-      spaceName: z.string(),
-      delivered: z.object({
-        message: Message.pick({ id: true, spaceId: true, sender: true, text: true, replyTo: true, createdAt: true }),
-      }),
-    })
-    .transform(({ delivered, ...event }) => ({ ...event, message: delivered.message })),
-]);
+const Told = Message.pick({ id: true, spaceId: true, sender: true, text: true, replyTo: true, createdAt: true });
+
+/** An event as the model reads it whole, from the inbox or from the journal: without what only its delivery needs. */
+const WholeEvent = z
+  .looseObject({ type: z.string(), delivered: z.object({ message: Told }).optional() })
+  .transform(({ root: _, delivered, ...event }) => ({ ...event, ...delivered }));
 
 /**
  * What began a run, whole: as it lies in the inbox, or after the run's end as its input told it. Else, such as of a
@@ -87,18 +72,18 @@ const sizeOf = (value: unknown): number => {
   return Math.max(estimateText(text), (textBytes(text) * maxToolOutputTokens) / maxToolOutputBytes);
 };
 
-/** A value that fills so much at most: where there is too much, the beginning of its text. */
-const beginning = (value: unknown, room: number): unknown => {
+/** A value that fills so much at most: where there is too much, the part of its text that begins at `offset`. */
+const partOf = (value: unknown, room: number, offset: number): unknown => {
   if (sizeOf(value) <= room) return value;
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return {
-    beginning: cutTo(text, room, sizeOf),
-    note: `the beginning of ${text.length} characters: more does not fit here`,
-  };
+  const part = cutTo(text.slice(offset), room, sizeOf);
+  const end = offset + part.length;
+  const more = end < text.length ? `: ask with runId and offset: ${end}` : "";
+  return { part, note: `characters ${offset} to ${end} of ${text.length}${more}` };
 };
 
-const eachValue = (values: object, room: number): object =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, beginning(value, room)]));
+const eachValue = (values: object, room: number, offset: number): object =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, partOf(value, room, offset)]));
 
 /** What a run's frame, or a note about what is left out, may need. */
 const frameTokens = 200;
@@ -108,13 +93,13 @@ const leastOfValue = 20;
  * A run that fills so much at most. Its trigger gets half of that, or what its calls leave. What the calls were given and
  * answered is cut to what is left for each; then the oldest are counted.
  */
-const fittedRun = <Run extends WholeRun>(run: Run, most: number): Run => {
+const fittedRun = <Run extends WholeRun>(run: Run, most: number, offset = 0): Run => {
   if (sizeOf(run) <= most) return run;
   const room = Math.max(0, most - frameTokens);
-  const trigger = eachValue(run.trigger, Math.max(leastOfValue, room / 2, room - sizeOf(run.actions)));
+  const trigger = eachValue(run.trigger, Math.max(leastOfValue, room / 2, room - sizeOf(run.actions)), offset);
   const left = room - sizeOf(trigger);
   const perValue = Math.max(leastOfValue, left / Math.max(1, run.actions.length) / 2);
-  const cut = run.actions.map(({ toolName, ...values }) => ({ toolName, ...eachValue(values, perValue) }));
+  const cut = run.actions.map(({ toolName, ...values }) => ({ toolName, ...eachValue(values, perValue, offset) }));
   const newest = firstFitting(cut.toReversed(), left, sizeOf).toReversed();
   const older = cut.length - newest.length;
   return {
@@ -133,7 +118,7 @@ const roomIn = (services: RunServices, self: RunRow): number =>
 const list = (
   services: RunServices,
   self: RunRow,
-  { status, limit, before, runId }: Parameters<ToolContext["runs"]["list"]>[0],
+  { status, limit, before, runId, offset }: Parameters<ToolContext["runs"]["list"]>[0],
 ) => {
   const { runs, journal } = services;
   const wanted = status === undefined ? undefined : RunStatus.safeParse(status);
@@ -152,7 +137,10 @@ const list = (
   // The journal of a run is read only while those before it fit (B4).
   for (const run of page.slice(0, limit)) {
     const whole = wholeRun(services, run, journal.ofRuns([run], { texts: false }));
-    const told = { ...(shown.length === 0 ? fittedRun(whole, room) : whole), thisRun: run.ordinal === self.ordinal };
+    const told = {
+      ...(shown.length === 0 ? fittedRun(whole, room, offset) : whole),
+      thisRun: run.ordinal === self.ordinal,
+    };
     room -= sizeOf(told);
     if (room < 0 && shown.length > 0) break;
     shown.push(told);

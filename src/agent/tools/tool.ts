@@ -49,7 +49,7 @@ export type ToolContext = CallContext & {
   source(): ArchivalSource;
   /** The agent's own runs, as one of them sees them. Refusals are thrown. */
   runs: {
-    list(asked: { status?: string; before?: string; runId?: string; limit: number }): {
+    list(asked: { status?: string; before?: string; runId?: string; limit: number; offset: number }): {
       runs: object[];
       omitted?: string;
     };

@@ -1,17 +1,13 @@
 import { env } from "cloudflare:workers";
-import { afterEach, vi } from "vitest";
+import { vi } from "vitest";
 import type { McpStatus } from "../../../src/protocol/tool.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import type { TestMcpServer, TestTool } from "../../support/mcp-server.ts";
 import { installModel, scriptedModel } from "../../support/scripted-model.ts";
-import { ended, openHouse } from "../fixture.ts";
+import { ended, openHouse, undoLater } from "../fixture.ts";
 
 /** An agent with one MCP server named desk, on a network that the test makes up. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
+const restore = undoLater();
 
 export const url = "http://localhost:4000/mcp";
 export const config = (more: object = {}) => ({

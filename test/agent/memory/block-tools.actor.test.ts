@@ -1,13 +1,13 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { Agent } from "../../../src/agent/agent.ts";
 import { spaceAnswerMs } from "../../../src/agent/bounds.ts";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { CreateBlock, type EditBlock } from "../../../src/protocol/block.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
-import { armFault, disarmFaults } from "../../../src/shared/fault.ts";
+import { armFault } from "../../../src/shared/fault.ts";
 import { createGate } from "../../support/gate.ts";
 import {
   call,
@@ -19,15 +19,10 @@ import {
   text,
 } from "../../support/scripted-model.ts";
 import { shorten } from "../../support/shorten.ts";
-import { ended, openHouse, passTime, runsOf } from "../fixture.ts";
+import { ended, openHouse, passTime, runsOf, undoLater } from "../fixture.ts";
 
 /** What agents do with their blocks, by their tools. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  disarmFaults();
-  vi.useRealTimers();
-  for (const undo of restore.splice(0)) undo();
-});
+const restore = undoLater();
 
 // It takes its time under vite, which makes it anew for each file.
 beforeAll(() => loadLoro(), 60_000);

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { Agent } from "../../../src/agent/agent.ts";
 import { maxSearchEntries } from "../../../src/agent/bounds.ts";
@@ -7,7 +7,7 @@ import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { CreateBlock, type Permission } from "../../../src/protocol/block.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
-import { armFault, disarmFaults } from "../../../src/shared/fault.ts";
+import { armFault } from "../../../src/shared/fault.ts";
 import {
   apiError,
   call,
@@ -19,15 +19,10 @@ import {
   step,
   text,
 } from "../../support/scripted-model.ts";
-import { type AgentSettings, ended, openHouse, passTime, rowsIn, runsOf, userTexts } from "../fixture.ts";
+import { type AgentSettings, ended, openHouse, passTime, rowsIn, runsOf, undoLater, userTexts } from "../fixture.ts";
 
 /** How an agent finds its blocks and those of others, puts them away, brings them back and deletes them. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  disarmFaults();
-  vi.useRealTimers();
-  for (const undo of restore.splice(0)) undo();
-});
+const restore = undoLater();
 
 // It takes its time under vite, which makes it anew for each file.
 beforeAll(() => loadLoro(), 60_000);

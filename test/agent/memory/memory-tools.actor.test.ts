@@ -1,15 +1,12 @@
 import { env } from "cloudflare:workers";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { CreateBlock } from "../../../src/protocol/block.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { call, installModel, scriptedModel, step, text } from "../../support/scripted-model.ts";
-import { ended, openHouse } from "../fixture.ts";
+import { ended, openHouse, undoLater } from "../fixture.ts";
 
 /** The switch that leaves an agent without the tools for its memory. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
+const restore = undoLater();
 
 const calls = {
   block_load: { label: "notes" },
