@@ -88,7 +88,7 @@ export const undoLater = (): (() => void)[] => {
   afterEach(() => {
     disarmFaults();
     vi.useRealTimers();
-    for (const undo of added.splice(0)) undo();
+    for (const undo of added.splice(0).reverse()) undo();
   });
   return added;
 };
