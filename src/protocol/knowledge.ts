@@ -6,7 +6,7 @@ import { component } from "./text.ts";
 export const PastThing = z
   .object({ messageId: messageId.optional(), callId: toolCallId.optional(), eventId: eventId.optional() })
   .refine((asked) => Object.values(asked).filter((id) => id !== undefined).length === 1, {
-    message: "name one thing: messageId, callId or eventId",
+    message: "must name one thing: messageId, callId or eventId",
   });
 export type PastThing = z.infer<typeof PastThing>;
 

@@ -21,14 +21,18 @@ type Past = { runId: string | null; names: string[]; words: string; messageId: s
 const eventIdOf = ({ ids, identity }: RunServices, { messageId, eventId }: PastThing): string | undefined =>
   messageId === undefined ? eventId : ids.deriveFrom("evt", identity.get().id, messageId);
 
+/** How an input names an event of this line, and the words to find it by. */
+const ofLine = (id: string, line: string): Pick<Past, "names" | "words" | "messageId"> => {
+  const message = messageIn(line);
+  const names = [id, line, message?.messageId ?? ""].filter((name) => name !== "");
+  return { names, words: message?.text ?? line, messageId: message?.messageId };
+};
+
 /** An event that the inbox still holds. */
 const waiting = (services: RunServices, asked: PastThing): (Past & { eventId: string }) | undefined => {
   const row = services.inbox.byEventId(eventIdOf(services, asked) ?? "");
   if (!row) return undefined;
-  const line = eventLine(row.data);
-  const messageId = messageIn(line)?.messageId;
-  const names = [row.eventId, line, ...(messageId === undefined ? [] : [messageId])];
-  return { runId: null, names, words: line, messageId, places: [], eventId: row.eventId };
+  return { ...ofLine(row.eventId, eventLine(row.data)), runId: null, places: [], eventId: row.eventId };
 };
 
 const Said = z.object({ messageId: z.string() });
@@ -55,9 +59,7 @@ const lived = ({ journal, runs }: RunServices, id: string): Past | undefined => 
   if (row.meta?.kind !== "inbox") return undefined;
   const { lines, eventIds = [] } = row.meta;
   const line = lines.find((each, index) => eventIds[index] === id || messageIn(each)?.messageId === id) ?? "";
-  const messageId = messageIn(line)?.messageId;
-  const names = [id, ...(line === "" ? [] : [line]), ...(messageId === undefined ? [] : [messageId])];
-  return { runId: run.id, names, words: line, messageId, places: at([row.seq]) };
+  return { ...ofLine(id, line), runId: run.id, places: at([row.seq]) };
 };
 
 /** A message of a space of its own that it was not told: it may have read it there. */
