@@ -98,9 +98,17 @@ describe.each(continuities)("%s", (continuity) => {
     await quinces(staged);
     if (who === "former member") await staged.leave();
     expect((await staged.find("quinces", [])).items).toHaveLength(1);
+    if (who === "former member") {
+      unwrap(await staged.space.stub().addMember(staged.key, await staged.house.person("Mole")));
+      unwrap(await staged.space.stub().update(staged.key, { name: "Layoffs" }));
+    }
     unwrap(await staged.space.stub().remove(staged.key));
     await vi.waitFor(async () => expect((await staged.find("quinces", [])).items).toEqual([]));
     expect(await column(staged.analyst, "select id from search_entries where type = 'message'")).toEqual([]);
+    // What it knew of the space stays as it was.
+    const [snapshot] = await column(staged.analyst, "select snapshot from spaces");
+    expect(JSON.parse(String(snapshot))).toMatchObject({ name: "Alpha", deleted: true });
+    expect(snapshot).not.toContain("Mole");
   });
 
   test("[K3] what it keeps is one hit, and is found by none of its words once it is deleted", async () => {

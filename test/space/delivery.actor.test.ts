@@ -326,8 +326,9 @@ test("the workspace's index hears of a space before the caller does, and of no m
 });
 
 test("[D2] a deleted space answers nobody, tells its subscribers and keeps nothing", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
+  const { ann, robo, hal } = cast();
+  const home = await house([ann, robo, hal]);
+  unwrap(await home.rpc.removeMember(home.key, hal.id));
   await settled(home);
   answers.set(robo.id, async () => refuse("unavailable", "not now"));
   unwrap(await home.rpc.post(home.as(ann), { text: "last words" }));
@@ -340,6 +341,8 @@ test("[D2] a deleted space answers nobody, tells its subscribers and keeps nothi
   await ring(home, 60_000);
   await vi.waitFor(() => expect(deliveredTo(robo).at(-1)?.left).toBe(true));
   expect(takenBy(robo)).toEqual(["last words"]);
+  // Who left before is told of the end alone.
+  expect(deliveredTo(hal).at(-1)?.space).toMatchObject({ name: "", members: [], deleted: true });
   await settled(home);
   const kept = await runInDurableObject(home.stub, (_, state) =>
     state.storage.sql.exec("SELECT (SELECT count(*) FROM log) + (SELECT count(*) FROM members) AS kept").one(),

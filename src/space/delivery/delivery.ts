@@ -202,7 +202,10 @@ export class Delivery {
     if (!row) throw new Error("delivery: the space has no settings");
     const { cursor, messages, left } = batch;
     const answers = batch.answers.length > 0 ? { answers: batch.answers } : {};
-    const space = snapshotOf(deleted ? { ...row, version: cursor } : row, members.all());
+    // One that was outside keeps what it knew of the space.
+    const outside = deleted && subscriber.kind === "agent" && !members.find(subscriber.id);
+    const known = outside ? { ...row, name: "" } : row;
+    const space = snapshotOf(deleted ? { ...known, version: cursor } : row, outside ? [] : members.all());
     if (deleted) space.deleted = true;
     if (subscriber.kind === "index") {
       const createdBy = row.createdBy === null ? {} : { createdBy: row.createdBy };
