@@ -1,6 +1,5 @@
 import type { Env } from "../env/env.ts";
-import type { Message } from "../protocol/message.ts";
-import type { SpaceWindow } from "../protocol/rpc.ts";
+import type { SpaceMessage, SpaceWindow } from "../protocol/rpc.ts";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../shared/errors.ts";
 import { unlessAborted, withTimeout } from "../shared/timeouts.ts";
@@ -52,7 +51,7 @@ export const spaceMessage = (
   { identity, env }: Asking,
   spaceId: string,
   messageId: string,
-): Promise<Outcome<Message>> => {
+): Promise<Outcome<SpaceMessage>> => {
   const { id, workspaceId } = identity.get();
   return env.SPACE.getByName(spaceId).message(workspaceId, id, messageId);
 };

@@ -84,6 +84,9 @@ export type SpaceWindow = {
   total: number;
 };
 
+/** One of its messages. `newer`: how many came after it. */
+export type SpaceMessage = Message & { newer: number };
+
 /**
  * Messages of a space after a place in its log, oldest first, and the one `before` them. They reach up to `cursor`;
  * `more` follow it.
@@ -165,7 +168,7 @@ interface SpaceMethods {
   /** For agents. */
   window(workspaceId: string, agentId: string, page: { limit: number; offset: number }): SpaceWindow;
   history(workspaceId: string, agentId: string, page: { after: number; limit: number }): SpaceHistory;
-  message(workspaceId: string, agentId: string, messageId: string): Message;
+  message(workspaceId: string, agentId: string, messageId: string): SpaceMessage;
   speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): null;
   append(message: AgentMessage): Message;
   /** Shows a tool call, or how it stands now, once for each state; answers the message as it is then. */

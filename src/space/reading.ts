@@ -1,7 +1,7 @@
 import type { ChannelOpen, WelcomeFrame } from "../protocol/events.ts";
 import type { Message, ReadReceipt } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { Page, SpaceHistory, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
+import type { Page, SpaceHistory, SpaceMessage, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
 import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxLateReads, maxPageSize, maxUnreadScan } from "./bounds.ts";
@@ -115,10 +115,11 @@ export const messageFor = (
   workspaceId: string,
   agentId: string,
   messageId: string,
-): Message => {
+): SpaceMessage => {
   spaceIn(services, workspaceId);
   memberIn(services, agentId);
-  return messageOf(messageRow(services, messageId).frame);
+  const { frame, messageCount } = messageRow(services, messageId);
+  return { ...messageOf(frame), newer: services.log.head().messageCount - messageCount };
 };
 
 /** A person had an agent try again what it had failed at: what comes of that is news. */

@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, step, text } from "../support/scripted-model.ts";
 import { agentStub, ended, ids, openScene, scripted, statementsOf } from "./fixture.ts";
@@ -72,6 +73,40 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     scripted([step(text("Seen."))]);
     await ended(house.workspaceId, analyst, 7);
     expect((await knows({ eventId })).known).toBe(true);
+  });
+
+  test("[K17] each call that it names returns the message, however many came after it", async () => {
+    const { knows, agent, analyst, house, space, husam } = await stage(continuity);
+    scripted(() => step(text("Read.")));
+    const posted: string[] = [];
+    for (let n = 0; n < 60; n += 1) posted.push((await space.post(husam, `The walrus sleeps at the pier ${n % 7}`)).id);
+    const activity = async () => unwrap(await agent.describe(house.workspaceId)).activity;
+    const quiet = { state: "idle", waiting: { events: 0 } };
+    await vi.waitFor(async () => expect(await activity()).toMatchObject(quiet), { timeout: 10_000 });
+    for (const [n, messageId] of posted.entries()) {
+      if (n % 10 > 0) continue;
+      const calls = (await knows({ messageId })).places.flatMap((each) => (each.how === "tool" ? [each] : []));
+      expect(calls.map(({ tool }) => tool)).toContain("read_messages");
+      for (const { tool, input } of calls) {
+        const { offset } = z.object({ offset: z.int().default(0) }).parse(input);
+        const returned = {
+          search: () => agent.search(house.workspaceId, SearchQuery.parse(input)),
+          read_messages: () => space.stub().window(house.workspaceId, analyst.id, { limit: 50, offset }),
+        }[tool];
+        if (returned) expect(JSON.stringify(await returned()), `${n}: ${tool}`).toContain(messageId);
+      }
+    }
+  });
+
+  test("[K17] a call stands where it is told, not where a newer one just like it is", async () => {
+    const { turn, knows } = await stage(continuity);
+    const { made } = await turn("Note it.", call("note", { about: "walrus" }));
+    for (let more = 0; more < 4; more += 1) await turn(`${more} ${filler}`);
+    await turn("Again.", call("note", { about: "walrus" }));
+    await turn("And now?");
+    const { places } = await knows({ callId: made[0]?.id ?? "" });
+    expect(places).not.toContainEqual(expect.objectContaining({ how: "verbatim" }));
+    expect(places).toContainEqual(expect.objectContaining({ tool: "get_my_runs" }));
   });
 
   test("[K17] [B4] each row of the past is read once to find what is asked", async () => {

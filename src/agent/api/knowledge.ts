@@ -1,5 +1,7 @@
 import { z } from "zod";
 import type { Knowledge, PastThing } from "../../protocol/knowledge.ts";
+import type { SpaceMessage } from "../../protocol/rpc.ts";
+import { defaultSearchLimit } from "../../protocol/search.ts";
 import { callLine } from "../../shared/call-line.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
@@ -7,7 +9,9 @@ import { viewTimeoutMs } from "../bounds.ts";
 import { spaceMessage } from "../call-with-retry.ts";
 import { compose } from "../context/compose.ts";
 import { eventLine, messageIn } from "../context/consciousness/inbox-message.ts";
+import { deedLine } from "../context/deeds.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
+import { gatherPast } from "../run/continuity/past-runs.ts";
 import { outputOf, readRows } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";
 import type { Area } from "./agent-runtime.ts";
@@ -38,7 +42,8 @@ const waiting = (services: RunServices, asked: PastThing): (Past & { eventId: st
 const Said = z.object({ messageId: z.string() });
 
 /** The row of the journal that names it first tells how it came about. */
-const lived = ({ journal, runs }: RunServices, id: string): Past | undefined => {
+const lived = (services: RunServices, id: string): Past | undefined => {
+  const { journal, runs } = services;
   const row = journal.firstNaming(id);
   const run = row && runs.at(row.runOrdinal);
   if (!run) return undefined;
@@ -49,10 +54,14 @@ const lived = ({ journal, runs }: RunServices, id: string): Past | undefined => 
     const { callId, toolName, input } = made.call;
     const messageId = Said.safeParse(outputOf(made)).data?.messageId;
     const line = callLine({ toolName, input });
+    // What another of the newest calls is told by names neither.
+    const isOthers = gatherPast(services, run.ordinal).runs.some(({ deeds }) =>
+      deeds.some((deed) => deed.callId !== callId && deedLine(deed).startsWith(line)),
+    );
     const step = steps.find((each) => each.step === made.step);
     return {
       ...{ runId: run.id, words: `${toolName} ${line}`, messageId },
-      names: [callId, line, ...(messageId === undefined ? [] : [messageId])],
+      names: [callId, ...(isOthers ? [] : [line]), ...(messageId === undefined ? [] : [messageId])],
       places: at([step, made.result].flatMap((each) => each?.seq ?? [])),
     };
   }
@@ -62,14 +71,18 @@ const lived = ({ journal, runs }: RunServices, id: string): Past | undefined => 
   return { ...ofLine(id, line), runId: run.id, places: at([row.seq]) };
 };
 
-/** A message of a space of its own that it was not told: it may have read it there. */
-const read = async (services: RunServices, spaceId: string, messageId: string): Promise<Past | undefined> => {
+/** A message of a space of its own, as the space has it. */
+const standing = async (services: RunServices, messageId: string): Promise<SpaceMessage | undefined> => {
+  const spaceId = services.ids.ownerOf("msg", messageId);
   if (!services.spaces.isMember(spaceId)) return undefined;
   const answer = await spaceMessage(services, spaceId, messageId);
-  return answer.ok
-    ? { runId: null, names: [messageId], words: answer.value.text ?? "", messageId, places: [] }
-    : undefined;
+  return answer.ok ? answer.value : undefined;
 };
+
+/** A message that it was not told: it may have read it in the space. */
+const read = ({ id, text = "" }: SpaceMessage): Past => ({
+  ...{ runId: null, names: [id], words: text, messageId: id, places: [] },
+});
 
 const mostWords = 12;
 const quotedText = /"(?:[^"\\]|\\.)*"/g;
@@ -85,7 +98,7 @@ const queryOf = (line: string): string => {
 /** Whether search returns it. */
 const isFound = async ({ search }: RunServices, query: string, { messageId, places }: Past): Promise<boolean> => {
   if (query === "") return false;
-  const { items } = await search.search({ query, mode: "auto", types: [], limit: 20 });
+  const { items } = await search.search({ query, mode: "auto", types: [], limit: defaultSearchLimit });
   return items.some(
     ({ id, source }) => places.includes(id) || (messageId !== undefined && source.messageId === messageId),
   );
@@ -94,11 +107,11 @@ const isFound = async ({ search }: RunServices, query: string, { messageId, plac
 /** Where something stands in the input that the next run would be given, and the tools that return it. Begins no run. */
 const knowledgeOf = async (services: RunServices, asked: PastThing): Promise<Knowledge> => {
   const id = asked.messageId ?? asked.callId ?? asked.eventId ?? "";
-  const spaceId = asked.messageId === undefined ? "" : services.ids.ownerOf("msg", id);
+  const message = asked.messageId === undefined ? undefined : await standing(services, id);
   const [held, done] = [waiting(services, asked), lived(services, id)];
   const past = held
     ? { ...held, runId: done?.runId ?? null, places: done?.places ?? [] }
-    : (done ?? (await read(services, spaceId, id)));
+    : (done ?? (message && read(message)));
   if (!past) return { id, known: false, places: [] };
   const { config } = services.identity.get();
   const { snapshot, events } = await continuityOf(config).next(services, timeoutSignal(viewTimeoutMs));
@@ -110,7 +123,10 @@ const knowledgeOf = async (services: RunServices, asked: PastThing): Promise<Kno
     section,
   }));
   if (isNext && places.length === 0) places.push({ how: "verbatim", section: "trigger" });
-  if (services.spaces.isMember(spaceId)) places.push({ how: "tool", tool: "read_messages", input: { spaceId } });
+  if ("read_messages" in tools && message) {
+    const { spaceId, newer: offset } = message;
+    places.push({ how: "tool", tool: "read_messages", input: { spaceId, ...(offset === 0 ? {} : { offset }) } });
+  }
   const query = queryOf(past.words);
   if ("search" in tools && (await isFound(services, query, past))) {
     places.push({ how: "tool", tool: "search", input: { query } });
