@@ -102,6 +102,8 @@ export const maxRecentRunsTokens = 4000;
 /** Each of those lists its newest deeds. An input, an output or a text in it is cut to so many characters. */
 export const maxRecentDeeds = 8;
 export const maxRecentCharacters = 400;
+/** Of several causes of its message an agent is told so many of the newest. `get_my_runs` has all. */
+export const maxToldCauses = 5;
 /** Tool calls of an agent that wait for people or servers, or run beside its runs. */
 export const maxOpenCalls = 1000;
 /** Errands of calls that are under way at a time, of those that ask servers and of the others: the platform allows six connections. */

@@ -16,8 +16,10 @@ const SpaceOrigin = z
 
 const RunOrigin = z
   .object({
-    sourceType: z.enum(["plan", "service"]),
-    sourceRunId: runId.describe("The agent's run that the plan or the service began"),
+    sourceType: z
+      .enum(["plan", "service", "several"])
+      .describe("several: the run answered more than one event, and which of them this is said for is not known"),
+    sourceRunId: runId.describe("The agent's run that said it"),
     sourceName: z
       .string()
       .optional()
@@ -25,9 +27,11 @@ const RunOrigin = z
     sourceEvent: z
       .string()
       .optional()
-      .describe("The instruction, or the payload's beginning. Only the agent itself is told, in its inputs"),
+      .describe(
+        "The instruction, the payload's beginning, or the several events as JSON. Only the agent itself is told, in its inputs",
+      ),
   })
-  .meta({ id: "RunOrigin", description: "A plan that was due, or a service's event" });
+  .meta({ id: "RunOrigin", description: "A plan that was due, a service's event, or one of several" });
 
 export const Origin = z.union([SpaceOrigin, RunOrigin]).meta({ id: "Origin", description: "Why an agent speaks here" });
 export type Origin = z.infer<typeof Origin>;

@@ -1,11 +1,11 @@
 import { env } from "cloudflare:workers";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { AgentConfig } from "../../src/protocol/agent.ts";
 import { Message } from "../../src/protocol/message.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, ids, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
+import { ended, ids, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
 
 /** Why an agent's message was said: what its readers are told, and what the agent itself knows. */
 const stage = async (continuity: AgentConfig["continuity"]) => {
@@ -142,6 +142,66 @@ test.for(continuities)(
     );
   },
 );
+
+test("[K6] words that an agent overheard are no reason why it speaks", async () => {
+  const { house, husam, sarah, analyst, dev, agent, workspaceId } = await stage("consciousness");
+  const room = await house.space("Room", [husam, sarah, analyst]);
+  unwrap(await room.stub().update({ kind: "key", workspaceId, keyId: "key" }, { wakePolicy: "addressed" }));
+  played(posts(dev.id, "PROJ-1 is closed"));
+  await room.post(husam, "Sarah, my salary is 9000");
+  await vi.waitFor(async () => expect(await inboxOf(workspaceId, analyst)).toHaveLength(1));
+  unwrap(await agent.trigger(workspaceId, { serviceName: "jira", payload: { issue: 1 } }));
+  const [run] = await ended(workspaceId, analyst, 1);
+  const origin = { sourceType: "service", sourceRunId: run?.id, sourceName: "jira" };
+  expect((await dev.messages()).at(-1)?.origin).toEqual(origin);
+});
+
+test.for([
+  ["greeting", "jira"],
+  ["jira", "stripe"],
+])("[K6] of two events of one cycle others are told neither, and it both (%s, %s)", async (kinds) => {
+  const { husam, sarah, analyst, alpha, dev, agent, workspaceId } = await stage("consciousness");
+  const gate = createGate();
+  const seen = played([
+    step(waitAt(gate), text("Ticked.")),
+    ...posts(dev.id, "PROJ-1 is closed"),
+    step(call("read_messages", { spaceId: dev.id })),
+  ]);
+  const serve = async (serviceName: string) =>
+    unwrap(await agent.trigger(workspaceId, { serviceName, payload: { of: serviceName } }));
+  await serve("tick");
+  await gate.reached;
+  for (const kind of kinds) await (kind === "greeting" ? alpha.post(husam, "Hi, I earn 9000") : serve(kind));
+  gate.open();
+  const [, run] = await ended(workspaceId, analyst, 2);
+  const origin = { sourceType: "several", sourceRunId: run?.id };
+  expect((await dev.messages()).at(-1)?.origin).toEqual(origin);
+  expect(seen.asReader()).toContain(`[sent by ${run?.id}, which answered several events]`);
+  await dev.post(sarah, "@Analyst why?");
+  await ended(workspaceId, analyst, 3);
+  const told = seen.asAnalyst().slice(seen.asAnalyst().lastIndexOf('"sourceType":"several"'));
+  for (const words of kinds[0] === "greeting" ? ["I earn 9000", "jira"] : kinds) expect(told).toContain(words);
+});
+
+test("[K6] what a run said before it absorbed another keeps its own cause", async () => {
+  const { sarah, analyst, dev, agent, workspaceId } = await stage("timeline");
+  const [said, other] = [createGate(), createGate()];
+  const steps = [...posts(dev.id, "PROJ-1 is closed").slice(0, 1), step(waitAt(said), call("get_my_runs", {}))];
+  const seen = played(steps);
+  unwrap(await agent.trigger(workspaceId, { serviceName: "jira", payload: { issue: 1 } }));
+  await said.reached;
+  steps.push(step(waitAt(other), text("Never.")));
+  unwrap(await agent.trigger(workspaceId, { serviceName: "stripe", payload: { charge: 2 } }));
+  await other.reached;
+  const absorbed = (await runsOf(workspaceId, analyst)).find(({ trigger }) => trigger.senderName === "stripe");
+  steps.push(step(call("absorb_run", { runId: absorbed?.id })));
+  said.open();
+  await ended(workspaceId, analyst, 2);
+  other.open();
+  await dev.post(sarah, "Why?");
+  await ended(workspaceId, analyst, 3);
+  expect(seen.asAnalyst()).toContain('[sent because the service "jira" sent {"issue":1}]');
+});
 
 test("[K6] what a space does not share of an origin, its agent still knows", async () => {
   const { husam, sarah, analyst, alpha, dev, workspaceId } = await stage("timeline");

@@ -16,11 +16,13 @@ export const contentOf = ({ text, toolCall }: Pick<Message, "text" | "toolCall">
 /** Why a message was sent here, as far as the reader may know it. */
 export const originNote = (origin: Origin): string => {
   if ("sourceType" in origin) {
-    const { sourceType, sourceName, sourceEvent } = origin;
+    const { sourceType, sourceRunId, sourceName, sourceEvent } = origin;
     const named = sourceName === undefined ? `a ${sourceType}` : `the ${sourceType} ${quote(sourceName)}`;
-    const payload = sourceType === "service" ? jsonOf(sourceEvent ?? "") : undefined;
+    const payload = sourceType === "plan" ? undefined : jsonOf(sourceEvent ?? "");
     const words = sourceEvent === undefined ? "" : quote(sourceEvent);
     const event = payload === undefined ? words : quoteJson(payload);
+    if (sourceType === "several")
+      return `[sent by ${sourceRunId}, which answered several events${event && `: ${event}`}]`;
     const did = sourceType === "plan" ? `was due${event && `: ${event}`}` : `sent ${event || "an event"}`;
     return `[sent because ${named} ${did}]`;
   }

@@ -5,6 +5,8 @@ import type { Message, Origin } from "../../protocol/message.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import type { RunTrigger } from "../../protocol/run.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
+import { maxToldCauses } from "../bounds.ts";
+import { messageIn } from "../context/consciousness/inbox-message.ts";
 import { inboxEvents } from "../context/grammar.ts";
 import { excerpt } from "../context/wording.ts";
 import { homeOf, triggerTextCharacters } from "../inbox/batch.ts";
@@ -35,28 +37,36 @@ export const rootOfRun = (services: RunServices, run: RunRow): Root => {
   return root;
 };
 
-/**
- * The plan or the service's event that a run began with, as others may know it: a service is named, and so is a plan that
- * the workspace set. What an agent named its own plan may come from a space that others are not in.
- */
-const runOrigin = ({ plans }: RunServices, { id: sourceRunId }: RunRow, events: InboxRow[]): Origin | undefined => {
-  const data = events.map((row) => row.data).findLast(({ type }) => type === "plan" || type === "service");
-  if (data?.type === "service") return { sourceType: "service", sourceRunId, sourceName: data.serviceName };
-  if (data?.type !== "plan") return undefined;
+/** The plan or the service's event, as others may know it. What an agent named its own plan may come from a space that they are not in. */
+const runOrigin = ({ plans }: RunServices, { id: sourceRunId }: RunRow, { data }: InboxRow): Origin | undefined => {
+  if (data.type === "service") return { sourceType: "service", sourceRunId, sourceName: data.serviceName };
+  if (data.type !== "plan") return undefined;
   const setBy = plans.list().find(({ id }) => id === data.planId)?.setBy;
   return { sourceType: "plan", sourceRunId, ...(setBy === "workspace" ? { sourceName: data.planName } : {}) };
 };
 
+/** Those of a run's events that it may speak because of: what woke it, and answers that it awaited. The others it overheard. */
+const causingOnes = (services: RunServices, run: RunRow, events: InboxRow[]): InboxRow[] => {
+  const inputs = run.continuity === "timeline" ? inputsIn(services.journal.ofRun(run)) : [];
+  const told = new Set([run.trigger.eventId, ...inputs.flatMap(({ eventIds = [] }) => eventIds)]);
+  return events.filter(({ wakes, eventId, data }) => wakes || told.has(eventId) || ("answers" in data && data.answers));
+};
+
 /**
- * The origin of a message to this space: the newest event from a person, as far as its space shares it; else the newest
- * of a plan or a service. None if any event of the batch came from the target space.
+ * The origin of a message to this space: the newest event from a person, as far as its space shares it; else the plan or
+ * the service's event. Of several kinds nobody knows which it was, so that others are told none of them. None if any event
+ * of the batch came from the target space.
  */
 export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
   const events = eventsOf(services, run);
   if (events.some(({ data }) => homeOf(data) === targetSpaceId)) return undefined;
-  const message = messagesIn(events).findLast(isPersons);
-  if (!message) return runOrigin(services, run, events);
-  const space = services.spaces.get(message.spaceId)?.snapshot;
+  const causes = causingOnes(services, run, events);
+  const message = messagesIn(causes).findLast(isPersons);
+  const origins = causes.flatMap((cause) => runOrigin(services, run, cause) ?? []);
+  const [first] = origins;
+  const isOne = !message && new Set(origins.map((each) => JSON.stringify(each))).size === 1;
+  if (first) return isOne ? first : { sourceType: "several", sourceRunId: run.id };
+  const space = message && services.spaces.get(message.spaceId)?.snapshot;
   if (!space || space.shareOrigin === "none") return undefined;
   return {
     sourceSpaceId: message.spaceId,
@@ -67,35 +77,54 @@ export const originFor = (services: RunServices, run: RunRow, targetSpaceId: str
 
 type Cause = Pick<RunTrigger, "type" | "senderName" | "text">;
 
-/** The plan or the service's event that a line of a cycle's inbox tells. */
-const causeIn = (line: string): Cause | undefined => {
+/** What a line of an inbox tells that may have caused a message: not what was overheard. */
+const causeIn = (line: string): Cause[] => {
+  const cause = (type: Cause["type"], senderName: string, text: string): Cause[] => [
+    { type, senderName, text: excerpt(text, triggerTextCharacters) },
+  ];
   const plan = inboxEvents.plan.read(line);
-  if (plan) return { type: "plan", senderName: plan.name, text: excerpt(plan.instruction, triggerTextCharacters) };
+  if (plan) return cause("plan", plan.name, plan.instruction);
   const service = inboxEvents.service.read(line);
-  if (!service) return undefined;
-  return { type: "service", senderName: service.service, text: excerpt(service.payload, triggerTextCharacters) };
+  if (service) return cause("service", service.service, service.payload);
+  const told = messageIn(line);
+  return told && !("triggerSource" in told && told.triggerSource === "none")
+    ? cause("space_message", told.senderName, told.text)
+    : [];
 };
 
-/** What a run had to answer, oldest first: for a cycle all of its inbox, else its own event and those of runs that it absorbed. */
-const causesOf = ({ runs, journal }: RunServices, run: RunRow): Cause[] => {
+/**
+ * What a run had to answer as it said this, oldest first: for a cycle all of its inbox, else its own event, those of runs
+ * that it had absorbed by then, and the answers that it awaited.
+ */
+const causesOf = ({ runs, journal }: RunServices, run: RunRow, { createdAt, origin }: Message): Cause[] => {
+  const linesIn = (rows: JournalRow[]): string[] => [...new Set(inputsIn(rows).flatMap(({ lines }) => lines))];
   if (run.continuity === "timeline") {
-    const all = [run, ...runs.absorbedInto(run.id)].sort((one, other) => (one.events[0] ?? 0) - (other.events[0] ?? 0));
-    return all.map(({ trigger }) => trigger);
+    const absorbed = runs.absorbedInto(run.id).filter((each) => (each.completedAt ?? 0) <= Date.parse(createdAt));
+    const all = [run, ...absorbed].sort((one, other) => (one.events[0] ?? 0) - (other.events[0] ?? 0));
+    const isSeveral = origin && "sourceType" in origin && origin.sourceType === "several";
+    const answers = isSeveral ? linesIn(journal.ofRuns([run], { texts: false })).slice(1) : [];
+    return [...all.map(({ trigger }) => trigger), ...answers.flatMap(causeIn)];
   }
-  // Its newest event that woke it. Of a message's cycle the plan or the service is told by its inbox alone.
-  if (run.trigger.type === "plan" || run.trigger.type === "service") return [run.trigger];
-  return inputsIn(journal.ofRun(run, run.journalFrom)).flatMap(({ lines }) =>
-    lines.flatMap((each) => causeIn(each) ?? []),
-  );
+  if (run.trigger.eventCount === 1) return [run.trigger];
+  return linesIn(journal.ofRun(run, run.journalFrom)).flatMap(causeIn);
 };
 
 /** Why a message was said, as this agent knows it: of its own ones it knows the plan and its instruction, or the event. */
-export const knownOrigin = (services: RunServices, { sender, origin }: Message): Origin | undefined => {
+export const knownOrigin = (services: RunServices, message: Message): Origin | undefined => {
+  const { sender, origin } = message;
   if (!origin || !("sourceRunId" in origin) || sender.id !== services.identity.get().id) return origin;
+  const { sourceType: kind, sourceName: name } = origin;
   const run = services.runs.get(origin.sourceRunId);
-  const cause = run && causesOf(services, run).findLast(({ type }) => type === origin.sourceType);
+  const causes = (run ? causesOf(services, run, message) : []).filter(
+    ({ type, senderName }) => kind === "several" || (type === kind && (name ?? senderName) === senderName),
+  );
+  const told = causes.slice(-maxToldCauses).map(({ type, senderName, text }) => ({ type, senderName, text }));
+  const [cause, ...more] = told;
   if (!cause) return origin;
-  const { senderName: sourceName = origin.sourceName, text: sourceEvent } = cause;
+  if (kind === "several" || more.length > 0) {
+    return { ...origin, sourceType: "several", sourceEvent: JSON.stringify(told) };
+  }
+  const { senderName: sourceName, text: sourceEvent } = cause;
   return { ...origin, ...withoutNulls({ sourceName: sourceName ?? null, sourceEvent: sourceEvent ?? null }) };
 };
 

@@ -79,6 +79,8 @@ export const MessageFrame = (props: MessageFrameProps) => {
 export const OriginLine = ({ origin }: { origin: NonNullable<Message["origin"]> }) => {
   if ("sourceType" in origin) {
     const { sourceType, sourceName } = origin;
+    if (sourceType === "several")
+      return <span className="message-line small soft">because of one of several events</span>;
     return (
       <span className="message-line small soft">
         because {sourceName === undefined ? "a" : "the"} {sourceType}
