@@ -31,8 +31,18 @@ export type InboxData =
 /** A message of the agent's own that awaited an answer, and the beginning of its text. */
 export type Question = { messageId: string; text: string };
 
-/** Who did not answer a question: those whose time was up after `afterMs`, and those who left the space. */
-export type Unanswered = { question: Question; spaceName: string; late: string[]; left: string[]; afterMs: number };
+/**
+ * Who did not answer a question: those whose time was up after `afterMs`, and those who left the space. `formerSpaceId`:
+ * the space, if the agent itself is in it no longer.
+ */
+export type Unanswered = {
+  question: Question;
+  spaceName: string;
+  late: string[];
+  left: string[];
+  afterMs: number;
+  formerSpaceId?: string;
+};
 
 /**
  * The newest message that a run took of one space, and the oldest if there are several. `taken`: the stretches of the

@@ -18,6 +18,7 @@ import {
   runsOf,
   scripted,
   userTexts,
+  waits,
 } from "./fixture.ts";
 
 /** Threaded messaging in a consciousness: the cycle that asks ends, and the answers wake the agent. */
@@ -326,6 +327,33 @@ test("[K8] [R5] a canceled cycle waits for nobody: the answer is a message like 
   expect(unwrap(await agent.describe(house.workspaceId)).activity?.waiting.replies).toBe(0);
 });
 
+test.each(["a person", "stop_run"])(
+  "[K8] [R5] an answer that a run had not read when %s canceled it begins a run",
+  async (by) => {
+    const { house, husam, sara, analyst, space, agent, runs } = await stage("every_message");
+    unwrap(await agent.update(house.workspaceId, { continuity: "timeline" }));
+    let waiting = "";
+    const model = scripted((_, index) => {
+      if (index === 0) return asks(space.id, "@Sara @Tom good?");
+      return step(by === "stop_run" && index === 1 ? call("stop_run", { runId: waiting }) : text("Read."));
+    });
+    await space.post(husam, "Ask");
+    await waits(house.workspaceId, analyst);
+    const answer = await space.post(sara, "Good");
+    await holds(house.workspaceId, analyst, 2);
+    waiting = (await runsOf(house.workspaceId, analyst))[0]?.id ?? "";
+    if (by === "stop_run") unwrap(await agent.trigger(house.workspaceId, { serviceName: "jira", payload: 1 }));
+    else unwrap(await agent.cancelRun(house.workspaceId, waiting));
+    const all = await runs(by === "stop_run" ? 3 : 2);
+    expect([all[0]?.status, all.at(-1)?.trigger.text]).toEqual(["canceled", "Good"]);
+    expect(model.calls.flatMap(userTexts).join("\n")).toMatch(/"Good" {2}\[NEW\] ← TRIGGER/);
+    await vi.waitFor(async () => {
+      const reads = unwrap(await space.stub().reads(space.as(husam), answer.id));
+      expect(reads.map(({ runId }) => runId)).toEqual([all.at(-1)?.id]);
+    });
+  },
+);
+
 test.each(continuities)(
   "[K8] [B3] past maxWaitingRuns a %s cannot wait as well, and is told so",
   async (continuity) => {
@@ -382,17 +410,61 @@ test("[K8] an export with an open question is whole, and counts it as left behin
   expect(ExportedHead.parse(JSON.parse(exported.split("\n")[0] ?? "")).agent.left).toMatchObject({ waits: 1, runs: 0 });
 });
 
-test("[K8] an agent that is no member any more waits no more, and is not woken by that", async () => {
-  const { house, husam, analyst, space, key, runs, agent } = await stage();
-  const model = scripted([asks(space.id, "@Sara good?"), step(text("Read."))]);
-  await space.post(husam, "@Analyst ask");
-  await runs(1);
-  unwrap(await space.stub().removeMember(key, analyst.id));
-  await vi.waitFor(async () =>
-    expect(unwrap(await agent.describe(house.workspaceId)).activity?.waiting.replies).toBe(0),
+test.each(["is removed from its space", "loses its space"])(
+  "[K8] an agent that %s waits no more, and is told so with what wakes it next",
+  async (how) => {
+    const { house, husam, analyst, space, key, runs, agent } = await stage();
+    const model = scripted([asks(space.id, "@Sara good?"), step(text("Read."))]);
+    await space.post(husam, "@Analyst ask");
+    await runs(1);
+    const [, question] = await space.messages();
+    unwrap(await (how === "loses its space" ? space.stub().remove(key) : space.stub().removeMember(key, analyst.id)));
+    await vi.waitFor(async () =>
+      expect(unwrap(await agent.describe(house.workspaceId)).activity?.waiting.replies).toBe(0),
+    );
+    expect(model.calls).toHaveLength(1);
+    unwrap(await agent.trigger(house.workspaceId, { serviceName: "clock", payload: 1 }));
+    await runs(2);
+    expect(linesOf(model)).toEqual([
+      `  [no answer from "Sara": you are no longer in the space] ["Alpha", ${space.id}] to ${question?.id} "@Sara good?"`,
+      '  [Service "clock"] 1',
+    ]);
+    expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+  },
+);
+
+test.each(continuities)("[K8] a reply to one of two questions leaves the other open (%s)", async (continuity) => {
+  const { house, husam, sara, analyst, space, runs, agent } = await stage();
+  unwrap(await agent.update(house.workspaceId, { continuity }));
+  const question = (words: string) => call("send_message", { text: `@Sara ${words}`, wait: true });
+  const both = [question("which quarter?"), question("which colour?")];
+  const model = scripted((_, index) =>
+    index === 0 ? step(call("enter_space", { spaceId: space.id }), ...both) : step(text("Read.")),
   );
-  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
-  expect(model.calls).toHaveLength(1);
+  await space.post(husam, "@Analyst ask");
+  if (continuity === "timeline") await waits(house.workspaceId, analyst);
+  else await runs(1);
+  const questions = (await space.messages()).slice(-2).map(({ id }) => id);
+  const reply = async (to: number, words: string) =>
+    unwrap(await space.stub().post(space.as(sara), { text: words, replyTo: questions[to] }));
+  await reply(1, "Blue");
+  if (continuity === "timeline") {
+    await holds(house.workspaceId, analyst, 2);
+    expect(model.calls).toHaveLength(1);
+    await reply(0, "Q4");
+    await model.called(2);
+    expect(userTexts(model.calls[1])[0]).toMatch(/"Blue".* ← REPLY(.|\n)*"Q4".* ← REPLY/);
+    return;
+  }
+  await runs(2);
+  expect(linesOf(model)).toEqual([
+    expect.stringContaining(`  [answer to ${questions[1]} "@Sara which colour?"] ["Alpha"`),
+  ]);
+  await reply(0, "Q4");
+  await runs(3);
+  expect(linesOf(model)).toEqual([
+    expect.stringContaining(`  [answer to ${questions[0]} "@Sara which quarter?"] ["Alpha"`),
+  ]);
 });
 
 test("[K8] an answer to two questions names both, and wakes for the one that is complete", async () => {

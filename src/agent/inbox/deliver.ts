@@ -70,11 +70,12 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const fresh = delivery.messages.filter(({ message }) => message.seq > from);
     if (fresh.length > 0) requireRoom(services, fresh.length);
     const isAwaited = services.waits.awaits(delivery.space.id);
+    const idOfQuestion = (wait: WaitRow): string => questionOf(services, wait).messageId;
     let unheard = 0;
     const events: NewEvent[] = [];
     const given: { ordinal: number; index: number }[] = [];
     for (const delivered of fresh) {
-      const waiting = isAwaited ? services.waits.answer(delivered.message) : [];
+      const waiting = isAwaited ? services.waits.answer(delivered.message, idOfQuestion) : [];
       const ofCycles = waiting.filter(isOfCycle);
       // A timeline reads messages that wake nobody in the history.
       if (waiting.length === 0 && !isWaking(delivered) && continuity === "timeline") {
@@ -158,20 +159,26 @@ const wakeAsDelivered = (services: InboxServices, messageIds: string[]): void =>
     heldOnes(services, messageIds).filter(({ data }) => data.type === "space_message" && isWaking(data.delivered)),
   );
 
-/** Who has not answered a cycle's question, as an event. It wakes the agent only as often as its root may (B1). */
+/**
+ * Who has not answered a cycle's question, as an event. It wakes the agent only as often as its root may (B1). Where the
+ * agent has left the space, it is in none there.
+ */
 const unansweredOf = (services: InboxServices, wait: WaitRow, root: Root): InboxData | undefined => {
   const { spaceId, callId, awaited } = wait;
   const silent = awaited.filter(({ replyId }) => replyId === null);
   const spaceName = services.spaces.get(spaceId)?.snapshot.name;
-  if (silent.length === 0 || spaceName === undefined || !services.spaces.isMember(spaceId)) return undefined;
+  if (silent.length === 0 || spaceName === undefined) return undefined;
+  const isMember = services.spaces.isMember(spaceId);
   const namesOf = (who: Awaited[]): string[] => who.map(({ name }) => name);
   const unanswered = {
     ...{ question: questionOf(services, wait), spaceName, afterMs: replyWaitMs },
     late: namesOf(silent.filter(({ left }) => !left)),
     left: namesOf(silent.filter(({ left }) => left)),
+    ...(isMember ? {} : { formerSpaceId: spaceId }),
   };
-  const facts = { toolCallId: callId, tool: "wait", result: unanswered, failed: true, activeSpaceId: spaceId } as const;
-  return { type: "tool_result", ...facts, expired: true, unanswered, root };
+  const facts = { toolCallId: callId, tool: "wait", result: unanswered, failed: true } as const;
+  const activeSpaceId = isMember ? spaceId : null;
+  return { type: "tool_result", ...facts, activeSpaceId, expired: true, unanswered, root };
 };
 
 /**
@@ -179,6 +186,7 @@ const unansweredOf = (services: InboxServices, wait: WaitRow, root: Root): Inbox
  * not answer.
  */
 export const settleWaits = (services: InboxServices): void => {
+  const { continuity } = services.identity.get().config;
   for (const wait of services.waits.over()) {
     const silence = wait.root && unansweredOf(services, wait, wait.root);
     // It is settled once there is room.
@@ -186,16 +194,10 @@ export const settleWaits = (services: InboxServices): void => {
     services.transaction(() => {
       services.inbox.wake(heldOnes(services, services.waits.drop(wait.callId)));
       const eventId = eventIdOf(services, "unanswered", wait.callId);
-      if (silence) services.inbox.enter([{ eventId, data: silence, wakes: true, isAwaited: true }]);
+      // A cycle is told with what wakes it next that it is no longer where it asked.
+      const wakes = services.spaces.isMember(wait.spaceId) || continuity === "timeline";
+      if (silence) services.inbox.enter([{ eventId, data: silence, wakes, isAwaited: true }]);
     });
-  }
-};
-
-/** A run has ended. A cycle's questions stay open, unless they were not said or it was cut. */
-export const closeWaits = (services: InboxServices, { ordinal }: { ordinal: number }, wasCut: boolean): void => {
-  for (const wait of services.waits.ofRun(ordinal)) {
-    if (isOfCycle(wait) && wait.questionSeq !== null && !wasCut) continue;
-    wakeAsDelivered(services, services.waits.free(services.waits.drop(wait.callId)));
   }
 };
 
@@ -208,6 +210,23 @@ const takeBack = (services: InboxServices, ordinal: number, taken: string[]): vo
   services.inbox.release(events.filter((seq) => seqs.includes(seq)));
   services.runs.update(ordinal, { events: events.filter((seq) => !seqs.includes(seq)) });
   wakeAsDelivered(services, messageIds);
+};
+
+/**
+ * A run ends. A cycle's questions stay open, unless they were not said or it is cut. Answers that the run has not read
+ * are not its own any more; those of an absorbed run are the other's.
+ */
+export const closeWaits = (
+  services: InboxServices,
+  { ordinal }: { ordinal: number },
+  { wasCut, isAbsorbed }: { wasCut: boolean; isAbsorbed: boolean },
+): void => {
+  for (const wait of services.waits.ofRun(ordinal)) {
+    if (isOfCycle(wait) && wait.questionSeq !== null && !wasCut) continue;
+    const taken = services.waits.drop(wait.callId);
+    if (isAbsorbed) wakeAsDelivered(services, services.waits.free(taken));
+    else takeBack(services, ordinal, taken);
+  }
 };
 
 /** Drops the wait of a message that was not said. */

@@ -12,8 +12,8 @@ import { waits } from "../schema.ts";
  *
  * Invariants
  * 1. A wait is opened before its message is said: an answer can never come before anybody waits for it.
- * 2. The first message of an awaited participant in that space after the question is the answer. It belongs to the
- *    waiting run and begins no other. Until the question's `seq` is known, all their messages are held for the run.
+ * 2. The first message of an awaited participant in that space after the question is the answer, to each question that
+ *    is open there unless it replies to one of them. It belongs to the waiting run and begins no other. Until the question's `seq` is known, all their messages are held for the run.
  * 3. A wait is over when every awaited participant has answered or left the space, or the time is up.
  * 4. A cycle's wait has a root, and outlives its run. A timeline's has none, and ends with its run at the latest.
  */
@@ -122,14 +122,22 @@ export const createWaits = (db: Database, clock: Clock) => {
     /** Whether a question in this space is still open. */
     awaits: (spaceId: string): boolean => !none.get() && inSpace().all({ key: spaceId }).length > 0,
 
-    /** Takes a message as an awaited answer. A tool call is none. Answers the waits that it is taken for, by their place. */
-    answer({ id: messageId, kind, seq, spaceId, sender }: Message): WaitRow[] {
+    /**
+     * Takes a message as an awaited answer: a reply to one of the questions, whose id `questionId` tells, answers that one
+     * alone. A tool call is none. Answers the waits that it is taken for, by their place.
+     */
+    answer(
+      { id: messageId, kind, seq, spaceId, sender, replyTo }: Message,
+      questionId: (wait: WaitRow) => string,
+    ): WaitRow[] {
       if (kind === "tool_call") return [];
       const isAwaited = ({ id, replyId }: Awaited): boolean => id === sender.id && replyId === null;
-      const answered = inSpace()
+      const awaiting = inSpace()
         .all({ key: spaceId })
         .filter((wait) => isOpen(wait, clock.now()))
         .filter(({ awaited, questionSeq }) => seq > (questionSeq ?? 0) && awaited.some(isAwaited));
+      const named = awaiting.filter((wait) => replyTo === questionId(wait));
+      const answered = named.length > 0 ? named : awaiting;
       for (const { callId, questionSeq, awaited } of answered) {
         const taken = (who: Awaited): Awaited =>
           questionSeq === null

@@ -82,13 +82,13 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
     if (cut) tellCutOff(services, run, before.all.at(-1)?.step ?? 0, cutOff);
     const rows = readRows(journal.ofRun(run));
     if (kept) services.spaces.toldOfHistory(inputsIn(rows.all).flatMap(({ history = [] }) => history));
-    const receipts = settleEvents(services, run, rows, ending);
-
-    closeWaits(services, run, cut);
+    closeWaits(services, run, { wasCut: cut, isAbsorbed: ending.kind === "absorbed" });
+    const events = runs.at(run.ordinal)?.events ?? run.events;
+    const receipts = settleEvents(services, { ...run, events }, rows, ending);
     updateIdentity(services, run, rows, ending, kept);
 
     const changes = {
-      ...{ status: ending.kind, kept, rests, receipts, prefixReuse: reuse, resumeAt: null },
+      ...{ status: ending.kind, events, kept, rests, receipts, prefixReuse: reuse, resumeAt: null },
       journalTo: rows.all.at(-1)?.seq ?? run.journalFrom,
       outcome: outcomeOf(ending, rows),
       reason: ending.kind === "skipped" ? (ending.reason ?? null) : null,

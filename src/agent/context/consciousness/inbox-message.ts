@@ -19,13 +19,17 @@ type OtherEvent = Exclude<InboxData, { type: "space_message" }>;
 const quoteAll = (names: string[]): string => names.map(quote).join(", ");
 
 /** Who did not answer a question of the agent's own. */
-const unansweredLine = ({ question, spaceName, late, left, afterMs }: Unanswered, spaceId: string): string => {
+const unansweredLine = (unanswered: Unanswered, activeSpaceId: string | null): string => {
+  const { question, spaceName, late, left, afterMs, formerSpaceId } = unanswered;
   const inTime = late.length === 0 ? [] : [`${quoteAll(late)} after ${duration(afterMs)}`];
   const gone = left.length === 0 ? [] : [`${quoteAll(left)}${late.length === 0 ? ", who left" : " left"}`];
   const { messageId, text } = question;
+  const isAway = formerSpaceId !== undefined;
   return inboxEvents.unanswered.write({
-    silent: [...inTime, ...gone].join("; "),
-    ...{ spaceName, spaceId, messageId, question: text },
+    silent: isAway
+      ? `${quoteAll([...late, ...left])}: you are no longer in the space`
+      : [...inTime, ...gone].join("; "),
+    ...{ spaceName, spaceId: formerSpaceId ?? activeSpaceId ?? "", messageId, question: text },
   });
 };
 
@@ -37,7 +41,7 @@ const otherLine = (event: OtherEvent, shown: (text: string) => string, json: (va
   if (event.type === "service") {
     return inboxEvents.service.write({ service: event.serviceName, payload: json(event.payload) });
   }
-  if (event.unanswered) return unansweredLine(event.unanswered, event.activeSpaceId ?? "");
+  if (event.unanswered) return unansweredLine(event.unanswered, event.activeSpaceId);
   const { tool, toolCallId, result } = event;
   return inboxEvents.toolResult.write({ tool: plain(tool), toolCallId, result: json(result) });
 };
