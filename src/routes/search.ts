@@ -86,10 +86,16 @@ const agentsOf = async (context: HttpContext): Promise<{ ids: string[]; more: bo
 
 type Hit = WorkspaceSearchAnswer["items"][number];
 
-/** Each agent ranks its own; a message that several may read is answered once, as the one who ranks it best has it. */
+/** What several agents may read, a message or a shared block, is one thing. */
+const keyOf = ({ type, id, agentId, source }: Hit): string => {
+  if (type === "message") return id;
+  return type === "block" ? `${source.authorId} block ${source.label}` : `${agentId} ${type} ${id}`;
+};
+
+/** Each agent ranks its own; what several may read is answered once, as the one who ranks it best has it. */
 const merged = (hits: Hit[], most: number): Hit[] => {
   const ranked = hits.toSorted((one, other) => other.score - one.score);
-  const same = Map.groupBy(ranked, ({ type, id, agentId }) => (type === "message" ? id : `${agentId} ${type} ${id}`));
+  const same = Map.groupBy(ranked, keyOf);
   return [...same.values()].flatMap(([best]) => best ?? []).slice(0, most);
 };
 

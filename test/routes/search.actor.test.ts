@@ -257,9 +257,14 @@ describe("search", () => {
     await house.say(space.id, mona, "A shared secret");
     await keep(house, one.id, { content: "A secret of one" });
     await keep(house, two.id, { content: "A secret of two" });
+    const [bearer, path] = [house.secretKey, `/v1/agents/${one.id}/blocks`];
+    await expectOk(z.unknown(), call(path, { bearer, body: { label: "plan", content: "A secret block" } }));
+    const share = { bearer, method: "PUT", body: { permission: "ReadOnly" } };
+    await expectOk(z.unknown(), call(`${path}/plan/shares/${two.id}`, share));
     const all = () => expectOk(WorkspaceSearchAnswer, call("/v1/search?q=secret", { bearer: house.secretKey }));
     const { items, unreachable } = await all();
     expect(items.map(({ excerpt }) => excerpt).sort()).toEqual([
+      "A secret block",
       "A secret of one",
       "A secret of two",
       "A shared secret",
@@ -267,7 +272,11 @@ describe("search", () => {
     expect(unreachable).toEqual([]);
     await removeBehind(house, two.id);
     const after = await all();
-    expect(after.items.map(({ excerpt }) => excerpt).sort()).toEqual(["A secret of one", "A shared secret"]);
+    expect(after.items.map(({ excerpt }) => excerpt).sort()).toEqual([
+      "A secret block",
+      "A secret of one",
+      "A shared secret",
+    ]);
     expect(after.unreachable).toEqual([{ agentId: two.id, code: "not_found" }]);
     expect(after.partial).toBe(true);
   });
