@@ -1,5 +1,7 @@
+import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { searchBatchRows, searchPauseMs } from "../../src/agent/bounds.ts";
+import { replyWaitMs, searchBatchRows, searchPauseMs } from "../../src/agent/bounds.ts";
+import { CreateBlock } from "../../src/protocol/block.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
@@ -141,6 +143,32 @@ describe.each(continuities)("%s", (continuity) => {
     expect((await find(label)).items.length).toBeGreaterThan(0);
   });
 
+  test.each(["deleted", "unshared"])("[K3] an edit that people agreed to leaves no word of a %s block", async (how) => {
+    const { house, analyst, agent, space, husam, find } = await stage(continuity);
+    const scribe = await house.agent({ name: "Scribe" });
+    const owner = how === "deleted" ? agent : env.AGENT.getByName(scribe.id);
+    const block = { label: "burrow", content: "Wombats dig.", permission: "Human" };
+    unwrap(await owner.createBlock(house.workspaceId, CreateBlock.parse(block), "system"));
+    const grant = { granteeId: analyst.id, permission: "Human" } as const;
+    if (how === "unshared") unwrap(await owner.shareBlock(house.workspaceId, "burrow", grant));
+    const edit = { label: "burrow", operations: [{ op: "append_text", text: " Numbats nap." }] };
+    const steps = [step(call("enter_space", { spaceId: space.id })), step(call("block_edit", edit))];
+    scripted((_, index) => steps[index] ?? step(text("Done.")));
+    await space.post(husam, "Go on");
+    await ended(house.workspaceId, analyst, 1);
+    const { toolCall } = (await space.messages()).at(-1) ?? {};
+    unwrap(await space.stub().answerToolCall(space.as(husam), toolCall?.id ?? "", { result: { approved: true } }));
+    const edited = async () => unwrap(await owner.block(house.workspaceId, "burrow")).rendered;
+    await vi.waitFor(async () => expect(await edited()).toContain("Numbats"));
+    await ended(house.workspaceId, analyst, continuity === "timeline" ? 1 : 2);
+    expect((await find("wombats", [])).items).toMatchObject([{ type: "block", excerpt: "Wombats dig. Numbats nap." }]);
+    if (how === "deleted") unwrap(await owner.deleteBlock(house.workspaceId, "burrow", "system", "system"));
+    else unwrap(await owner.unshareBlock(house.workspaceId, "burrow", analyst.id));
+    expect((await find("wombats", [])).items).toEqual([]);
+    // What people were shown when they were asked is a message of their space.
+    expect((await find("numbats", [])).items).toMatchObject([{ type: "message" }]);
+  });
+
   test("[K3] an index from before is brought up once, in the background and in bounded batches", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const staged = await stage(continuity);
@@ -164,6 +192,23 @@ describe.each(continuities)("%s", (continuity) => {
     await passTime(staged.analyst, searchPauseMs);
     expect((await staged.find("quinces")).items).toMatchObject([{ source: { messageId: asked.id } }]);
   });
+});
+
+test("[K3] a question that nobody answered is found until its space is deleted", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const { house, analyst, space, husam, find, key } = await stage("consciousness", { messaging: "threaded" });
+  const asks = call("send_message", { text: "@Husam where is the zanzibar?", wait: true });
+  const steps = [step(call("enter_space", { spaceId: space.id })), step(asks)];
+  scripted((_, index) => steps[index] ?? step(text("Read.")));
+  await space.post(husam, "Go on");
+  await ended(house.workspaceId, analyst, 1);
+  await passTime(analyst, replyWaitMs + 1000);
+  const [, told] = await ended(house.workspaceId, analyst, 2);
+  expect((await find("no answer zanzibar")).items).toContainEqual(
+    expect.objectContaining({ role: "user", source: expect.objectContaining({ runId: told?.id, spaceId: space.id }) }),
+  );
+  unwrap(await space.stub().remove(key));
+  await vi.waitFor(async () => expect((await find("zanzibar", [])).items).toEqual([]));
 });
 
 test("[K3] words of an inbox message are found after its cycle was compacted away", async () => {

@@ -148,6 +148,9 @@ describe("an agent that is imported", () => {
     expect((await find("warehouse opens"))[0]).toMatchObject({ type: "consciousness" });
     expect((await find("ünïcode"))[0]?.excerpt).toContain("really: ünïcode ✓.");
     expect((await find("Buy tea"))[0]).toMatchObject({ type: "block" });
+    for (const done of ["set_memories", "set_goals", "block_edit todo"]) {
+      expect((await find(done))[0]).toMatchObject({ type: "consciousness", role: "assistant" });
+    }
   });
 
   test("shows its runs with the exact input of each step", async () => {

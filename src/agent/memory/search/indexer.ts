@@ -18,6 +18,7 @@ import {
   dateWords,
   type EntryRow,
   journalPage,
+  labelOf,
   type Page,
   type SearchServices,
   sharedRef,
@@ -55,10 +56,12 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
     proven: new Set<string>(),
   };
   let left = budget;
+  /** The versions of blocks that are in. */
+  const indexed = index.blockVersions();
 
   const behind = (note: string): void => {
     gathered.isBehind = true;
-    gathered.notes.push(note);
+    if (!gathered.notes.includes(note)) gathered.notes.push(note);
   };
 
   /** Takes a source in, page after page, while there is `room`. A source that cannot be read now has no page. */
@@ -88,11 +91,15 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
   };
 
   /** There are few blocks, and each is taken in whole when it has changed. */
-  const takeBlock = async (ref: string, loading: Promise<BlockDetail>): Promise<void> => {
-    const block = await unlessAborted(late, loading).catch(() => undefined);
-    if (!block) return behind("not all blocks are indexed yet");
+  const takeBlock = async (ref: string, load: () => Promise<BlockDetail>): Promise<void> => {
+    const notYet = (): void => behind("not all blocks are indexed yet");
+    if (left <= 0 || late.aborted) return notYet();
+    const block = await unlessAborted(late, load()).catch(() => undefined);
+    if (!block && late.aborted) return notYet();
+    // The next search tries again: the background does not, since it may fail for ever.
+    if (!block) return void gathered.notes.push(`"${labelOf(ref)}" could not be read: it is not found as it is now`);
     index.transaction(() => {
-      if (index.blockVersions().get(ref) === versionOf(block)) return;
+      if (index.blockVersions(ref).get(ref) === versionOf(block)) return;
       index.removeRefs("block", [ref]);
       index.add([blockFindable(services, ref, block)]);
     });
@@ -100,20 +107,17 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
   };
 
   const takeOwn = async (): Promise<void> => {
-    const indexed = index.blockVersions();
     const now = new Map(blocks.list().map((row) => [row.label, versionOf(blockView(row))]));
     const shared = new Set(sharedBlocks.list().map(sharedRef));
     const gone = [...indexed.keys()].filter((ref) => !now.has(ref) && !shared.has(ref));
     if (gone.length > 0) index.transaction(() => index.removeRefs("block", gone));
-    for (const [label] of [...now].filter(([label, version]) => indexed.get(label) !== version)) {
-      if (left <= 0 || late.aborted) return behind("not all blocks are indexed yet");
-      await takeBlock(label, blocks.detail(label));
+    for (const [label, version] of now) {
+      if (indexed.get(label) !== version) await takeBlock(label, () => blocks.detail(label));
     }
   };
 
   /** Others' blocks: each owner says which it shares still, and how they read. One that is silent delays no other. */
   const takeShared = async (): Promise<void> => {
-    const indexed = index.blockVersions();
     const byOwner = [...Map.groupBy(sharedBlocks.list(), ({ ownerId }) => ownerId).values()];
     await workOff(byOwner, maxAskedAtOnce, async (rows) => {
       const read = await unlessAborted(late, sharedBlocks.read(rows, late)).catch(() => []);
@@ -121,9 +125,8 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
       for (const row of rows) {
         const ref = sharedRef(row);
         const block = answered.get(row.label);
-        if (!block) continue;
-        if (indexed.get(ref) === versionOf(block)) continue;
-        await takeBlock(ref, sharedBlocks.load(row.label, late, { from: row.ownerId }));
+        if (!block || indexed.get(ref) === versionOf(block)) continue;
+        await takeBlock(ref, () => sharedBlocks.load(row.label, late, { from: row.ownerId }));
       }
       // What its owner does not share any more is off the list by now.
       const still = sharedBlocks.list().filter(({ ownerId }) => ownerId === rows[0]?.ownerId);

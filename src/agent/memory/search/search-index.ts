@@ -181,12 +181,13 @@ export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) 
     },
 
     /**
-     * Takes passages of a space's messages out, at most `limit`; the agent's own life only if it `isDeleted`. Answers how
-     * many. The last of them take the source along.
+     * Takes passages of a space's messages out, at most `limit`; the agent's own life there only if it `isDeleted`. Answers
+     * how many. The last of them take the source along.
      */
     removeMessages(spaceId: string, isDeleted: boolean, limit: number): number {
-      const goes = isDeleted ? undefined : isNull(searchEntries.lived);
-      const isOfSpace = and(eq(searchEntries.type, "message"), eq(searchEntries.spaceId, spaceId), goes);
+      const { type, lived } = searchEntries;
+      const goes = isDeleted ? among(type, ["message", "consciousness"]) : and(eq(type, "message"), isNull(lived));
+      const isOfSpace = and(eq(searchEntries.spaceId, spaceId), goes);
       const some = db.select({ id: searchEntries.id }).from(searchEntries).where(isOfSpace).limit(limit);
       const gone = remove(inArray(searchEntries.id, some));
       const isSource = eq(searchSources.name, spaceSource(spaceId));
@@ -194,10 +195,11 @@ export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) 
       return gone;
     },
 
-    /** Which version of each block is in. */
-    blockVersions(): Map<string, number> {
-      const { ref, version, type } = searchEntries;
-      const isBlock = sql`${type} = 'block' and ${type} in ('block', 'archival')`;
+    /** Which version of each block is in, or of the one that `only` names. */
+    blockVersions(only?: string): Map<string, number> {
+      const { ref, version, type, part } = searchEntries;
+      const isIt = only === undefined ? sql`` : sql` and ${ref} = ${only}`;
+      const isBlock = sql`${type} = 'block' and ${type} in ('block', 'archival') and ${part} = 0${isIt}`;
       const rows = db.select({ ref, version }).from(searchEntries).where(isBlock).all();
       return new Map(rows.map(({ ref, version }) => [ref, version ?? 0]));
     },

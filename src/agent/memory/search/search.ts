@@ -89,11 +89,12 @@ export class Search {
     const isOpen = (spaceId: string): boolean => spaces.isMember(spaceId) && !closed.includes(spaceId);
     const shownAs = ({ type, ref, spaceId, lived }: EntryRow): SearchType | undefined => {
       if (type === "block" && isShared(ref) && !proven.has(ref)) return undefined;
-      if (type !== "message") return type;
       const space = spaceId ?? "";
+      const isDeleted = spaces.get(space)?.snapshot.deleted === true;
+      if (type === "consciousness" && isDeleted) return undefined;
+      if (type !== "message") return type;
       if (filter.types.includes("message") && isOpen(space)) return "message";
-      const isLife = lived !== null && spaces.get(space)?.snapshot.deleted !== true;
-      return isLife && filter.types.includes("consciousness") ? "consciousness" : undefined;
+      return lived !== null && !isDeleted && filter.types.includes("consciousness") ? "consciousness" : undefined;
     };
     const rankings: Ranking[] = [];
     if (mode !== "vector" && match.expression !== null) {

@@ -38,6 +38,8 @@ export type SearchServices = {
   deedText: (toolName: string, input: unknown) => string | undefined;
   /** The message that a line of an inbox or a trigger tells of. */
   messageIn: (line: string) => ToldMessage | undefined;
+  /** The tool whose result a line tells, or the space of a question that nobody answered. */
+  resultIn: (line: string) => { tool?: string; spaceId?: string };
   /** The space that a message is in. */
   spaceOf: (messageId: string) => string;
   /** The name of an id from before the agent was imported. */
@@ -129,9 +131,9 @@ export const archivalPage = ({ archival, spaces, originName }: SearchServices, a
   return { rows: rows.length, upTo: rows.at(-1)?.ordinal ?? after, found, more: rows.length >= searchBatchRows };
 };
 
-/** Whether a line tells of a space's message, though it be in a form of old. */
-export const isOfSpace = ({ messageIn }: SearchServices, line: string): boolean =>
-  line.startsWith('["') || messageIn(line) !== undefined;
+/** Whether a line tells of a space's message, though it be in a form of old, or of a question without an answer there. */
+export const isOfSpace = ({ messageIn, resultIn }: SearchServices, line: string): boolean =>
+  line.startsWith('["') || messageIn(line) !== undefined || resultIn(line).spaceId !== undefined;
 
 /** The words of a message: what was thought, or what a tool answered. */
 const textIn = ({ content }: ModelMessage): string => {
@@ -165,7 +167,10 @@ const livedText = (
     case "inbox":
       return {
         role: "user",
-        text: meta.lines.filter((line) => isFromElsewhere || !isOfSpace(services, line)).join("\n"),
+        text: meta.lines
+          .filter((line) => !isBuiltin(services.resultIn(line).tool ?? ""))
+          .filter((line) => isFromElsewhere || !isOfSpace(services, line))
+          .join("\n"),
       };
     default:
       return undefined;
@@ -175,7 +180,8 @@ const livedText = (
 /**
  * Rows of the journal, found as consciousness: the agent's thoughts, its calls of tools that are not builtin, and what
  * services, plans and tools told it. A space's messages are told in `told.ts`, and the answers of builtin tools are
- * stored elsewhere. Messages from before an import are found here, because no space can be asked for them.
+ * stored elsewhere, those that came as events too. Messages from before an import are found here, because no space can
+ * be asked for them.
  */
 export const journalPage = (services: SearchServices, after: number): Page => {
   const { journal, runs } = services;

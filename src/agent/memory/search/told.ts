@@ -27,7 +27,10 @@ const heard = (services: SearchServices, row: JournalRow, lines: string[], lived
     const told = services.messageIn(line);
     if (!told) {
       if (!isOfSpace(services, line)) return [];
-      return [{ type: "consciousness", ref: lived, role: "user", at, head: dateWords(at), text: unquoted(line) }];
+      const { spaceId } = services.resultIn(line);
+      return [
+        { type: "consciousness", ref: lived, role: "user", spaceId, at, head: dateWords(at), text: unquoted(line) },
+      ];
     }
     const { messageId: ref, spaceId, spaceName, senderId: authorId, senderName: authorName, text } = told;
     const head = headOf([authorName, spaceName, dateWords(at)]);
@@ -41,6 +44,7 @@ const done = (
   meta: Extract<JournalMeta, { kind: "result" }>,
   run: RunRow | undefined,
   lived: string,
+  isFromElsewhere: boolean,
 ): Findable[] => {
   if (meta.error) return [];
   const step = services.journal.madeBy(row, run?.journalFrom ?? row.seq)?.meta;
@@ -50,7 +54,7 @@ const done = (
   if (text !== undefined) {
     return [{ type: "consciousness", ref: lived, role: "assistant", ...author, at, head: dateWords(at), text }];
   }
-  if (!services.isSpeech(meta.toolName)) return [];
+  if (isFromElsewhere || !services.isSpeech(meta.toolName)) return [];
   const { content } = row;
   const [answer] = "content" in content && Array.isArray(content.content) ? content.content : [];
   const value = answer?.type === "tool-result" && answer.output.type === "json" ? answer.output.value : undefined;
@@ -64,24 +68,24 @@ const done = (
 };
 
 /**
- * The next rows of the journal, as messages of the agent's life. Those of an import are found as its journal's own
- * lines. What an event shows in part while a cycle runs comes in full with a later one.
+ * The next rows of the journal, as messages of the agent's life, and what it changed. The messages of an import are
+ * found as its journal's own lines. What an event shows in part while a cycle runs comes in full with a later one.
  */
 export const toldPage = (services: SearchServices, after: number): Page => {
-  const from = Math.max(after, services.importedJournalEnd());
-  const rows = services.journal.after(from, searchBatchRows);
+  const imported = services.importedJournalEnd();
+  const rows = services.journal.after(after, searchBatchRows);
   const runs = new Map(
     services.runs.those([...new Set(rows.map(({ runOrdinal }) => runOrdinal))]).map((run) => [run.ordinal, run]),
   );
   const found = rows.flatMap((row): Findable[] => {
     const run = runs.get(row.runOrdinal);
     const lived = `${run?.id ?? ""}:${row.seq}`;
-    if (row.meta?.kind === "inbox") return heard(services, row, row.meta.lines, lived);
-    return row.meta?.kind === "result" ? done(services, row, row.meta, run, lived) : [];
+    if (row.meta?.kind === "result") return done(services, row, row.meta, run, lived, row.seq <= imported);
+    return row.meta?.kind === "inbox" && row.seq > imported ? heard(services, row, row.meta.lines, lived) : [];
   });
   const isDeleted = ({ spaceId }: Findable): boolean => services.spaces.get(spaceId ?? "")?.snapshot.deleted === true;
   return {
-    ...{ rows: rows.length, upTo: rows.at(-1)?.seq ?? from, more: rows.length >= searchBatchRows },
+    ...{ rows: rows.length, upTo: rows.at(-1)?.seq ?? after, more: rows.length >= searchBatchRows },
     found: found.filter((each) => !isDeleted(each)),
   };
 };
