@@ -290,6 +290,8 @@ test("a block that was deleted before the migration is gone with its versions", 
 
 test("[K3] [K10] a block put away of old comes back, and search forgets what calls kept", async () => {
   const calls = [{ callId: "tc_then", index: 0, toolName: "block_archive", input: { label: "notes" } }];
+  const result = `[Tool result block_edit, tc_1] {"content":"zebra"}`;
+  const lines = [`["Alpha", spc_1] "Mia" (human, id: ent_1, msg_1): "hello"`, result, `[Service "zoo"] "gnu"`];
   const columns = "type, permission, description, schema, pinned, char_limit, version, rendered, snapshot_version";
   const then = `
     DELETE FROM plans;
@@ -298,14 +300,40 @@ test("[K3] [K10] a block put away of old comes back, and search forgets what cal
       SELECT 'old', ${columns}, last_used_at, created_at, updated_at FROM blocks;
     INSERT INTO journal (run_ordinal, step, kind, content, meta, created_at)
       VALUES (1, 9, 'assistant', '{"role":"assistant","content":""}', '${JSON.stringify({ kind: "assistant", calls })}', 1);
+    INSERT INTO journal (seq, run_ordinal, step, kind, content, meta, created_at)
+      VALUES (98, 1, 9, 'inbox', '{"role":"user","content":""}', '${JSON.stringify({ kind: "inbox", lines })}', 1);
     INSERT INTO search_entries (type, ref, part, role, at, head, text)
       VALUES ('consciousness', 'run:5', 0, 'assistant', 1, '', 'recall {"op":"insert","content":"zebra"}'),
+        ('consciousness', 'run:7', 0, 'assistant', 1, '', 'block_edit {"label":"notes","operations":["zebra"]}'),
+        ('consciousness', 'run:8', 0, 'assistant', 1, '', 'block_create {"content":"zebra '),
+        ('consciousness', 'run:8', 1, 'assistant', 1, '', 'zebra","label":"notes"}'),
+        ('consciousness', 'run:9', 0, 'assistant', 1, '', 'recall {"op":"delete","id":"arch_1"}'),
+        ('consciousness', 'run:98', 0, 'user', 1, '', '${lines.slice(1).join("\n")}'),
         ('consciousness', 'run:6', 0, 'assistant', 1, '', 'set_memories {"memories":[{"key":"zebra"}]}');
+    UPDATE search_state SET passages = 8, embedded_up_to = 8;
   `;
   const { id, workspaceId } = await open("agent", fixtureOf("/agent-0013") + then);
   const agent = env.AGENT.getByName(id);
-  const { items } = unwrap(await agent.search(workspaceId, SearchQuery.parse({ query: "zebra", mode: "hybrid" })));
-  expect(items).toMatchObject([{ id: "run:6" }]);
+  unwrap(await agent.describe(workspaceId));
+  const texts = "SELECT text FROM search_entries WHERE type = 'consciousness' ORDER BY id";
+  expect(
+    await inside("agent", id, ({ sql }) =>
+      sql
+        .exec(texts)
+        .toArray()
+        .map(({ text }) => text),
+    ),
+  ).toEqual([
+    ...['recall {"op":"insert"}', 'block_edit {"label":"notes"}', "block_create", "block_create"],
+    ...['recall {"op":"delete","id":"arch_1"}', '[Service "zoo"] "gnu"', 'set_memories {"memories":[{"key":"zebra"}]}'],
+  ]);
+  // A provider's embedder would be paid for again.
+  const state = "SELECT embedded_up_to, (SELECT count(*) FROM search_vectors) AS packs FROM search_state";
+  expect(await inside("agent", id, ({ sql }) => sql.exec(state).one())).toEqual({ embedded_up_to: 8, packs: 1 });
+  const find = async (query: string) =>
+    unwrap(await agent.search(workspaceId, SearchQuery.parse({ query, types: ["consciousness"], mode: "fts" }))).items;
+  expect((await find("zebra")).map((hit) => hit.id)).toEqual(["run:6"]);
+  expect((await find("block_edit")).map((hit) => hit.id)).toEqual(["run:7"]);
   scripted([step(...["notes", "old"].map((label) => toolCall("block_restore", { label }))), step(text("Back."))]);
   unwrap(await agent.trigger(workspaceId, { serviceName: "test", payload: "Bring it back" }));
   const [run] = await ended(workspaceId, id, 2);
