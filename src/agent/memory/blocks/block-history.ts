@@ -45,6 +45,15 @@ export const createBlockHistory = (db: Database) => {
     );
   };
 
+  /** A refusal, so that another agent that asks for the block does not ask again and again. */
+  const openSound = (loro: Loro, blockId: number): LoroDoc => {
+    try {
+      return openStored(openDocument, loro, blockId);
+    } catch (cause) {
+      throw new ColloquyError("internal", "the document of this block is damaged and cannot be opened", { cause });
+    }
+  };
+
   /** Closes a document, and forgets what of it is not stored. */
   const drop = (blockId: number): void => {
     const doc = opened.get(blockId);
@@ -64,9 +73,9 @@ export const createBlockHistory = (db: Database) => {
   return {
     ...{ drop, stateAt },
 
-    /** The document of a block. Those that were used longest ago are closed. */
+    /** The document of a block. Those that were used longest ago are closed. Throws `internal` where it is damaged. */
     open(loro: Loro, blockId: number): LoroDoc {
-      const doc = opened.get(blockId) ?? openStored(openDocument, loro, blockId);
+      const doc = opened.get(blockId) ?? openSound(loro, blockId);
       opened.delete(blockId);
       opened.set(blockId, doc);
       for (const id of opened.keys()) {
