@@ -15,11 +15,7 @@ export type Json = z.core.util.JSONType;
 
 export const permissions = ["ReadOnly", "Partner", "Human", "Append", "ReadWrite", "Admin"] as const;
 export const Permission = z.enum(permissions, {
-  error: ({ input }) => {
-    // A value that is no string may have a `toString` of its own.
-    const said = typeof input === "string" ? input : JSON.stringify(input);
-    return `is an unknown permission '${said}', expected: ${permissions.join(", ")}`;
-  },
+  error: "must be a permission: ReadOnly, Partner, Human, Append, ReadWrite or Admin",
 });
 export type Permission = z.infer<typeof Permission>;
 

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Principal } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
@@ -122,6 +122,8 @@ export class Resource {
     const params = pathSchema(path, described);
     const guarded = isGuarded(access);
     const idsOnly = guarded && holdsIdsOnly(params);
+    // A stream's query may hold the token as well.
+    const asked = access !== "stream" && query instanceof z.ZodObject ? query.strict() : query;
     const headerNames = Object.keys(headers?.shape ?? {});
 
     const respond = async (context: HttpContext): Promise<Response> => {
@@ -137,7 +139,7 @@ export class Resource {
       const principal = context.get("principal");
       const { agentId, spaceId } = inPath;
       const parsed = {
-        query: query && parse(query, queryIn(context), "query"),
+        query: asked && parse(asked, queryIn(context), "query"),
         params: idsOnly ? inPath : parse(params, inPath, "path"),
         headers: headers && parse(headers, headersIn(context, headerNames), "headers"),
         body: body && parse(body, bodyIn(context, text, json), "body"),

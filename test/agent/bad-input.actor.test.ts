@@ -88,6 +88,7 @@ describe.each(["consciousness", "timeline"] as const)("what a model of %s gets w
     ["a text that is blank", "send_message", { text: " " }, /text: must not be blank/],
     ["no text", "send_message", { words: secret }, /text: is missing: it must be a string/],
     ["no such field", "send_message", { text: "Hi", waits: secret }, /has unknown fields, leave them out: waits/],
+    ["a field that an edit lacks", "block_edit", { label: "n", operations: [{ op: "undo" }], at: secret }, /out: at/],
     [
       "a bad key",
       "set_memories",

@@ -306,6 +306,17 @@ test("[S4] a model that fits no provider is refused with the issues of the neare
   const context = { activity: { entry: 3 } };
   const { detail } = await problemIn(await create(house, { name: "A", model: { provider: "rehearsal" }, context }));
   expect(detail).toContain("context.activity.entries");
+  const { id } = await house.agent({ name: "Clock", continuity: "timeline" });
+  for (const [changes, path, why] of [
+    [context, "context.activity", "entry"],
+    [{ maxEvents: 5 }, "context.maxEvents", "belongs to a consciousness"],
+  ] as const) {
+    const body = { context: changes };
+    const refused = await problemIn(await call(`/v1/agents/${id}`, { method: "PATCH", bearer: house.secretKey, body }));
+    const told = refused.issues?.map((issue) => `${issue.path} ${issue.message}`).join();
+    expect(told).toContain(path);
+    expect(told).toContain(why);
+  }
   const { issues } = await problemIn(await create(house, { name: "Analyst", model: { provider: "nobody" } }));
   expect(issues?.[0]?.path).toBe("model.provider");
 });

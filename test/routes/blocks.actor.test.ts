@@ -45,7 +45,8 @@ describe("blocks over HTTP", () => {
     expect(await labels("?type=core")).toEqual(["persona"]);
     expect(await labels("?type=working")).toEqual(["notes"]);
     expect(await labels("?type=log")).toEqual([]);
-    expect(await problemIn(await send("GET", "?type=poem"))).toMatchObject({ status: 400, code: "invalid_request" });
+    for (const query of ["?type=poem", "?typ=core"])
+      expect(await problemIn(await send("GET", query))).toMatchObject({ status: 400, code: "invalid_request" });
   });
 
   it("are edited, all operations or none, with what each did", async () => {

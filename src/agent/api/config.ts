@@ -6,6 +6,7 @@ import type { ContextView } from "../../protocol/run.ts";
 import { withoutIdleTimeouts } from "../../protocol/tool.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import { nearestIssues } from "../../shared/nearest-issues.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxInboxEvents, viewTimeoutMs } from "../bounds.ts";
@@ -22,9 +23,16 @@ import { estimateText } from "../tokens.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 
-/** A config whose tools can be used where this deployment runs. Throws `invalid_request`. */
-export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentConfig =>
-  checkedConfig(config, { allowLoopback: ENVIRONMENT === "development" });
+/** A config that has nothing of the other continuity, and whose tools can be used here. Throws `invalid_request`. */
+export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentConfig => {
+  if (config.continuity === "timeline" && config.context.maxEvents !== undefined) {
+    const message = "belongs to a consciousness: a run of a timeline takes one event. Leave it out, or set it to null";
+    throw new ColloquyError("invalid_request", `context.maxEvents ${message}`, {
+      issues: [{ path: "context.maxEvents", message }],
+    });
+  }
+  return checkedConfig(config, { allowLoopback: ENVIRONMENT === "development" });
+};
 
 /** A config with a patch applied; `limits` and `context` merge field by field. Throws `invalid_request`. */
 const mergeConfig = (config: AgentConfig, changes: UpdateAgent): AgentConfig => {
@@ -34,7 +42,7 @@ const mergeConfig = (config: AgentConfig, changes: UpdateAgent): AgentConfig => 
     context: withoutNulls({ ...config.context, ...changes.context }),
   });
   if (merged.success) return merged.data;
-  const issues = merged.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const issues = nearestIssues(merged.error).map(({ path, message }) => ({ path: path.join("."), message }));
   throw new ColloquyError("invalid_request", "the config would not be valid with these changes", { issues });
 };
 

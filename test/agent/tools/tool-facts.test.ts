@@ -55,6 +55,19 @@ test("every built-in tool says whether it acts, speaks, shows in a history and e
   `);
 });
 
+test("[K12] every built-in tool refuses a field that it does not have, in its items too", async () => {
+  const odd = { nothing: 1 };
+  const items = new Map<string, object>([
+    ["set_memories", { memories: [odd] }],
+    ["set_goals", { goals: [odd] }],
+    ["set_plans", { plans: [odd] }],
+  ]);
+  for (const { name, schema } of builtinTools) {
+    const read = await schema().validate?.(items.get(name) ?? odd);
+    expect(read?.success === false && read.error.message, name).toContain("unrecognized_keys");
+  }
+});
+
 test("recall acts unless it searches", () => {
   const recall = builtinTools.find(({ name }) => name === "recall");
   expect(["insert", "delete", "search", 5].map((op) => recall?.effect({ op }))).toEqual([true, true, false, true]);

@@ -61,7 +61,7 @@ const schemaOf = (schema: BlockSchema, room: number): { schema?: BlockSchema; fi
   return told.find((each) => estimateText(JSON.stringify(each)) <= most) ?? {};
 };
 
-const BlockEdit = z.object({
+const BlockEdit = z.strictObject({
   label,
   from,
   operations: z

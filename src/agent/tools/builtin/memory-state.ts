@@ -17,7 +17,7 @@ export const memoryStateTools = [
   defineTool({
     name: "set_memories",
     description: "Keep facts beyond this conversation. An empty value clears the key.",
-    input: z.strictObject({ memories: some(z.object({ key: Label, value: z.string() })) }),
+    input: z.strictObject({ memories: some(z.strictObject({ key: Label, value: z.string() })) }),
     ...acts,
     execute({ memories }, { services }) {
       services.memories.setAll(memories);
@@ -46,7 +46,7 @@ export const memoryStateTools = [
   defineTool({
     name: "set_goals",
     description: "Set or change goals. What you leave out stays as it was; a new goal needs a description.",
-    input: z.strictObject({ goals: some(z.object({ id: Label, ...PutGoal.shape })) }),
+    input: z.strictObject({ goals: some(z.strictObject({ id: Label, ...PutGoal.shape })) }),
     ...acts,
     execute({ goals }, { services }) {
       services.goals.setAll(goals);
@@ -69,7 +69,7 @@ export const memoryStateTools = [
       "Wake yourself later: once (runAfter or scheduledAt) or again and again (cron). The instruction is all that you will be told then, so name in it the space and what to do. An id that exists is replaced.",
     input: z.strictObject({
       plans: some(
-        z.object({
+        z.strictObject({
           id: Label.optional().describe("Of your choice; left out, one is made."),
           ...PutPlan.shape,
           runAfter: PutPlan.shape.runAfter.describe('From now, in words: "30 minutes", "2 hours", "3 days".'),

@@ -19,7 +19,7 @@ export const skip = defineTool({
   },
 });
 
-export const RunRef = z.object({ runId: z.string().describe("Id of one of your own active runs.") });
+export const RunRef = z.strictObject({ runId: z.string().describe("Id of one of your own active runs.") });
 
 const endsOther = { ...acts, endsRun: "other", only: "timeline" } as const;
 

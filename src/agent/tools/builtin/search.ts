@@ -36,7 +36,7 @@ const found = async (query: SearchQuery, context: ToolContext) => {
 
 /** One object for all operations: providers take no union as a tool's input. */
 const Input = z
-  .object({
+  .strictObject({
     op: z.enum(["insert", "search", "delete"]),
     content: ArchivalContent.optional().describe("insert: the fact, in words that stand alone."),
     metadata: ArchivalMetadata.optional().describe("insert: what else is known of it."),
