@@ -102,6 +102,9 @@ export const maxRecentRunsTokens = 4000;
 /** Each of those lists its newest deeds. An input, an output or a text in it is cut to so many characters. */
 export const maxRecentDeeds = 8;
 export const maxRecentCharacters = 400;
+/** Of a result of more bytes only so many characters are read for that. */
+export const maxPastResultBytes = 8 * 1024;
+export const maxPastResultCharacters = 1900;
 /** Of several causes of its message an agent is told so many of the newest. `get_my_runs` has all. */
 export const maxToldCauses = 5;
 /** Tool calls of an agent that wait for people or servers, or run beside its runs. */

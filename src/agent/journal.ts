@@ -4,6 +4,7 @@ import type { JournalMeta } from "../protocol/exported-history.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
 import { ownPart } from "../shared/ids.ts";
+import { maxPastResultBytes, maxPastResultCharacters } from "./bounds.ts";
 import type { JournalRest } from "./records.ts";
 import { journal, journalNames } from "./schema.ts";
 
@@ -68,6 +69,13 @@ export const createJournal = (db: Database, clock: Clock) => {
   const within = withinAs(sql`${content}`);
   /** Without the texts of inputs, which are long: SQLite skips them. */
   const withinUntold = withinAs(sql`iif(${journal.kind} = 'inbox', '{"role":"user","content":""}', ${content})`);
+  /** The same, and of a long result its beginning alone. SQLite tells its bytes without reading it. */
+  const withinShort = withinAs(sql`case when ${journal.kind} = 'inbox' then '{"role":"user","content":""}'
+    when ${journal.kind} = 'result' and octet_length(${content}) > ${sql.raw(String(maxPastResultBytes))} then
+      json_object('role', 'tool', 'content', json_array(json_object('type', 'tool-result', 'toolCallId', '', 'toolName', '',
+        'output', json_object('type', 'json', 'value', json_object('bytes', octet_length(${content}),
+          'beginning', substr(${content}, instr(${content}, '"value":') + 8, ${sql.raw(String(maxPastResultCharacters))}))))))
+    else ${content} end`);
   const appending = prepared(() =>
     db
       .insert(journal)
@@ -134,10 +142,11 @@ export const createJournal = (db: Database, clock: Clock) => {
 
     /**
      * The rows of these runs, in order: of one that has ended those up to its end. Without `texts`, what the model was
-     * given is left out of them.
+     * given is left out of them; `short`ened, most of long results too.
      */
-    ofRuns(runs: Lived[], { texts = true } = {}): JournalRow[] {
-      const query = texts ? within() : withinUntold();
+    ofRuns(runs: Lived[], { texts = true, short = false } = {}): JournalRow[] {
+      const untold = short ? withinShort() : withinUntold();
+      const query = texts ? within() : untold;
       const rows = query.all({ stretches: JSON.stringify(runs.flatMap(stretchesOf)) });
       return rows.sort((one, other) => one.seq - other.seq);
     },

@@ -131,6 +131,34 @@ test("[K1] a run is listed in the inputs whose history does not show what it did
   expect(inAlpha.match(/Paid back\./g)).toHaveLength(1);
 });
 
+test("[K1] what a run waits for is told once, and apart from what it did before", async () => {
+  const { husam, analyst, alpha, notify, workspaceId } = await stage({ messaging: "threaded" });
+  const asked = [call("refund", { order: "A1" }), call("send_message", { text: "@Husam which?", wait: true })];
+  const model = scripted([step(...asked), step(text("Read."))]);
+  await alpha.post(husam, "@Analyst ask");
+  await waits(workspaceId, analyst);
+  await notify({});
+  await model.called(2);
+  const [input = ""] = userTexts(model.calls.at(-1));
+  expect(input.match(/which\?/g)).toHaveLength(1);
+  expect(sectionIn(input, "ACTIVE RUNS").join()).toContain('sent "@Husam which?" in "Alpha", waiting for "Husam"');
+  expect(sectionIn(input, "RECENT RUNS")[2]).toBe('      You: called refund({"order":"A1"}) → "paid back"');
+});
+
+test("[K1] [B4] of a past run's long result an input reads the beginning", async () => {
+  const lots = toolOf({ name: "lots", executionType: "internal", output: "x".repeat(12_000) });
+  const { husam, alpha, notify, ...scene } = await stage({ tools: [lots] });
+  const model = scripted([step(call("lots", {})), step(text("Read.")), step(text("Fine."))]);
+  await notify({});
+  await scene.ended(1);
+  await alpha.post(husam, "How are you?");
+  await scene.ended(2);
+  const [, , line] = sectionIn(userTexts(model.calls.at(-1))[0] ?? "", "RECENT RUNS");
+  expect(line).toMatch(
+    /You: called lots\(\{\}\) → \(first 400 of \d{4} characters\) "\{\\"bytes\\":12\d{3},\\"beginning\\":/,
+  );
+});
+
 test("[K1] a call that failed, and a run that was cut, say so", async () => {
   const { husam, alpha, notify, ...scene } = await stage({
     tools: [refund, toolOf({ name: "pay", executionType: "gateway", execution: { url: "http://127.0.0.1:9/" } })],

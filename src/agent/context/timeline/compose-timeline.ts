@@ -39,7 +39,7 @@ export type ActiveRun = {
   begunBy: BegunBy;
   /** Its question and whose answers it waits for, or its call and what that waits for. */
   waiting?:
-    | { text: string; spaceName: string; names: string[] }
+    | { callId: string; text: string; spaceName: string; names: string[] }
     | { call: Action; spaceName: string | undefined; awaits: "approval" | "answer" | "server" }
     | undefined;
 };
@@ -134,7 +134,9 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const most = { newest, tokens: Math.min(ofRoom, ofHistory), rule, asTurns } as const;
   const histories = snapshot.histories.map((history) => showHistory(history, marks, most));
   const shown = histories.map(({ section }) => section);
-  const standing = new Set(histories.flatMap((history) => history.standing));
+  // What a run waits for stands under ACTIVE RUNS.
+  const asked = snapshot.activeRuns.flatMap(({ waiting }) => (waiting && "callId" in waiting ? [waiting.callId] : []));
+  const standing = new Set([...asked, ...histories.flatMap((history) => history.standing)]);
   const recent = recentRunsSection(past, standing, Math.min(forPast, room));
 
   const head = [...(blocks.length === 0 ? [] : [documents]), ...shares, spaces, goals, memories];
@@ -264,11 +266,11 @@ const activeSpaceLine = ({ activeSpace: active }: TimelineSnapshot): string =>
   active === null ? grammar.noActiveSpace : grammar.activeSpace.write({ ...active, why: `  [${whys[active.why]}]` });
 
 const textCharacters = 80;
-/** Payloads and results begin with what they have in common. */
-const jsonCharacters = 200;
+/** Payloads and results begin with what they have in common. Of a question it is all that this input tells. */
+const longCharacters = 200;
 
 const whyOf = ({ begunBy }: ActiveRun): string =>
-  begunByLine(begunBy, begunBy.type === "service" || begunBy.type === "tool_result" ? jsonCharacters : textCharacters);
+  begunByLine(begunBy, begunBy.type === "service" || begunBy.type === "tool_result" ? longCharacters : textCharacters);
 
 const awaited = { approval: "somebody's approval", answer: "somebody's answer", server: "its server" } as const;
 
@@ -278,7 +280,7 @@ const waitingFor = (waiting: NonNullable<ActiveRun["waiting"]>): string => {
     return `${callLine(waiting.call)}${where}, waiting for ${awaited[waiting.awaits]}`;
   }
   const { text, spaceName, names } = waiting;
-  return `sent ${brief(text, textCharacters)} in ${quote(spaceName)}, waiting for ${names.map(quote).join(", ")}`;
+  return `sent ${brief(text, longCharacters)} in ${quote(spaceName)}, waiting for ${names.map(quote).join(", ")}`;
 };
 
 /** The agent's active runs, so that it begins nothing twice. */

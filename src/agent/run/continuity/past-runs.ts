@@ -94,7 +94,10 @@ export const gatherPast = (services: RunServices, ordinal: number): GatheredPast
     others.filter(({ status }) => status === "absorbed"),
     ({ endedBy }) => endedBy,
   );
-  const rows = Map.groupBy(services.journal.ofRuns(others, { texts: false }), ({ runOrdinal }) => runOrdinal);
+  const rows = Map.groupBy(
+    services.journal.ofRuns(others, { texts: false, short: true }),
+    ({ runOrdinal }) => runOrdinal,
+  );
   return {
     runs: others.map((run) => ({
       ...{ runId: run.id, spaceIds: run.spaceIds, at: isoTime(lastAt(run)) },

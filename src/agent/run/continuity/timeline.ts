@@ -178,7 +178,7 @@ const waitingOf = (services: RunServices, run: RunRow): ActiveRun["waiting"] => 
   const [wait] = run.status === "waiting_reply" ? services.waits.ofRun(run.ordinal) : [];
   if (!wait) return undefined;
   const names = wait.awaited.filter(({ replyId }) => replyId === null).map(({ name }) => name);
-  return { text: wait.text, spaceName: nameOf(wait.spaceId) ?? "", names };
+  return { callId: wait.callId, text: wait.text, spaceName: nameOf(wait.spaceId) ?? "", names };
 };
 
 /**

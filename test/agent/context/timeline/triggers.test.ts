@@ -66,7 +66,7 @@ const waiting = {
     spaceName: "Project Alpha",
     text: "Get the mockup reviewed",
   },
-  waiting: { text: "@Designer review mockup", spaceName: "Design Team", names: ["Designer"] },
+  waiting: { callId: "call_WAITING", text: "@Designer review mockup", spaceName: "Design Team", names: ["Designer"] },
 };
 
 const whole = { spaces, goals, memories, plans: [dailyReport, followUp], now: "15:07" };

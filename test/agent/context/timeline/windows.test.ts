@@ -142,7 +142,12 @@ test("several runs go on side by side, and each sees the others", async () => {
     otherRuns: [
       other("run_OTHER", "running", begun("Ahmad", `Compare ${"all of it ".repeat(20)}`)),
       other("run_WAITING", "waiting_reply", begun("Husam", "Ask both"), {
-        ...{ text: "@Designer @Ahmad which one?", spaceName: "Project Alpha", names: ["Designer", "Ahmad"] },
+        ...{
+          callId: "call_WAITING",
+          text: "@Designer @Ahmad which one?",
+          spaceName: "Project Alpha",
+          names: ["Designer", "Ahmad"],
+        },
       }),
       other(
         "run_PLANNED",
