@@ -82,7 +82,12 @@ describe("the fields of a schema", () => {
     [{ type: "list", itemSchema: { type: "text" } }, ["items: text"]],
     [{ type: "list", itemSchema: { type: "integer", minimum: 3 } }, ["items: integer"]],
     [{ type: "list", itemSchema: { type: ["string", "null"] } }, ["items: string or null"]],
-    [{ type: "list", itemSchema: { enum: ["a", "b"] } }, ["items: any value"]],
+    [{ type: "list", itemSchema: { enum: ["a\n", "b"] } }, ['items: one of "a\\n", "b"']],
+    [{ type: "list", itemSchema: { anyOf: [{ type: "null" }] } }, ["items: by its schema: block_load shows it"]],
+    [
+      { type: "list", itemSchema: { properties: { state: { const: 5 }, n: { enum: [..."abcdefghij"] } } } },
+      ['item fields: state (one of 5) · n (one of "a", "b", "c", "d", "e", "f", "g", "h", 2 more)'],
+    ],
     [
       { type: "list", itemSchema: { properties: { "a b": {}, c: { type: "number" } } } },
       ["item fields: a b (any value) · c (number)"],

@@ -5,6 +5,7 @@ import { Agent } from "../../../src/agent/agent.ts";
 import { maxSearchEntries } from "../../../src/agent/bounds.ts";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { CreateBlock, type Permission } from "../../../src/protocol/block.ts";
+import { ContextConfig } from "../../../src/protocol/context-config.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault } from "../../../src/shared/fault.ts";
@@ -311,6 +312,16 @@ test("[K10] pages through a list of blocks that a result has no room for", async
   expect([...(first?.blocks ?? []), ...Page.parse(second).blocks].map(({ label }) => label)).toEqual(labels);
   expect(second).not.toHaveProperty("omitted");
   expect(bad).toMatchObject(refused("tool_input_invalid", "offset: must be at least 0"));
+});
+
+test("[K10] lists one block at least, without its description, where there is no room", async () => {
+  const context = { maxTokens: 4000, reservedResponseTokens: 500, memoryTokens: 300 };
+  const { run, create } = await scene({ context: ContextConfig.parse(context) });
+  for (const label of ["b1", "b2"]) await create({ label, description: "字".repeat(2000) });
+  const [first, second] = await run(list(), list({ offset: 1 }));
+  expect(first).toMatchObject({ blocks: [{ label: "b1" }], omitted: "1 more do not fit: ask with offset: 1" });
+  expect(second).toMatchObject({ blocks: [{ label: "b2" }] });
+  expect(JSON.stringify(second)).not.toContain("字");
 });
 
 test("[K10] search finds a shared block whole, and blocks alone once the index is full", async () => {

@@ -1,15 +1,22 @@
 import type { BlockSchema, Field, ItemSchema, PlainSchema } from "../../../protocol/block-schema.ts";
-import { excerpt, plain } from "../../../shared/quote.ts";
+import { excerpt, plain, quote, quoteJson } from "../../../shared/quote.ts";
 import { maxShownFields } from "../../bounds.ts";
 
 /**
  * What a block's schema declares, in words: for prompts and for errors. Names and descriptions come from whoever made the
  * block, so they stand on one line, quoted where they are more than plain words (S2).
  */
-export type DeclaredField = Pick<Field, "name" | "description" | "required" | "readOnly"> & { type: string };
+export type DeclaredField = Pick<Field, "name" | "description" | "required" | "readOnly"> & {
+  type: string;
+  /** In place of the type: what a JSON schema takes by values or by other schemas, as `choicesOf` words it. */
+  choices?: string | undefined;
+};
 
 const nameCharacters = 64;
 const descriptionCharacters = 100;
+const choiceCharacters = 40;
+const mostChoices = 8;
+const combinators = ["anyOf", "oneOf", "allOf", "not", "if", "$ref"];
 
 /** The fields of a log's entries; a name alone stands for a text. */
 export const entryFields = (schema: { entryFields: (string | Field)[] }): Field[] =>
@@ -19,6 +26,23 @@ const typeOf = (schema: unknown): string => {
   const type = typeof schema === "object" && schema !== null && "type" in schema ? schema.type : undefined;
   if (typeof type === "string") return type;
   return Array.isArray(type) ? type.join(" or ") : "any value";
+};
+
+const choice = (value: unknown): string => {
+  if (typeof value === "string") return quote(excerpt(value, choiceCharacters));
+  const json = quoteJson(value);
+  return json.length <= choiceCharacters ? json : quote(excerpt(json, choiceCharacters));
+};
+
+const choicesOf = (schema: unknown): string | undefined => {
+  const rules = new Map<string, unknown>(typeof schema === "object" && schema !== null ? Object.entries(schema) : []);
+  const values = rules.has("const") ? [rules.get("const")] : rules.get("enum");
+  if (Array.isArray(values)) {
+    const more = values.length > mostChoices ? [`${values.length - mostChoices} more`] : [];
+    return `one of ${[...values.slice(0, mostChoices).map(choice), ...more].join(", ")}`;
+  }
+  const isCombined = !rules.has("type") && combinators.some((name) => rules.has(name));
+  return isCombined ? "by its schema: block_load shows it" : undefined;
 };
 
 const textIn = (schema: unknown, name: string): string | undefined => {
@@ -36,13 +60,14 @@ export const itemFields = (schema: ItemSchema | undefined): DeclaredField[] | un
   if (typeof properties !== "object" || properties === null) return undefined;
   return Object.entries(properties).map(([name, property]) => ({
     ...{ name, type: typeOf(property), description: textIn(property, "description") },
+    choices: choicesOf(property),
     ...{ required: Array.isArray(required) && required.includes(name) },
   }));
 };
 
 /** A field's name with what it holds. */
-export const fieldFacts = ({ name, type, required, readOnly }: DeclaredField): string => {
-  const facts = [plain(type), ...(required ? ["required"] : []), ...(readOnly ? ["read-only"] : [])];
+export const fieldFacts = ({ name, type, choices, required, readOnly }: DeclaredField): string => {
+  const facts = [choices ?? plain(type), ...(required ? ["required"] : []), ...(readOnly ? ["read-only"] : [])];
   return `${plain(excerpt(name, nameCharacters))} (${facts.join(", ")})`;
 };
 
@@ -62,7 +87,8 @@ const plainLine = (schema: PlainSchema, all: (fields: DeclaredField[]) => string
       return `entry fields: ${all(entryFields(schema))}`;
     case "list": {
       const fields = itemFields(schema.itemSchema);
-      return fields ? `item fields: ${all(fields)}` : `items: ${plain(typeOf(schema.itemSchema))}`;
+      if (fields) return `item fields: ${all(fields)}`;
+      return `items: ${choicesOf(schema.itemSchema) ?? plain(typeOf(schema.itemSchema))}`;
     }
   }
 };

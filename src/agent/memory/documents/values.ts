@@ -153,7 +153,7 @@ export const checkItem = (schema: ItemSchema | undefined, item: Json): Json => {
   if (issue) {
     const fields = itemFields(schema);
     const there = fields ? `. ${thereAre(fields)}` : "";
-    throw refusedEdit(`The item breaks its schema: ${issue.path || "it"}: ${issue.message}${there}`);
+    throw refusedEdit(`The item breaks its schema: ${issue.path || "it"}: ${issue.message.replace(/\.$/, "")}${there}`);
   }
   return item;
 };

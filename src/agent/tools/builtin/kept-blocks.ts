@@ -124,6 +124,8 @@ const sharedLine = (block: Block) => {
   return { label: name, type, permission, ...owner, pinned, unavailable: true };
 };
 
+const short = <Each extends object>(block: Each): Each => ({ ...block, description: undefined });
+
 export const keptBlockTools = [
   defineTool({
     name: "block_list",
@@ -141,7 +143,9 @@ export const keptBlockTools = [
       const others = shared === false ? [] : await sharedBlocks.read(sharedBlocks.list(), signal);
       const wanted = [...own, ...others.map(sharedLine)].filter((each) => type === undefined || each.type === type);
       const room = Math.min(maxToolOutputTokens, roomTokens()) - frameTokens;
-      const shown = firstFitting(wanted.slice(offset), room, (each) => estimateText(JSON.stringify(each)));
+      const fit = firstFitting(wanted.slice(offset), room, (each) => estimateText(JSON.stringify(each)));
+      // One at least, so that the next offset is another.
+      const shown = fit.length > 0 ? fit : wanted.slice(offset, offset + 1).map(short);
       const next = offset + shown.length;
       const more = { omitted: `${wanted.length - next} more do not fit: ask with offset: ${next}` };
       return { value: { blocks: shown, ...(next >= wanted.length ? {} : more) } };

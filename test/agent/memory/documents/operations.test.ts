@@ -174,6 +174,8 @@ describe("operations on a list", () => {
     expect(() => words.edit(push(1))).toThrow("An item must be a text, not a number");
     const numbers = block({ type: "list", itemSchema: { type: "integer", minimum: 3 } });
     expect(() => numbers.edit(push(1))).toThrow("The item breaks its schema");
+    const named = block({ type: "list", itemSchema: { type: "object", required: ["x"], properties: { x: {} } } });
+    expect(() => named.edit(push({}))).toThrow(/"x"\. The fields are: x \(any value, required\)$/);
     expect(() => block({ type: "list", itemSchema: { type: "array", minItems: "x" } })).toThrow("itemSchema minItems");
   });
 
