@@ -122,6 +122,41 @@ test.for([
   await vi.waitFor(() => expect(marks(frames)).toContain(`run.${status} ${waiting}`));
 });
 
+test("[K4] [K8] a run that absorbs a waiting one is told the answers, and who gave none", async () => {
+  const { husam, designer, analyst, space, agent, workspaceId } = await stage({ messaging: "threaded" });
+  let waiting = "";
+  const model = scripted((_, index) => {
+    if (index === 0) return step(call("send_message", { text: "@Designer @Husam which colour?", wait: true }));
+    if (index === 1) return step(call("get_my_runs", { runId: waiting }));
+    if (index === 2) return step(call("absorb_run", { runId: waiting }), call("enter_space", { spaceId: space.id }));
+    return step(index === 3 ? call("send_message", { text: "@Husam may I?", wait: true }) : text("Done."));
+  });
+  await space.post(husam, "Ask for the colour");
+  await waits(workspaceId, analyst);
+  const question = (await space.messages()).at(-1)?.id ?? "";
+  waiting = (await runsOf(workspaceId, analyst))[0]?.id ?? "";
+  await space.post(designer, "Ultramarine");
+  unwrap(await agent.trigger(workspaceId, { serviceName: "jira", payload }));
+  await model.called(4);
+  const answers = /"answers":\[\{"from":"Designer","messageId":"\w+","text":"Ultramarine"\}\]/;
+  const told = resultsIn(model.calls[3]?.prompt).replaceAll("\\", "");
+  expect(told).toMatch(answers);
+  expect(told).toContain(
+    `[no answer from "Husam": nobody waits for it any more] ["Alpha", ${space.id}] to ${question}`,
+  );
+  // Of a run that waits it reads what has come.
+  expect(resultsIn(model.calls[2]?.prompt)).toMatch(answers);
+  await waits(workspaceId, analyst);
+  await space.post(husam, "You may");
+  await model.called(5);
+  const [resumed = ""] = userTexts(model.calls[4]);
+  expect(resumed).toMatch(
+    new RegExp(
+      `  - run: ${waiting}\n    type: space_message\n(.*\n)*    answers: ${question} "@Designer.*\n(.*\n)*    message: "Ultramarine"`,
+    ),
+  );
+});
+
 test("[K4] what a run took over stands in its input when it goes on after a wait", async () => {
   const scene = await stage({ messaging: "threaded" });
   const { husam, designer, analyst, space, agent, workspaceId } = scene;

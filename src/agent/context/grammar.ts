@@ -84,7 +84,7 @@ type OfMessage = "triggerSource" | "space" | "sender" | "message" | "messageId" 
 type OfPlan = "plan" | "instruction" | "scheduledAt";
 type OfService = "service" | "payload";
 type OfToolResult = "tool" | "toolCallId" | "result";
-export type TriggerField = "type" | OfMessage | OfPlan | OfService | OfToolResult;
+export type TriggerField = "type" | "answers" | OfMessage | OfPlan | OfService | OfToolResult;
 /** A line under TRIGGER; `field` is a `TriggerField`. */
 export const triggerField = line`${word("field")}: ${rest("value")}`;
 

@@ -83,7 +83,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
         continue;
       }
       const eventId = messageEventId(services, delivered.message.id);
-      const answers = ofCycles.flatMap((wait) => (wait.questionSeq === null ? [] : questionOf(services, wait)));
+      const answers = waiting.flatMap((wait) => (wait.questionSeq === null ? [] : questionOf(services, wait)));
       const answering = answers.length === 0 ? {} : { answers };
       const data: InboxData = { type: "space_message", spaceName: delivery.space.name, delivered, ...answering };
       // It belongs to the run that waits for it: it begins no other, and is acknowledged with that one.
@@ -144,7 +144,7 @@ const isOfCycle = ({ root }: WaitRow): boolean => root !== null;
 const questionCharacters = 200;
 
 /** The message that asked: its id follows from its call. */
-const questionOf = ({ ids }: InboxServices, { spaceId, callId, text }: WaitRow): Question => ({
+export const questionOf = ({ ids }: InboxServices, { spaceId, callId, text }: WaitRow): Question => ({
   messageId: ids.deriveOwned("msg", spaceId, callId),
   text: excerpt(text, questionCharacters),
 });
@@ -208,6 +208,7 @@ const takeBack = (services: InboxServices, ordinal: number, taken: string[]): vo
   const seqs = messageIds.map((id) => services.inbox.byEventId(messageEventId(services, id))?.seq);
   const events = services.runs.at(ordinal)?.events ?? [];
   services.inbox.release(events.filter((seq) => seqs.includes(seq)));
+  services.armLoop();
   services.runs.update(ordinal, { events: events.filter((seq) => !seqs.includes(seq)) });
   wakeAsDelivered(services, messageIds);
 };
@@ -240,8 +241,9 @@ export const placeWait = (services: InboxServices, ordinal: number, callId: stri
     if (!asked) return;
     const { wait, answers, others } = asked;
     takeBack(services, ordinal, others);
-    if (isOfCycle(wait)) {
-      for (const row of heldOnes(services, answers)) services.inbox.answers(row, [questionOf(services, wait)]);
+    for (const id of answers) {
+      const row = services.inbox.byEventId(messageEventId(services, id));
+      if (row) services.inbox.answers(row, [questionOf(services, wait)]);
     }
   });
 

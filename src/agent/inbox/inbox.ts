@@ -335,10 +335,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
     /** Makes the events pending again without an attempt: the run did not fail because of them (a spent budget). */
     requeue: (seqs: number[]): void => change(seqs, { status: "pending", retryAt: clock.now() }),
     /** Makes the events pending again as if no run had taken them. */
-    release(seqs: number[]): void {
-      change(seqs, { status: "pending" });
-      if (seqs.length > 0) armLoop();
-    },
+    release: (seqs: number[]): void => change(seqs, { status: "pending" }),
 
     /** Makes the events of a failed run pending again, or dead after `maxAttempts`. Answers the dead ones. */
     failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): InboxRow[] {

@@ -9,6 +9,7 @@ import { maxToolOutputBytes, maxToolOutputTokens } from "../bounds.ts";
 import { jsonOf } from "../context/wording.ts";
 import type { JournalRow } from "../journal.ts";
 import { hasEnded, isActive, type RunRow } from "../runs.ts";
+import type { InboxRow } from "../schema.ts";
 import { cutTo, estimateText, firstFitting } from "../tokens.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { inputTokensLeft } from "./composing.ts";
@@ -33,12 +34,20 @@ const WholeEvent = z
  * What began a run, whole: as it lies in the inbox, or after the run's end as its input told it. Else, such as of a
  * consciousness' cycle, what its record says, with the lines of its inbox.
  */
-const wholeTrigger = ({ inbox }: RunServices, run: RunRow, rows: JournalRow[]): object => {
-  const waiting = inbox.rows(run.events).find(({ eventId }) => eventId === run.trigger.eventId);
+const wholeTrigger = (events: InboxRow[], run: RunRow, rows: JournalRow[]): object => {
+  const waiting = events.find(({ eventId }) => eventId === run.trigger.eventId);
   const lines = inputsIn(rows)[0]?.lines ?? [];
   const whole = WholeEvent.safeParse(waiting?.data ?? jsonOf(lines[0] ?? ""));
   return whole.success ? whole.data : { ...run.trigger, ...(lines.length === 0 ? {} : { events: lines }) };
 };
+
+/** The answers to its questions that came to a run and that no run has ended with yet. */
+const answersTo = (events: InboxRow[], { trigger }: RunRow): object[] =>
+  events.flatMap(({ eventId, data }) => {
+    if (eventId === trigger.eventId || data.type !== "space_message" || !data.answers) return [];
+    const { sender, id: messageId, text } = data.delivered.message;
+    return [{ from: sender.name, messageId, text }];
+  });
 
 /** All that a run called, oldest first. A call without an output goes on. */
 const actionsIn = ({ calls }: RunRows): { toolName: string; input: unknown; output?: unknown }[] =>
@@ -54,9 +63,12 @@ type WholeRun = ReturnType<typeof wholeRun>;
 const wholeRun = (services: RunServices, run: RunRow, rows: JournalRow[]) => {
   const { outcome, reason, error, endedBy } = run;
   const notes = cutOffIn(rows);
+  const events = services.inbox.rows(run.events);
+  const answers = answersTo(events, run);
   const absorbed = services.runs.absorbedBy(run.id).map(({ id }) => id);
   return {
-    ...{ runId: run.id, status: run.status, trigger: wholeTrigger(services, run, rows) },
+    ...{ runId: run.id, status: run.status, trigger: wholeTrigger(events, run, rows) },
+    ...(answers.length === 0 ? {} : { answers }),
     actions: actionsIn(readRows(rows)),
     ...(notes.length === 0 ? {} : { notes }),
     ...withoutNulls({ outcome, reason, error, endedBy }),
@@ -90,12 +102,16 @@ const frameTokens = 200;
 const leastOfValue = 20;
 
 /**
- * A run that fills so much at most. Its trigger gets half of that, or what its calls leave. What the calls were given and
- * answered is cut to what is left for each; then the oldest are counted.
+ * A run that fills so much at most. The answers to its questions get a quarter of that at most. Its trigger gets half of
+ * the rest, or what its calls leave. What the calls were given and answered is cut to what is left for each; then the
+ * oldest are counted.
  */
 const fittedRun = <Run extends WholeRun>(run: Run, most: number, offset = 0): Run => {
   if (sizeOf(run) <= most) return run;
-  const room = Math.max(0, most - frameTokens);
+  const { answers = [] } = run;
+  const perAnswer = Math.max(leastOfValue, most / 4 / Math.max(1, answers.length));
+  const told = answers.map((each) => eachValue(each, perAnswer, offset));
+  const room = Math.max(0, most - frameTokens - sizeOf(told));
   const trigger = eachValue(run.trigger, Math.max(leastOfValue, room / 2, room - sizeOf(run.actions)), offset);
   const left = room - sizeOf(trigger);
   const perValue = Math.max(leastOfValue, left / Math.max(1, run.actions.length) / 2);
@@ -105,6 +121,7 @@ const fittedRun = <Run extends WholeRun>(run: Run, most: number, offset = 0): Ru
   return {
     ...run,
     trigger,
+    ...(answers.length === 0 ? {} : { answers: told }),
     actions: newest,
     ...(older === 0 ? {} : { omitted: `${older} earlier actions do not fit` }),
   };

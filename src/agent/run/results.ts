@@ -1,6 +1,8 @@
 import type { CallRequest } from "../../protocol/exported-history.ts";
 import { eventLine } from "../context/consciousness/inbox-message.ts";
-import { toolResultOf } from "../inbox/deliver.ts";
+import { inboxEvents } from "../context/grammar.ts";
+import { quote } from "../context/wording.ts";
+import { questionOf, toolResultOf } from "../inbox/deliver.ts";
 import type { CallOutcome, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
@@ -75,11 +77,22 @@ export const settleOpenCalls = (services: RunServices, run: RunRow, error: Failu
   }
 };
 
+/** Who is awaited no longer once a run has ended. */
+const unansweredIn = (services: RunServices, run: RunRow): string[] =>
+  services.waits.ofRun(run.ordinal).flatMap((wait) => {
+    const names = wait.awaited.filter(({ replyId }) => replyId === null).map(({ name }) => quote(name));
+    if (names.length === 0 || wait.questionSeq === null) return [];
+    const { messageId, text: question } = questionOf(services, wait);
+    const spaceName = services.spaces.get(wait.spaceId)?.snapshot.name ?? "";
+    const silent = `${names.join(", ")}: nobody waits for it any more`;
+    return [inboxEvents.unanswered.write({ silent, spaceName, spaceId: wait.spaceId, messageId, question })];
+  });
+
 /**
- * Journals what became of calls that the model knows only as pending. Later cycles read it, and so does the run that
- * absorbed this one.
+ * Journals what became of calls that the model knows only as pending, and of questions that are open. Later cycles read
+ * it, and so does the run that absorbed this one.
  */
 export const tellCutOff = (services: RunServices, run: RunRow, step: number, cutOff: CallRow[]): void => {
-  if (cutOff.length === 0) return;
-  services.journal.tell(run.ordinal, step, cutOffText(cutOff.map((call) => eventLine(toolResultOf(call)))));
+  const lines = [...cutOff.map((call) => eventLine(toolResultOf(call))), ...unansweredIn(services, run)];
+  if (lines.length > 0) services.journal.tell(run.ordinal, step, cutOffText(lines));
 };

@@ -228,8 +228,10 @@ const eventFields = (
   }
   const { message, triggerSource } = trigger.delivered;
   const isExpected = message.expectsReply === true && triggerSource !== "proactive_router";
+  const answers = trigger.answers?.map(({ messageId, text }) => `${messageId} ${quote(text)}`).join(", ");
   return {
     type,
+    ...(answers === undefined ? {} : { answers }),
     triggerSource: triggerSource === "none" ? "every_message" : triggerSource,
     space: grammar.named.write({ name: trigger.spaceName, id: message.spaceId }),
     sender: grammar.sender.write(message.sender),

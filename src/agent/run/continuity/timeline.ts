@@ -153,13 +153,17 @@ const resumeOf = (services: RunServices, run: RunRow): TimelineSnapshot["resume"
   };
 };
 
-/** What began the runs that this one absorbed, and those that they had absorbed. Their events are this one's now. */
+/**
+ * What began the runs that this one absorbed, and those that they had absorbed, with the answers to their questions. Their
+ * events are this one's now.
+ */
 const takenOverBy = (services: RunServices, run: RunRow): TimelineSnapshot["takenOver"] => {
-  const events = services.inbox.rows(services.runs.at(run.ordinal)?.events ?? run.events);
-  const byId = new Map(events.map(({ eventId, data }) => [eventId, data]));
-  return services.runs.absorbedInto(run.id).flatMap(({ id: runId, trigger }) => {
-    const event = byId.get(trigger.eventId);
-    return event ? [{ runId, event }] : [];
+  const told = new Set<string>();
+  return services.runs.absorbedInto(run.id).flatMap(({ id: runId, trigger, events }) => {
+    const its = services.inbox.rows(events).filter(({ eventId }) => !told.has(eventId));
+    const own = its.filter(({ eventId, data }) => eventId === trigger.eventId || "answers" in data);
+    for (const { eventId } of own) told.add(eventId);
+    return own.map(({ data: event }) => ({ runId, event }));
   });
 };
 
