@@ -95,6 +95,18 @@ describe.each(continuities)("%s", (continuity) => {
     },
   );
 
+  test.each(["enter_space", "read_messages"])("[K3] what %s showed it is found after it left", async (tool) => {
+    const staged = await stage(continuity);
+    unwrap(await staged.space.stub().removeMember(staged.key, staged.analyst.id));
+    const { id } = await staged.space.post(staged.husam, "The quinces\nare ripe");
+    unwrap(await staged.space.stub().addMember(staged.key, staged.analyst));
+    scripted([step(call(tool, { spaceId: staged.space.id })), step(text("Read."))]);
+    await staged.space.post(staged.husam, "Look around");
+    await ended(staged.house.workspaceId, staged.analyst, 1);
+    await staged.leave();
+    expect((await staged.find("quinces")).items).toMatchObject([{ type: "consciousness", source: { messageId: id } }]);
+  });
+
   test.each(["member", "former member"])("[K3] a %s finds nothing of a space that was deleted", async (who) => {
     const staged = await stage(continuity);
     await quinces(staged);

@@ -12,6 +12,11 @@ import { byAgent, dateWords, type Findable, headOf, isOfSpace, type Page, type S
  */
 const Said = z.object({ messageId: z.string() });
 const Saying = z.object({ text: z.string() });
+/** A page of a space's messages, as the agent asked for it. */
+const Entries = z.array(
+  z.object({ id: z.string(), senderName: z.string(), timestamp: z.string(), content: z.string() }),
+);
+const Read = z.union([z.object({ history: Entries }), z.object({ messages: Entries })]);
 
 /** Old journals hold lines that no form reads: their words are found all the same. */
 const unquoted = (line: string): string =>
@@ -37,7 +42,7 @@ const heard = (services: SearchServices, row: JournalRow, lines: string[], lived
     return [{ type: "message", ref, lived, role: "user", spaceId, authorId, authorName, at, head, text }];
   });
 
-/** What a run said in a space, or changed by a built-in tool, which may be gone again. */
+/** What a run said or read in a space, or changed by a built-in tool, which may be gone again. */
 const done = (
   services: SearchServices,
   row: JournalRow,
@@ -54,12 +59,22 @@ const done = (
   if (text !== undefined) {
     return [{ type: "consciousness", ref: lived, role: "assistant", ...author, at, head: dateWords(at), text }];
   }
-  if (isFromElsewhere || !services.isSpeech(meta.toolName)) return [];
+  if (isFromElsewhere || !services.isBuiltin(meta.toolName)) return [];
   const { content } = row;
   const [answer] = "content" in content && Array.isArray(content.content) ? content.content : [];
   const value = answer?.type === "tool-result" && answer.output.type === "json" ? answer.output.value : undefined;
+  const read = services.isBuiltin(meta.toolName) ? Read.safeParse(value).data : undefined;
+  if (read) {
+    return ("history" in read ? read.history : read.messages).map((entry) => {
+      const { id: ref, senderName: authorName, timestamp, content: text } = entry;
+      const spaceId = services.spaceOf(ref);
+      const sent = Date.parse(timestamp);
+      const head = headOf([authorName, services.spaces.get(spaceId)?.snapshot.name, dateWords(sent)]);
+      return { type: "message", ref, lived, role: "user", spaceId, authorName, at: sent, head, text };
+    });
+  }
   const [id, words] = [Said.safeParse(value), Saying.safeParse(call?.input)];
-  if (!id.success || !words.success) return [];
+  if (!id.success || !words.success || !services.isSpeech(meta.toolName)) return [];
   const spaceId = services.spaceOf(id.data.messageId);
   const spaceName = services.spaces.get(spaceId)?.snapshot.name;
   const head = headOf([author.authorName, spaceName, dateWords(at)]);
