@@ -31,7 +31,7 @@ export const maxPageSize = 200;
 export const maxUnreadScan = 1000;
 /** Events after a message among which its receipts are looked for. Who reads it later has read it, by no run. */
 export const maxReceiptScan = 10_000;
-/** Ends of runs that are kept with an agent's newer mark until the next one. */
+/** Ends of runs that are kept with an agent's newer mark, until the log tells that mark again with them. */
 export const maxLateReads = 50;
 
 /** Bytes of the log's database after which nothing more can be said here. */

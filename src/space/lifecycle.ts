@@ -9,6 +9,7 @@ import { deliverTimer } from "./delivery/delivery.ts";
 import { indexSubscriber } from "./delivery/subscribers.ts";
 import type { Append } from "./log/log.ts";
 import { type MemberRow, publicMember } from "./members.ts";
+import { lastPlaces } from "./reading.ts";
 import { owns, runs, seen, spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { publicSpace, type SettingsRow } from "./settings.ts";
@@ -135,7 +136,7 @@ export const removeMember = (services: SpaceServices, principal: Principal, enti
   services.sockets.closeWhere(isTheirs, closeCodes.removed, "removed from the space");
   services.record((append) => {
     if (member.type === "agent") cancelCallsOf(services, append, entityId);
-    const { seq } = append({ type: "member.left", entityId, name: member.name });
+    const { seq } = append({ type: "member.left", entityId, name: member.name, places: lastPlaces(member) });
     services.members.remove(entityId);
     services.settings.change({ version: seq });
   });

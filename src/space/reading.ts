@@ -9,7 +9,7 @@ import { type LogRow, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
 import { isUntold, publicRun, receiptsOf } from "./receipts.ts";
 import { acting, memberIn, seen, spaceIn } from "./rights.ts";
-import type { LateRead, ReadMark } from "./schema.ts";
+import type { LateRead, ReadMark, ReadPlaces } from "./schema.ts";
 import type { SpaceServices } from "./services.ts";
 import { snapshotOf } from "./settings.ts";
 import type { RunRead } from "./streams/channel.ts";
@@ -22,7 +22,8 @@ import type { RunRead } from "./streams/channel.ts";
  * 1. A read mark moves forward only; an older one, or the same again, changes nothing and is no event. Only a failure
  *    gives way at its place, to what a second try came to.
  * 2. The mark in the member's row and its `member.read` in the log are stored together. A run's end that the mark has
- *    passed is kept with the mark, and goes into the log with the next one.
+ *    passed is kept with the mark, and goes into the log with the next one, or with the same one again where there are
+ *    many. The mark of a member who leaves goes into the log with that.
  */
 const size = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxPageSize);
 
@@ -126,13 +127,24 @@ export const messageFor = (
 const isSecondTry = (known: ReadMark | null, mark: ReadMark): boolean =>
   known?.run?.outcome === "failed" && mark.run !== undefined && mark.run.outcome !== "failed";
 
+const placesOf = (seq: number, { at, run }: ReadMark, late: LateRead[] | undefined): ReadPlaces => {
+  const { firstSeq, taken } = run ?? {};
+  return { seq, at, firstSeq, taken, late };
+};
+
+/** What the log keeps of a member who leaves: its newest mark as well, as one of the late ones. */
+export const lastPlaces = ({ type, readSeq: seq, mark }: MemberRow): ReadPlaces | null => {
+  if (!mark) return null;
+  const newest = mark.run ? [{ seq, at: mark.at, run: mark.run }] : [];
+  return { seq, at: mark.at, type, late: [...(mark.late ?? []), ...newest] };
+};
+
 /** False if the member's mark has come as far. */
 const move = (services: SpaceServices, member: MemberRow, row: LogRow, mark: ReadMark): boolean => {
   const { readSeq, mark: before, entityId } = member;
   if (row.seq < readSeq || (row.seq === readSeq && !isSecondTry(before, mark))) return false;
-  const { firstSeq, taken } = mark.run ?? {};
-  const places = { seq: row.seq, at: mark.at, firstSeq, taken, late: before?.late };
   services.record((append) => {
+    const places = placesOf(row.seq, mark, before?.late);
     append({ type: "member.read", ...publicMark(entityId, mark), places });
     services.members.change(member, { readSeq: row.seq, readCount: row.messageCount, mark });
   });
@@ -160,8 +172,17 @@ export const markReadByRun = (services: SpaceServices, { agentId, runId }: Chann
 const keepLate = (services: SpaceServices, member: MemberRow, read: LateRead): void => {
   const { mark } = member;
   if (!mark || mark.late?.some(({ run }) => run.id === read.run.id) || !isUntold(services, member, read)) return;
-  const late = [...(mark.late ?? []), read].slice(-maxLateReads);
-  services.transaction(() => services.members.change(member, { mark: { ...mark, late } }));
+  const { late: before = [], ...told } = mark;
+  const late = [...before, read];
+  if (late.length < maxLateReads) {
+    services.transaction(() => services.members.change(member, { mark: { ...told, late } }));
+    return;
+  }
+  services.record((append) => {
+    const places = placesOf(member.readSeq, mark, late);
+    append({ type: "member.read", ...publicMark(member.entityId, mark), places });
+    services.members.change(member, { mark: told });
+  });
 };
 
 export const readsOf = (services: SpaceServices, principal: Principal, messageId: string): ReadReceipt[] => {

@@ -20,6 +20,7 @@ type Read = Partial<LateRead> & { seq: number };
 /** The reads that a row of the log tells of. Rows of earlier versions have no places and no time. */
 const readsIn = ({ log }: SpaceServices, { frame, read }: LogRow): Read[] => {
   const event = DurableEvent.parse(JSON.parse(frame));
+  if (event.type === "member.left") return read?.late ?? [];
   if (event.type !== "member.read") return [];
   const { messageId, runId: id, outcome = "silent", reason } = event;
   const seq = read?.seq ?? log.findMessage(messageId)?.seq ?? 0;
@@ -29,7 +30,7 @@ const readsIn = ({ log }: SpaceServices, { frame, read }: LogRow): Read[] => {
 };
 
 /** What the member's row tells. */
-const newestOf = ({ readSeq: seq, mark }: MemberRow): Read[] =>
+const newestOf = ({ readSeq: seq, mark }: Reader): Read[] =>
   mark ? [...(mark.late ?? []), { seq, at: mark.at, ...(mark.run && { run: mark.run }) }] : [];
 
 const took = ({ run, seq: last }: Read, seq: number): boolean => {
@@ -41,8 +42,20 @@ const took = ({ run, seq: last }: Read, seq: number): boolean => {
 const isSecondTry = (failed: Read, { run }: Read): boolean =>
   failed.run?.outcome === "failed" && run?.outcome !== "failed";
 
+type Reader = Pick<MemberRow, "entityId" | "name" | "type" | "readSeq" | "mark">;
+
+/** The members who left after they had read the message at `seq`. The log tells what they read. */
+const goneAfter = ({ log, members }: SpaceServices, seq: number): Reader[] => {
+  const gone = log.leftAfter(seq, maxReceiptScan).flatMap(({ entityId, read, frame }): Reader[] => {
+    const event = DurableEvent.parse(JSON.parse(frame));
+    if (event.type !== "member.left" || !read?.type || entityId === null || members.find(entityId)) return [];
+    return [{ entityId, name: event.name, type: read.type, readSeq: read.seq, mark: null }];
+  });
+  return [...new Map(gone.map((reader) => [reader.entityId, reader])).values()];
+};
+
 /** What is known of these members and the message at `seq`. */
-const readsAt = (services: SpaceServices, seq: number, members: readonly MemberRow[]): Map<string, Read> => {
+const readsAt = (services: SpaceServices, seq: number, members: readonly Reader[]): Map<string, Read> => {
   const found = new Map<string, Read>();
   const take = (entityId: string, read: Read): void => {
     const known = found.get(entityId);
@@ -69,9 +82,10 @@ export const isUntold = (services: SpaceServices, member: MemberRow, read: LateR
   return !known || !took(known, read.seq) || (known.run?.outcome === "failed" && known.run.id !== read.run.id);
 };
 
-/** The members who have read up to a message, without its sender. A run that took it says what came of it. */
+/** The members who have read up to a message, those who left after that too, without its sender. A run that took it says what came of it. */
 export const receiptsOf = (services: SpaceServices, { seq, entityId: senderId }: LogRow): ReadReceipt[] => {
-  const readers = services.members.all().filter((row) => row.entityId !== senderId && row.readSeq >= seq);
+  const all: Reader[] = [...services.members.all(), ...goneAfter(services, seq)];
+  const readers = all.filter((row) => row.entityId !== senderId && row.readSeq >= seq);
   const found = readsAt(services, seq, readers);
   return readers.flatMap(({ entityId, name, type, mark }): ReadReceipt[] => {
     const read = found.get(entityId);

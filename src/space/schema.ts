@@ -41,8 +41,11 @@ type RunMark = Taken & { id: string; outcome: "answered" | "silent" | "failed"; 
 /** A run that ended after one beside it, whose mark is newer: up to the message at `seq`. */
 export type LateRead = { seq: number; at: number; run: RunMark };
 
-/** When and where a read mark was set, and the late reads since the member's mark before. */
-export type ReadPlaces = Taken & { seq: number; at: number; late?: LateRead[] | undefined };
+/**
+ * When and where a read mark was set, and the late reads since the member's mark before. `type`: of a member who left,
+ * whose last mark it was.
+ */
+export type ReadPlaces = Taken & { seq: number; at: number; late?: LateRead[] | undefined; type?: EntityType };
 
 /**
  * Everything that happened, in order. Rows written are what a message costs, and an index is a row: a read mark
@@ -63,7 +66,7 @@ export const log = sqliteTable(
     routing: text("routing", { mode: "json" }).$type<Routing>(),
     /** Updated messages only: what was decided about the call, which its agent is told. */
     outcome: text("outcome").$type<CallOutcome>(),
-    /** Read marks only: what their receipts need and nobody is shown. Null in older rows. */
+    /** Read marks, and members who left: what receipts need and nobody is shown. Null in older rows. */
     read: text("read", { mode: "json" }).$type<ReadPlaces>(),
     /** The event as it goes over the wire, JSON. */
     frame: text("frame").notNull(),

@@ -5,6 +5,7 @@ import type { ChannelFrame } from "../../src/protocol/events.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { maxLateReads } from "../../src/space/bounds.ts";
 import { entity, type House, house, ids, recordReceivers } from "./fixture.ts";
 import { listen } from "./listener.ts";
 
@@ -157,6 +158,35 @@ test("[K13] whatever runs take, and however they end, receipts name who took a m
     { numRuns: 15, examples: known.map((endings) => [endings]) },
   );
 }, 60_000);
+
+test("[K13] receipts stay when their readers leave and come back", async () => {
+  const home = await house([ann, ben, robo]);
+  const [one, two] = [await say(home, "one"), await say(home, "two")];
+  unwrap(await home.rpc.markRead(home.as(ben), one.id));
+  const newest = await run(home, robo, "two", { type: "read", messageId: two.id, outcome: "silent" });
+  const late = await run(home, robo, "one", { type: "read", messageId: one.id, outcome: "answered" });
+  const before = await Promise.all([readsOf(home, one.id), readsOf(home, two.id)]);
+  expect(before).toMatchObject([[{ name: "Ben" }, { runId: late, outcome: "answered" }], [{ runId: newest }]]);
+  for (const { id } of [ben, robo]) unwrap(await home.rpc.removeMember(home.key, id));
+  const again = () => Promise.all([readsOf(home, one.id), readsOf(home, two.id)]);
+  expect(await again()).toEqual(before);
+  for (const member of [ben, robo]) unwrap(await home.rpc.addMember(home.key, member));
+  expect(await again()).toMatchObject([before[0] ?? [], expect.arrayContaining(before[1] ?? [])]);
+});
+
+test("[K13] however many runs end after a newer mark, receipts tell of each, and the mark stays", async () => {
+  const home = await house([ann, robo]);
+  const socket = await listen(home, home.as(ann));
+  const said: Message[] = [];
+  for (let index = 0; index <= maxLateReads; index += 1) said.push(await say(home, `${index}`));
+  const last = await say(home, "last");
+  await run(home, robo, "last", { type: "read", messageId: last.id, outcome: "silent" });
+  const runs: string[] = [];
+  for (const { id } of said) runs.push(await run(home, robo, id, { type: "read", messageId: id, outcome: "answered" }));
+  const told = await Promise.all(said.map(({ id }) => readsOf(home, id)));
+  expect(told.map(([read]) => read?.runId)).toEqual(runs);
+  expect(new Set(socket.of("member.read").map(({ messageId }) => messageId))).toEqual(new Set([last.id]));
+});
 
 test("[S1] a caller outside the space sees no read receipts; an unknown message is not found", async () => {
   const home = await house([ann]);

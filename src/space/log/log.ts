@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNotNull, lte, ne, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, isNotNull, lte, ne, or, sql } from "drizzle-orm";
 import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type Database, prepared, Remembered } from "../../shared/database.ts";
@@ -27,8 +27,8 @@ export type NewEvent = DurableEvent extends infer Event
     ? { type: "space.message"; message: Omit<Message, "seq">; routing: Routing }
     : Event extends { type: "space.message.updated" }
       ? { type: "space.message.updated"; message: CallMessage; outcome: CallOutcome | null }
-      : Event extends { type: "member.read" }
-        ? Omit<Event, "cursor"> & { places: ReadPlaces }
+      : Event extends { type: "member.read" | "member.left" }
+        ? Omit<Event, "cursor"> & { places?: ReadPlaces | null }
         : Omit<Event, "cursor">
   : never;
 
@@ -39,6 +39,8 @@ export type Append = (event: NewEvent) => LogRow;
 export type Ordinals = { over: number; upTo: number };
 
 export type Log = ReturnType<typeof createLog>;
+
+const isLeft = and(eq(log.type, "member.left"), isNotNull(log.read));
 
 /** Events that are looked through for read marks at a time. */
 const readsPageEvents = 500;
@@ -98,14 +100,20 @@ export const createLog = (db: Database) => {
       return row?.seq === seq ? row : undefined;
     },
 
-    /** The read marks among the `most` events after `seq`, in order. */
+    /** The read marks among the `most` events after `seq`, and the last marks of those who left, in order. */
     *readsAfter(seq: number, most: number): Generator<LogRow> {
       const end = Math.min(seq + most, head().seq);
       for (let from = seq; from < end; from += readsPageEvents) {
         const isIn = and(gt(log.seq, from), lte(log.seq, Math.min(from + readsPageEvents, end)));
-        const isRead = and(isIn, eq(log.type, "member.read"));
+        const isRead = and(isIn, or(eq(log.type, "member.read"), isLeft));
         yield* db.select().from(log).where(isRead).orderBy(asc(log.seq)).all();
       }
+    },
+
+    /** The rows of those who left among the `most` events after `seq` and had read something, in order. */
+    leftAfter(seq: number, most: number): LogRow[] {
+      const isIn = and(gt(log.seq, seq), lte(log.seq, seq + most));
+      return db.select().from(log).where(and(isIn, isLeft)).orderBy(asc(log.seq)).all();
     },
 
     /** All agents that have ever joined. It reads the whole log: ask before that is deleted, which costs as much. */
@@ -165,15 +173,15 @@ const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
     const { type, message, outcome } = event;
     return { ...row, entityId: message.sender.id, outcome, frame: JSON.stringify({ type, cursor: seq, message }) };
   }
-  if (event.type === "member.read") {
-    const { places: read, ...shown } = event;
+  if (event.type === "member.read" || event.type === "member.left") {
+    const { places: read = null, ...shown } = event;
     return { ...row, entityId: event.entityId, read, frame: JSON.stringify({ ...shown, cursor: seq }) };
   }
   return { ...row, entityId: subjectOf(event), frame: JSON.stringify({ ...event, cursor: seq }) };
 };
 
 const subjectOf = (
-  event: Exclude<NewEvent, { type: "space.message" | "space.message.updated" | "member.read" }>,
+  event: Exclude<NewEvent, { type: "space.message" | "space.message.updated" | "member.read" | "member.left" }>,
 ): string | null => {
   switch (event.type) {
     case "member.joined":
