@@ -1,6 +1,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
 import { Agent } from "../../../src/agent/agent.ts";
 import { spaceAnswerMs } from "../../../src/agent/bounds.ts";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
@@ -207,12 +208,19 @@ describe("block tools", () => {
         .slice(0, 200_000),
       charLimit: 200_000,
     });
-    const [first, , windowed] = await run(
+    const [first, , windowed, page, end] = await run(
       call("block_load", { label: "notes" }),
       call("block_viewport", { label: "notes", startLine: 100, displayLines: 2 }),
       call("block_load", { label: "notes" }),
+      call("block_load", { label: "notes", startLine: 7, lines: 2 }),
+      call("block_load", { label: "notes", startLine: 30_000 }),
     );
-    expect(first).toMatchObject({ note: expect.stringContaining("cut:") });
+    const { note } = z.object({ note: z.string() }).parse(first);
+    const [, shown] = /^cut: (\d+) of \d+ lines; block_load with startLine: \d+ reads on$/.exec(note) ?? [];
+    expect(note).toContain(`startLine: ${Number(shown) + 1} `);
+    expect(page).toMatchObject({ content: "line 6\nline 7", note: expect.stringContaining("startLine: 9 reads on") });
+    expect(end).toMatchObject({ content: "", note: expect.stringMatching(/^cut: 0 of \d+ lines$/) });
+    expect(windowed).toHaveProperty("hidden");
     expect(windowed).toMatchObject({
       content: expect.stringMatching(/^\[Showing lines 100-101 of \d+\]\nline 99\nline 100$/),
     });

@@ -324,6 +324,25 @@ test("[K10] lists one block at least, without its description, where there is no
   expect(JSON.stringify(second)).not.toContain("字");
 });
 
+test("[K10] reads all that a log of another holds, and is told why only its owner does the rest", async () => {
+  const { run, create, share, scribe } = await scene();
+  const content = Array.from({ length: 9 }, (_, at) => ({ message: `entry ${at}` }));
+  await create({ label: "diary", type: "log", schema: { type: "log", displayLimit: 3 }, content }, scribe);
+  await share("diary", "ReadWrite");
+  const [shown, whole, ...others] = await run(
+    call("block_load", { label: "diary" }),
+    call("block_load", { label: "diary", startLine: 9 }),
+    call("block_viewport", { label: "diary" }),
+    call("block_history", { label: "diary" }),
+    call("block_share", { label: "diary", space: "Alpha" }),
+    call("block_unshare", { label: "diary", space: "Alpha" }),
+  );
+  expect(JSON.stringify(shown)).not.toContain("entry 0");
+  expect(JSON.stringify(whole)).toContain("entry 0");
+  const theirs = refused("forbidden", '"diary" is a block of "Scribe": only its owner may do that with it');
+  expect(others).toMatchObject([theirs, theirs, theirs, theirs]);
+});
+
 test("[K10] search finds a shared block whole, and blocks alone once the index is full", async () => {
   const { run, create, share, scribe, reader } = await scene();
   const find = (query: string) => call("search", { query, types: ["block"] });

@@ -4,11 +4,13 @@ import { BlockOperations, maxOperations, operationNames } from "../../../protoco
 import { type BlockSchema, Viewport } from "../../../protocol/block-schema.ts";
 import type { Approval } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
+import { excerpt } from "../../../shared/quote.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";
 import { ownPrincipal } from "../../memory/blocks/shared-blocks.ts";
 import { fieldLines } from "../../memory/documents/declared-fields.ts";
 import { permissionRefusal, ranks, verdictOn } from "../../memory/documents/permission.ts";
+import { render } from "../../memory/documents/render.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
 import { asUnknownOutcome } from "../outcome.ts";
 import {
@@ -19,7 +21,7 @@ import {
   type ToolContext,
   type ToolServices,
 } from "../tool.ts";
-import { author, changes, done, from, label, pinningTools, reads } from "./kept-blocks.ts";
+import { author, changes, done, from, label, ownBlock, pinningTools, reads } from "./kept-blocks.ts";
 
 /**
  * What blocks of memory hold, and who may read them. Their declarations are short, since every step of every agent pays
@@ -39,16 +41,26 @@ const parsed = <Schema extends z.ZodType>(schema: Schema, input: unknown): z.inf
   return parseInput(schema, input);
 };
 
-/** As many lines from the start as there is room for beside `taken` tokens. */
-const fittingLines = (text: string, context: ToolContext, taken = 0): { content: string; note?: string } => {
-  const room = Math.max(0, Math.min(maxToolOutputTokens, context.roomTokens() - frameTokens) - taken);
-  if (estimateText(text) <= room) return { content: text };
-  const lines = text.split("\n");
-  const shown = firstFitting(lines, room, (line) => estimateText(line) + 1);
-  return {
-    content: shown.join("\n"),
-    note: `cut: ${shown.length} of ${lines.length} lines; set a viewport with block_viewport to read the rest`,
-  };
+type Lines = { startLine?: number | undefined; lines?: number | undefined };
+
+/** As many lines as there is room for beside `taken` tokens. `asked`: those of all that a block holds. */
+const fittingLines = (text: string, context: ToolContext, asked?: Lines, taken = 0) => {
+  const { startLine = 1, lines } = asked ?? {};
+  const room = Math.max(1, Math.min(maxToolOutputTokens, context.roomTokens() - frameTokens) - taken);
+  const all = text.split("\n");
+  const wanted = all.slice(startLine - 1, lines && startLine - 1 + lines);
+  const isFit = estimateText(wanted.join("\n")) <= room;
+  const fit = isFit ? wanted : firstFitting(wanted, room, (line) => estimateText(line) + 1);
+  // Of a line that has no room its beginning, so that the next page is another.
+  const shown = fit.length > 0 ? fit : wanted.slice(0, 1).map((line) => excerpt(line, room));
+  const next = startLine + shown.length;
+  const rest = asked ? `startLine: ${next} reads on` : "startLine reads the rest";
+  const cut = [
+    `cut: ${shown.length} of ${all.length} lines`,
+    ...(next > all.length ? [] : [`block_load with ${rest}`]),
+  ];
+  const isAll = shown.length === all.length && fit.length > 0;
+  return { content: shown.join("\n"), ...(isAll ? {} : { note: cut.join("; ") }) };
 };
 
 const Operations = z.object({ operations: BlockOperations });
@@ -133,19 +145,28 @@ export const blockTools = [
   defineTool({
     name: "block_load",
     description: "Read a block of your memory, or of another agent's that shares it with you.",
-    input: z.strictObject({ label, from, version: z.int().min(1).optional().describe("An earlier version.") }),
+    input: z.strictObject({
+      ...{ label, from, version: z.int().min(1).optional().describe("An earlier version.") },
+      startLine: z.int().min(1).optional().describe("Reads all that it holds, whatever is shown, from this line."),
+      lines: z.int().min(1).optional(),
+    }),
     ...reads,
-    async execute({ label: name, ...view }, context) {
+    async execute({ label: name, startLine, lines, ...view }, context) {
       const { blocks, sharedBlocks } = context.services;
       const block = await sharedBlocks.load(name, context.signal, view);
-      const { type, permission, description, schema, version, rendered, sharedFrom } = block;
+      const { type, permission, description, schema, version, value, rendered, sharedFrom } = block;
+      const whole = render(schema, value, { whole: true });
+      const isPage = startLine !== undefined || lines !== undefined;
+      const isAll = isPage || whole === rendered;
       if (sharedFrom === undefined && view.version === undefined) blocks.touch(name);
       const owner = sharedFrom === undefined ? {} : { sharedFrom: sharedFrom.agentName };
       const declared = schemaOf(schema, context.roomTokens());
+      const taken = estimateText(JSON.stringify(declared));
       return {
         value: {
           ...{ label: name, type, permission, description, version, ...owner, ...declared },
-          ...fittingLines(rendered, context, estimateText(JSON.stringify(declared))),
+          ...(isAll ? {} : { hidden: "it holds more than is shown: startLine reads all of it" }),
+          ...fittingLines(isPage ? whole : rendered, context, isAll ? { startLine, lines } : undefined, taken),
         },
       };
     },
@@ -204,6 +225,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
       }
       const viewport = startLine === undefined || displayLines === undefined ? null : { startLine, displayLines };
       const { services } = context;
+      ownBlock(services, name);
       const { rendered } = await services.blocks.update(name, { viewport, section }, author(services));
       return { value: { success: true, ...fittingLines(rendered, context) } };
     },
@@ -223,7 +245,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
       const granteeId = granteeOf(services, given);
       const { shape } = given.space === undefined ? PutBlockShare : PutBlockSpace;
       const { permission } = parsed(z.object({ permission: shape.permission }), { permission: wanted });
-      const own = services.blocks.get(name).permission;
+      const own = ownBlock(services, name).permission;
       if (ranks[permission] > ranks[own]) {
         throw new ColloquyError("forbidden", `you may not give ${permission} of "${name}": the block has ${own}`);
       }
@@ -237,6 +259,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
     ...changes,
     async execute({ label: name, ...given }, { services, replayed, signal }) {
       try {
+        ownBlock(services, name);
         await services.sharedBlocks.unshare(name, granteeOf(services, given), signal);
       } catch (error) {
         // In a replay, a share that is not there any more was taken back before the cut.
@@ -251,7 +274,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
     input: z.strictObject({ label, limit: z.int().min(1).max(50).default(10) }),
     ...reads,
     execute: ({ label: name, limit }, { services }) => ({
-      value: { versions: services.blocks.history(name, undefined, limit) },
+      value: { versions: services.blocks.history(ownBlock(services, name).label, undefined, limit) },
     }),
   }),
 ];

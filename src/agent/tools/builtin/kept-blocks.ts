@@ -28,14 +28,11 @@ export const author = ({ identity }: ToolServices): string => `agent:${identity.
 const nothingChanged = (why: string): ColloquyError => new ColloquyError("conflict", `nothing changed: ${why}`);
 
 /** Throws `not_found`, and `forbidden` for a block of another agent. */
-const ownBlock = ({ blocks, sharedBlocks }: ToolServices, name: string): BlockRow => {
+export const ownBlock = ({ blocks, sharedBlocks }: ToolServices, name: string): BlockRow => {
   const row = sharedBlocks.find(name);
   if (!row) return blocks.get(name);
   const owner = JSON.stringify(row.ownerName);
-  throw new ColloquyError(
-    "forbidden",
-    `"${name}" is a block of ${owner}: only its owner puts it away or brings it back`,
-  );
+  throw new ColloquyError("forbidden", `"${name}" is a block of ${owner}: only its owner may do that with it`);
 };
 
 /** A shared block as its owner has it now: what was heard of it may be old. */
