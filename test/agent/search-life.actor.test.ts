@@ -107,6 +107,23 @@ describe.each(continuities)("%s", (continuity) => {
     expect((await staged.find("quinces")).items).toMatchObject([{ type: "consciousness", source: { messageId: id } }]);
   });
 
+  test("[K3] what stood in its input is found after it left", async () => {
+    const staged = await stage(continuity);
+    const { house, space, husam, analyst } = staged;
+    unwrap(await space.stub().addMember(staged.key, await house.person("Sara")));
+    unwrap(await space.stub().update(staged.key, { wakePolicy: "addressed" }));
+    const model = scripted([step(text("Read."))]);
+    const { id } = await space.post(husam, 'The "quinces"\nare ripe');
+    await space.post(husam, "@Analyst take note");
+    await ended(house.workspaceId, analyst, 1);
+    expect(JSON.stringify(model.calls)).toContain("quinces");
+    await staged.leave();
+    const { items } = await staged.find("quinces");
+    expect(items).toMatchObject([
+      { excerpt: 'The "quinces"\nare ripe', source: { messageId: id, spaceName: "Alpha" } },
+    ]);
+  });
+
   test.each(["member", "former member"])("[K3] a %s finds nothing of a space that was deleted", async (who) => {
     const staged = await stage(continuity);
     await quinces(staged);

@@ -2,7 +2,15 @@ import type { ModelMessage } from "ai";
 import type { Message } from "../../../protocol/message.ts";
 import type { SpaceRef } from "../agent-state.ts";
 import { type Deed, deedLine } from "../deeds.ts";
-import { historyFacts, historyMessage, historyTurn, marks as markTexts, quoteLines, sender } from "../grammar.ts";
+import {
+  historyFacts,
+  historyMessage,
+  historyTurn,
+  marks as markTexts,
+  quoted,
+  quoteLines,
+  sender,
+} from "../grammar.ts";
 import { keepFitting, linesTokens } from "../sections.ts";
 import { contentOf, originNote, quote, shortTime } from "../wording.ts";
 import { accountOf, type Reason, unshownLine } from "./unshown.ts";
@@ -140,3 +148,16 @@ export const showHistory = (history: History, marks: Marks, { newest, tokens, ru
     },
   };
 };
+
+/** The messages of others that an input shows as new. Blocks, whose lines are their authors', are passed over (S2). */
+export const newIn = (input: string) =>
+  input
+    .replaceAll(/^<block:[\s\S]*?^<\/block:/gm, "")
+    .split("\n")
+    .flatMap((each) => {
+      const told = historyMessage.read(each.trim());
+      const found = told ? { ...told, ...sender.read(told.from), id: told.id } : historyTurn.read(each);
+      if (!found?.marks.startsWith(markTexts.new) || !("name" in found) || found.name === undefined) return [];
+      const { id, name: senderName, time: timestamp, content } = found;
+      return [{ id, senderName, timestamp, content: quoted.read(content)?.text ?? content }];
+    });

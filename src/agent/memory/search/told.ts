@@ -6,17 +6,15 @@ import type { RunRow } from "../../runs.ts";
 import { byAgent, dateWords, type Findable, headOf, isOfSpace, type Page, type SearchServices } from "./sources.ts";
 
 /**
- * What an agent's own life holds beside its thoughts: the messages that its runs were told as events, those that it said,
+ * What an agent's own life holds beside its thoughts: the messages that its runs were told or read, those that it said,
  * and what it did with built-in tools. They follow the journal with a cursor of their own, so that an index from before
  * they were followed is brought up by itself.
  */
 const Said = z.object({ messageId: z.string() });
 const Saying = z.object({ text: z.string() });
 /** A page of a space's messages, as the agent asked for it. */
-const Entries = z.array(
-  z.object({ id: z.string(), senderName: z.string(), timestamp: z.string(), content: z.string() }),
-);
-const Read = z.union([z.object({ history: Entries }), z.object({ messages: Entries })]);
+const Entry = z.object({ id: z.string(), senderName: z.string(), timestamp: z.string(), content: z.string() });
+const Read = z.union([z.object({ history: z.array(Entry) }), z.object({ messages: z.array(Entry) })]);
 
 /** Old journals hold lines that no form reads: their words are found all the same. */
 const unquoted = (line: string): string =>
@@ -24,6 +22,14 @@ const unquoted = (line: string): string =>
     if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
     return "nrtbf".includes(letter) ? " " : letter;
   });
+
+const asFindable =
+  ({ spaceOf, spaces }: SearchServices, lived: string) =>
+  ({ id: ref, senderName: authorName, timestamp, content: text }: z.infer<typeof Entry>): Findable => {
+    const [spaceId, at] = [spaceOf(ref), Date.parse(timestamp)];
+    const head = headOf([authorName, spaces.get(spaceId)?.snapshot.name, dateWords(at)]);
+    return { type: "message", ref, lived, role: "user", spaceId, authorName, at, head, text };
+  };
 
 /** What a run's event told, message by message. */
 const heard = (services: SearchServices, row: JournalRow, lines: string[], lived: string): Findable[] =>
@@ -63,16 +69,8 @@ const done = (
   const { content } = row;
   const [answer] = "content" in content && Array.isArray(content.content) ? content.content : [];
   const value = answer?.type === "tool-result" && answer.output.type === "json" ? answer.output.value : undefined;
-  const read = services.isBuiltin(meta.toolName) ? Read.safeParse(value).data : undefined;
-  if (read) {
-    return ("history" in read ? read.history : read.messages).map((entry) => {
-      const { id: ref, senderName: authorName, timestamp, content: text } = entry;
-      const spaceId = services.spaceOf(ref);
-      const sent = Date.parse(timestamp);
-      const head = headOf([authorName, services.spaces.get(spaceId)?.snapshot.name, dateWords(sent)]);
-      return { type: "message", ref, lived, role: "user", spaceId, authorName, at: sent, head, text };
-    });
-  }
+  const read = Read.safeParse(value).data;
+  if (read) return ("history" in read ? read.history : read.messages).map(asFindable(services, lived));
   const [id, words] = [Said.safeParse(value), Saying.safeParse(call?.input)];
   if (!id.success || !words.success || !services.isSpeech(meta.toolName)) return [];
   const spaceId = services.spaceOf(id.data.messageId);
@@ -96,7 +94,9 @@ export const toldPage = (services: SearchServices, after: number): Page => {
     const run = runs.get(row.runOrdinal);
     const lived = `${run?.id ?? ""}:${row.seq}`;
     if (row.meta?.kind === "result") return done(services, row, row.meta, run, lived, row.seq <= imported);
-    return row.meta?.kind === "inbox" && row.seq > imported ? heard(services, row, row.meta.lines, lived) : [];
+    if (row.meta?.kind !== "inbox" || row.seq <= imported) return [];
+    const input = "content" in row.content && typeof row.content.content === "string" ? row.content.content : "";
+    return [...heard(services, row, row.meta.lines, lived), ...services.newIn(input).map(asFindable(services, lived))];
   });
   const isDeleted = ({ spaceId }: Findable): boolean => services.spaces.get(spaceId ?? "")?.snapshot.deleted === true;
   return {
