@@ -90,7 +90,7 @@ messages.route("POST /v1/spaces/{spaceId}/read", {
 messages.route("GET /v1/spaces/{spaceId}/messages/{messageId}/reads", {
   summary: "Who has read a message, and what came of it",
   description:
-    "Those whose read mark has come to the message, its sender aside; of an agent the outcome of the run that took it. A receipt stays when its reader reads on.",
+    "Those whose read mark has come to the message, its sender aside; of an agent the outcome of the run that took it. A receipt stays when its reader reads on, and when it leaves.",
   access: "space",
   answers: [listOf(ReadReceipt), "All of them"],
   problems: ["not_found"],
