@@ -4,7 +4,7 @@ import { z } from "zod";
 import { Agent } from "../../../src/agent/agent.ts";
 import { maxSearchEntries } from "../../../src/agent/bounds.ts";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
-import { CreateBlock, type Permission } from "../../../src/protocol/block.ts";
+import { CreateBlock, type Permission, UpdateBlock } from "../../../src/protocol/block.ts";
 import { ContextConfig } from "../../../src/protocol/context-config.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
@@ -154,8 +154,10 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
   });
 
   test("[K10] brings back a block that it put away, of the type and pinned as it was", async () => {
-    const { run, create, block } = await scene({ continuity });
+    const { run, create, block, stub, workspaceId } = await scene({ continuity });
     await create({ pinned: true, content: "a" });
+    await create({ label: "persona", type: "core" });
+    unwrap(await stub().updateBlock(workspaceId, "persona", UpdateBlock.parse({ type: "archival" }), "human:ann"));
     await create({ label: "diary", type: "log", schema: { type: "log" } });
     await create({ label: "old", type: "archival", content: "b" });
     const outputs = await run(
@@ -168,6 +170,7 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
       call("block_restore", { label: "nothing" }),
       call("block_archive", { label: "diary" }),
       call("block_restore", { label: "diary" }),
+      call("block_restore", { label: "persona" }),
     );
     expect(outputs).toMatchObject([
       { success: true },
@@ -176,6 +179,7 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
         blocks: [
           { label: "notes", archived: true, pinned: false },
           { label: "old", archived: false },
+          { label: "persona", archived: true },
         ],
       },
       { success: true, type: "working", pinned: true },
@@ -184,6 +188,7 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
       refused("not_found", 'no block "nothing"'),
       { success: true },
       { success: true, type: "log", pinned: false },
+      refused("forbidden", '"persona" was a core block: a person put it away'),
     ]);
     expect(await block()).toMatchObject({ type: "working", pinned: true, value: "a" });
   });

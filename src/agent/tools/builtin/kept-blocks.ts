@@ -159,6 +159,10 @@ export const keptBlockTools = [
         const why = type === "archival" ? "was never put away; block_load reads it as it is" : "is not put away";
         throw nothingChanged(`"${name}" ${why}`);
       }
+      // No agent puts a core block away: a person did.
+      if (archived?.type === "core") {
+        throw new ColloquyError("forbidden", `"${name}" was a core block: a person put it away, and sets its type`);
+      }
       const kept = archived ?? { type, pinned };
       if (archived) {
         await services.blocks.update(name, archived, author(services));
