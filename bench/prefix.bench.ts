@@ -1,6 +1,7 @@
 import { compose } from "../src/agent/context/compose.ts";
 import { prefixReuse } from "../src/agent/context/sections.ts";
 import { estimateMessages, estimateText } from "../src/agent/tokens.ts";
+import { askingLife } from "./support/asking-life.ts";
 import type { Bench } from "./support/figure.ts";
 import { consciousnessSteps, type Input, timelineSnapshots } from "./support/inputs.ts";
 import { literalLayout } from "./support/literal-layout.ts";
@@ -46,7 +47,10 @@ const keepsUnchanged = ({ earlier, later, reuse }: Pair): boolean => {
   return reuse * length(earlier) >= above.reduce((sum, { text }) => sum + text.length, 0);
 };
 
-export const bench: Bench = (report) => {
+/** What an input of such a life has to hold, else it proves nothing. */
+const happened = ["[answer to msg_", "is now shared with you", "is no longer shared", "fields: mail (text, required)"];
+
+export const bench: Bench = async (report) => {
   const said = script(turns);
   const snapshots = timelineSnapshots(said);
   const consciousness = consciousnessSteps(said).map(
@@ -96,6 +100,15 @@ export const bench: Bench = (report) => {
     reuseOf(read.filter(isAcross)),
     reuseOf(bare.filter(isAcross)),
   );
+  const asked = await askingLife();
+  const repeated = asked.slice(1).map((later, index) => prefixReuse(asked[index] ?? later, later));
+  const leastRepeated = Math.min(...repeated);
+  const figure = `prefix reuse of ${asked.length} inputs over HTTP, the least, at least ${leastReuse * 100}`;
+  share("consciousness that waits, with shares and schemas", figure, leastRepeated, null);
+  if (!(leastRepeated >= leastReuse)) broken.push(`a consciousness that waits repeats ${leastRepeated} of an input`);
+  const last = JSON.stringify(asked.at(-1));
+  const missing = happened.filter((words) => !last.includes(words));
+  if (missing.length > 0) broken.push(`the life that waits shows nowhere: ${missing.join("; ")}`);
   const kept = mean(read.map((pair) => (keepsUnchanged(pair) ? 1 : 0)));
   share("timeline", "inputs that repeat everything above the first section that changed, all of them", kept, null);
   const compactions = lived.length - between.length;
