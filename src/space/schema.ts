@@ -74,6 +74,8 @@ export const log = sqliteTable(
   (table) => [
     uniqueIndex("log_message_id").on(table.messageId).where(sql`message_id IS NOT NULL`),
     uniqueIndex("log_message_count").on(table.messageCount).where(sql`message_id IS NOT NULL`),
+    // Few rows: those who ever joined are told when the space is deleted.
+    index("log_joined").on(table.entityId).where(sql`type = 'member.joined'`),
   ],
 );
 

@@ -1,0 +1,1 @@
+CREATE INDEX `log_joined` ON `log` (`entity_id`) WHERE type = 'member.joined';
