@@ -54,7 +54,7 @@ const lived = (services: RunServices, id: string): Past | undefined => {
     const { callId, toolName, input } = made.call;
     const messageId = Said.safeParse(outputOf(made)).data?.messageId;
     const line = callLine({ toolName, input });
-    // What another of the newest calls is told by names neither.
+    // A line that two calls share names neither of them.
     const isOthers = gatherPast(services, run.ordinal).runs.some(({ deeds }) =>
       deeds.some((deed) => deed.callId !== callId && deedLine(deed).startsWith(line)),
     );

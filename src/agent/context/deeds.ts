@@ -4,7 +4,7 @@ import { brief, briefJson, callLine, quote } from "./wording.ts";
 /** A tool call of this agent, with its output if that is known. */
 export type Action = { toolName: string; input: unknown; output?: unknown };
 
-/** What the agent did itself: a call, or words that it said in a space. Only it reads of this. `at` is ISO 8601. */
+/** A call that the agent made, or words that it said in a space. Only the agent reads them. `at` is ISO 8601. */
 export type Deed = { at: string; callId: string } & (
   | { kind: "action"; action: Action }
   /** `spaceName`: undefined for a space of another workspace. `waitingFor`: the names of those whose answers it asked for. */
@@ -20,7 +20,7 @@ const waitWords = (names: string[]): string => {
   return `, waiting for ${[...names.slice(0, mostAwaited).map(quote), ...(left > 0 ? [`${left} more`] : [])].join(", ")}`;
 };
 
-/** What a run did, wherever it is told: one line. `most`: the characters of each value in it. */
+/** A deed on one line, the same in every section. `most`: the characters of each value in it. */
 export const deedLine = (deed: Deed, most = shownCharacters): string => {
   if (deed.kind === "action") return callLine(deed.action, { most });
   const where = deed.spaceName === undefined ? "" : ` to ${quote(deed.spaceName)}`;

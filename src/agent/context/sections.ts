@@ -8,7 +8,7 @@ export type Section = { name: string; tokens: number; text: string };
 
 export type Cut = { section: Section; dropped: Dropped[] };
 
-/** What an input did not show of a space: how many messages the config alone leaves out, and how many it does not account for. */
+/** The messages of a space that an input left out. `messages`: by the config alone. `between`: those that no summary has. */
 export type Unshown = { spaceId: string; total: number; messages: number; between: number };
 
 /** A model's input, and its sections. */

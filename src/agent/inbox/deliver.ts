@@ -160,8 +160,8 @@ const wakeAsDelivered = (services: InboxServices, messageIds: string[]): void =>
   );
 
 /**
- * Who has not answered a cycle's question, as an event. It wakes the agent only as often as its root may (B1). Where the
- * agent has left the space, it is in none there.
+ * The event that tells who has not answered a cycle's question. It wakes the agent only as often as its root may (B1). It
+ * has no active space if the agent has left the space.
  */
 const unansweredOf = (services: InboxServices, wait: WaitRow, root: Root): InboxData | undefined => {
   const { spaceId, callId, awaited } = wait;

@@ -57,7 +57,7 @@ export const createWaits = (db: Database, clock: Clock) => {
     /** Deletes the wait of a message that was not said. Answers the ids of the messages that were taken for answers. */
     drop: (callId: string): string[] => takenBy(db.delete(waits).where(isOfCall(callId)).returning().all()),
 
-    /** Those of these messages that no other wait has. */
+    /** The messages among these that no other wait holds. */
     free(messageIds: string[]): string[] {
       const taken = new Set(messageIds.length === 0 ? [] : takenBy(db.select().from(waits).all()));
       return messageIds.filter((id) => !taken.has(id));

@@ -16,7 +16,7 @@ const nameCharacters = 64;
 /** How many of the events that began it are told. */
 const mostTriggers = 3;
 
-/** What a cycle's journal tells of it: the lines of its inbox, and what it did. */
+/** A cycle, as its journal has it: the lines of its inbox, and its calls. */
 export type CycleFacts = { lines: string[]; deeds: Deed[] };
 
 type Trigger = { words: string; wakes: boolean };

@@ -99,12 +99,13 @@ export const messageIn = (line: string) => {
   return { messageId, spaceId, spaceName, senderId: sender.id, senderName: sender.name, text: shown };
 };
 
-const Result = z.object({ tool: z.string(), unanswered: z.unknown(), activeSpaceId: z.string().nullish() });
+const Left = z.object({ formerSpaceId: z.string().optional() });
+const Result = z.object({ tool: z.string(), unanswered: Left.optional(), activeSpaceId: z.string().nullish() });
 
-/** What a line tells of that is no message: the tool whose result it is, or the space of a question without an answer. */
+/** Reads a line that is no message: the tool that answered, or the space of a question that nobody answered. */
 export const resultIn = (line: string): { tool?: string; spaceId?: string } => {
   const { tool, unanswered, activeSpaceId } = Result.safeParse(jsonOf(line)).data ?? {};
-  if (unanswered) return { spaceId: activeSpaceId ?? "" };
+  if (unanswered) return { spaceId: unanswered.formerSpaceId ?? activeSpaceId ?? "" };
   if (tool !== undefined) return { tool };
   return inboxEvents.toolResult.read(line) ?? inboxEvents.unanswered.read(line) ?? {};
 };

@@ -134,7 +134,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const most = { newest, tokens: Math.min(ofRoom, ofHistory), rule, asTurns } as const;
   const histories = snapshot.histories.map((history) => showHistory(history, marks, most));
   const shown = histories.map(({ section }) => section);
-  // What a run waits for stands under ACTIVE RUNS.
+  // ACTIVE RUNS tells these questions.
   const asked = snapshot.activeRuns.flatMap(({ waiting }) => (waiting && "callId" in waiting ? [waiting.callId] : []));
   const standing = new Set([...asked, ...histories.flatMap((history) => history.standing)]);
   const recent = recentRunsSection(past, standing, Math.min(forPast, room));
@@ -251,7 +251,7 @@ const triggerLines = ({ trigger, config }: TimelineSnapshot): string[] => [
   ...eventLines(trigger, config).map((line) => `  ${line}`),
 ];
 
-/** What began the runs that this one absorbed, each whole. */
+/** The events that began the absorbed runs, each whole. */
 const takenOverSection = ({ takenOver, config }: TimelineSnapshot, room: number): Cut =>
   listSection(room, {
     ...{ name: "taken_over", heading: "TAKEN OVER (of runs that you absorbed; theirs to answer is yours now):" },

@@ -11,7 +11,7 @@ export type PastRun = {
   /** How: its status, and why. */
   end: string;
   begunBy: BegunBy;
-  /** What began the runs that it absorbed. */
+  /** The events that began the runs that it absorbed. */
   tookOver: BegunBy[];
   /** It brought the result of an earlier call, which is news even if it did nothing. */
   isResult: boolean;

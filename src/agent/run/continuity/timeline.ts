@@ -154,8 +154,8 @@ const resumeOf = (services: RunServices, run: RunRow): TimelineSnapshot["resume"
 };
 
 /**
- * What began the runs that this one absorbed, and those that they had absorbed, with the answers to their questions. Their
- * events are this one's now.
+ * The events of the runs that this one absorbed, and of those that they had absorbed: what began each, and the answers to
+ * its questions. They belong to this run now.
  */
 const takenOverBy = (services: RunServices, run: RunRow): TimelineSnapshot["takenOver"] => {
   const told = new Set<string>();
