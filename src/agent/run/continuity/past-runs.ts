@@ -94,10 +94,8 @@ export const gatherPast = (services: RunServices, ordinal: number): GatheredPast
     others.filter(({ status }) => status === "absorbed"),
     ({ endedBy }) => endedBy,
   );
-  const rows = Map.groupBy(
-    services.journal.ofRuns(others, { texts: false, short: true }),
-    ({ runOrdinal }) => runOrdinal,
-  );
+  const journaled = services.journal.ofRuns(others, { texts: false, short: true });
+  const rows = Map.groupBy(journaled, ({ runOrdinal }) => runOrdinal);
   return {
     runs: others.map((run) => ({
       ...{ runId: run.id, spaceIds: run.spaceIds, at: isoTime(lastAt(run)) },

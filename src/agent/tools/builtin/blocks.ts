@@ -21,7 +21,8 @@ import {
   type ToolContext,
   type ToolServices,
 } from "../tool.ts";
-import { author, changes, done, from, label, ownBlock, pinningTools, reads } from "./kept-blocks.ts";
+import { author, changes, done, from, label, ownBlock, reads } from "./block-parts.ts";
+import { pinningTools } from "./kept-blocks.ts";
 
 /**
  * What blocks of memory hold, and who may read them. Their declarations are short, since every step of every agent pays

@@ -6,34 +6,11 @@ import { ownPrincipal, type SharedBlockRow } from "../../memory/blocks/shared-bl
 import type { BlockRow } from "../../memory/blocks/shares.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
 import { asUnknownOutcome } from "../outcome.ts";
-import { acts, type CallContext, defineTool, looks, type ToolContext, type ToolServices } from "../tool.ts";
+import { type CallContext, defineTool, type ToolContext } from "../tool.ts";
+import { author, changes, done, from, label, ownBlock, reads } from "./block-parts.ts";
 
 /** Which blocks there are, and how they are kept: in sight, put away, brought back, deleted. What changes nothing fails. */
-
-/** What the tools for blocks of memory have in common. */
-export const label = z.string().max(64);
-export const from = z.string().max(64).optional().describe("Its owner, if another agent shares it.");
-export const reads = { ...looks, showsInHistory: true, ofMemory: true } as const;
-export const changes = { ...acts, ofMemory: true } as const;
-
-/** Does it, and has no more to say. */
-export const done = async (work: Promise<unknown>) => {
-  await work;
-  return { value: { success: true } };
-};
-
-/** The writer of the agent's own blocks. */
-export const author = ({ identity }: ToolServices): string => `agent:${identity.get().id}`;
-
 const nothingChanged = (why: string): ColloquyError => new ColloquyError("conflict", `nothing changed: ${why}`);
-
-/** Throws `not_found`, and `forbidden` for a block of another agent. */
-export const ownBlock = ({ blocks, sharedBlocks }: ToolServices, name: string): BlockRow => {
-  const row = sharedBlocks.find(name);
-  if (!row) return blocks.get(name);
-  const owner = JSON.stringify(row.ownerName);
-  throw new ColloquyError("forbidden", `"${name}" is a block of ${owner}: only its owner may do that with it`);
-};
 
 /** A shared block as its owner has it now: what was heard of it may be old. */
 const newestOf = async (row: SharedBlockRow, { services, signal }: CallContext): Promise<Block> => {
