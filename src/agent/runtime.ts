@@ -9,7 +9,7 @@ import { watchdogMs } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
 import { callsTimer, createCalls } from "./calls/calls.ts";
 import { messageIn, resultIn } from "./context/consciousness/inbox-message.ts";
-import { newIn } from "./context/timeline/history.ts";
+import { heardIn } from "./context/timeline/history.ts";
 import { createIdentity } from "./identity.ts";
 import { createDedupeKeys } from "./inbox/dedupe-keys.ts";
 import { acceptHeartbeat, acceptPlan, acceptToolResult } from "./inbox/deliver.ts";
@@ -77,7 +77,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     ...{ env, clock, timers, identity, spaces, journal, runs, ledger, blocks, sharedBlocks, archival },
     isBuiltin: (toolName) => builtinTool(toolName) !== undefined,
     isSpeech: (toolName) => factsOf(toolName).speaks,
-    ...{ deedText, messageIn, newIn, resultIn },
+    ...{ deedText, messageIn, heardIn, resultIn },
     spaceOf: (messageId) => ids.ownerOf("msg", messageId),
     originName: (id) => originName(db, id),
     importedJournalEnd: () => importedJournalEnd(db),

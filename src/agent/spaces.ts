@@ -118,12 +118,12 @@ export const createSpaces = (db: Database) => {
 
     /**
      * Follows the log of a space up to `cursor`; the snapshot is written only if it is a newer one. `unheard`: messages
-     * that went to no inbox. Of a space that is deleted stays what was known.
+     * that went to no inbox. Of a space that is deleted, or that the agent has left, stays what was known.
      */
     follow(told: SpaceSnapshot, cursor: number, left: boolean, unheard: number): void {
       const { id, version, deleted } = told;
       const row = this.get(id);
-      const snapshot = deleted && row ? { ...row.snapshot, version, deleted } : told;
+      const snapshot = row && (left || deleted) ? { ...row.snapshot, version, ...(deleted ? { deleted } : {}) } : told;
       const leftToHistory = (row?.leftToHistory ?? 0) + unheard;
       if (row?.version === version && row.left === left) {
         move().run({ id, cursor, leftToHistory });

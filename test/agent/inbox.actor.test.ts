@@ -15,6 +15,7 @@ const deliveryOf = (
   workspaceId: string,
   from: number,
   said: { text: string; triggerSource: TriggerSource }[],
+  { name = "Alpha", version = 1, left = false } = {},
 ): DeliveryText => {
   const createdAt = "2026-02-18T15:07:00.000Z";
   const messages = said.map(({ text: words, triggerSource }, index) => {
@@ -31,17 +32,17 @@ const deliveryOf = (
     space: {
       id: spaceId,
       workspaceId,
-      name: "Alpha",
+      name,
       shareOrigin: "text",
       wakePolicy: "addressed",
       createdAt,
-      version: 1,
+      version,
       members: [],
     },
     messages,
     after: from,
     cursor: from + said.length,
-    left: false,
+    left,
   };
   return JSON.stringify(delivery);
 };
@@ -92,6 +93,18 @@ test("[B3] long messages that wake nobody are dropped beyond maxOverheardBytes, 
   expect(items.at(-1)).toMatchObject({ data: { message: { seq: long.length } }, wakes: false, status: "pending" });
   const counted = await rowsIn(analyst, "SELECT left_to_history AS messages FROM spaces");
   expect(counted).toEqual([{ messages: long.length - items.length }]);
+});
+
+test("[K3] a delivery that comes after it has left brings no newer name of the space", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  const agent = env.AGENT.getByName(analyst.id);
+  scripted(() => step(text("Read.")));
+  unwrap(await agent.deliver(deliveryOf(house.workspaceId, 0, quiet(1, 0))));
+  const late = { name: "Secret merger", version: 2, left: true };
+  unwrap(await agent.deliver(deliveryOf(house.workspaceId, 1, [{ text: "bye", triggerSource: "mention" }], late)));
+  await ended(house.workspaceId, analyst, 1);
+  expect(JSON.stringify(await rowsIn(analyst, "select * from spaces, journal"))).not.toContain("Secret merger");
 });
 
 test("messages that wake nobody come in the order of the log, before and after one that wakes", async () => {

@@ -223,6 +223,21 @@ describe.each(continuities)("%s", (continuity) => {
   });
 });
 
+test("[K3] what its input showed as seen before is found after it left", async () => {
+  const staged = await stage("timeline");
+  const { house, space, husam, agent } = staged;
+  unwrap(await space.stub().removeMember(staged.key, staged.analyst.id));
+  await space.post(husam, "The quinces are ripe");
+  unwrap(await space.stub().addMember(staged.key, staged.analyst));
+  for (const continuity of continuities) unwrap(await agent.update(house.workspaceId, { continuity }));
+  const model = scripted([step(text("Read."))]);
+  await space.post(husam, "Look around");
+  await ended(house.workspaceId, staged.analyst, 1);
+  expect(JSON.stringify(model.calls)).toMatch(/quinces are ripe[^\n]{0,9}\[SEEN\]/);
+  await staged.leave();
+  expect((await staged.find("quinces")).items).toMatchObject([{ excerpt: "The quinces are ripe" }]);
+});
+
 test("[K3] a question that nobody answered is found until its space is deleted", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const { house, analyst, space, husam, find, key } = await stage("consciousness", { messaging: "threaded" });

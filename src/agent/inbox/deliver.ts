@@ -72,6 +72,8 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const isAwaited = services.waits.awaits(delivery.space.id);
     const idOfQuestion = (wait: WaitRow): string => questionOf(services, wait).messageId;
     let unheard = 0;
+    // It knows the space as it was.
+    const { name: spaceName } = known && delivery.left ? known.snapshot : delivery.space;
     const events: NewEvent[] = [];
     const given: { ordinal: number; index: number }[] = [];
     for (const delivered of fresh) {
@@ -85,7 +87,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       const eventId = messageEventId(services, delivered.message.id);
       const answers = waiting.flatMap((wait) => (wait.questionSeq === null ? [] : questionOf(services, wait)));
       const answering = answers.length === 0 ? {} : { answers };
-      const data: InboxData = { type: "space_message", spaceName: delivery.space.name, delivered, ...answering };
+      const data: InboxData = { type: "space_message", spaceName, delivered, ...answering };
       // It belongs to the run that waits for it: it begins no other, and is acknowledged with that one.
       const resting = waiting.find(
         (wait) => !isOfCycle(wait) && services.runs.at(wait.runOrdinal)?.completedAt === null,

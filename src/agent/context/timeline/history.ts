@@ -149,15 +149,15 @@ export const showHistory = (history: History, marks: Marks, { newest, tokens, ru
   };
 };
 
-/** The messages of others that an input shows as new. Blocks, whose lines are their authors', are passed over (S2). */
-export const newIn = (input: string) =>
+/** The messages of others that an input shows. Blocks, whose lines are their authors', are passed over (S2). */
+export const heardIn = (input: string) =>
   input
     .replaceAll(/^<block:[\s\S]*?^<\/block:/gm, "")
     .split("\n")
     .flatMap((each) => {
       const told = historyMessage.read(each.trim());
       const found = told ? { ...told, ...sender.read(told.from), id: told.id } : historyTurn.read(each);
-      if (!found?.marks.startsWith(markTexts.new) || !("name" in found) || found.name === undefined) return [];
+      if (!found || !("name" in found) || found.name === undefined) return [];
       const { id, name: senderName, time: timestamp, content } = found;
       return [{ id, senderName, timestamp, content: quoted.read(content)?.text ?? content }];
     });

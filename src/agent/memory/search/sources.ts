@@ -40,8 +40,8 @@ export type SearchServices = {
   messageIn: (line: string) => ToldMessage | undefined;
   /** The tool whose result a line tells, or the space of a question that nobody answered. */
   resultIn: (line: string) => { tool?: string; spaceId?: string };
-  /** The messages that an input showed as new, beside its events. */
-  newIn: (input: string) => { id: string; senderName: string; timestamp: string; content: string }[];
+  /** The messages of others that an input showed, beside its events. */
+  heardIn: (input: string) => { id: string; senderName: string; timestamp: string; content: string }[];
   /** The space that a message is in. */
   spaceOf: (messageId: string) => string;
   /** The name of an id from before the agent was imported. */

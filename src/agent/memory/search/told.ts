@@ -96,7 +96,8 @@ export const toldPage = (services: SearchServices, after: number): Page => {
     if (row.meta?.kind === "result") return done(services, row, row.meta, run, lived, row.seq <= imported);
     if (row.meta?.kind !== "inbox" || row.seq <= imported) return [];
     const input = "content" in row.content && typeof row.content.content === "string" ? row.content.content : "";
-    return [...heard(services, row, row.meta.lines, lived), ...services.newIn(input).map(asFindable(services, lived))];
+    const shown = services.heardIn(input).map(asFindable(services, lived));
+    return [...heard(services, row, row.meta.lines, lived), ...shown];
   });
   const isDeleted = ({ spaceId }: Findable): boolean => services.spaces.get(spaceId ?? "")?.snapshot.deleted === true;
   return {

@@ -5,7 +5,7 @@ import { deedsIn } from "../../../../src/agent/context/activity.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Deed } from "../../../../src/agent/context/deeds.ts";
 import type { TimelineSnapshot } from "../../../../src/agent/context/timeline/compose-timeline.ts";
-import { type HistoryEntry, newIn } from "../../../../src/agent/context/timeline/history.ts";
+import { type HistoryEntry, heardIn } from "../../../../src/agent/context/timeline/history.ts";
 import type { PastRun } from "../../../../src/agent/context/timeline/past-runs.ts";
 import { quote } from "../../../../src/agent/context/wording.ts";
 import type { InboxData } from "../../../../src/agent/records.ts";
@@ -377,15 +377,16 @@ test("[B3] an input never exceeds its budget, and what it leaves out is named", 
   );
 });
 
-test("[K3] [S2] a block's lines pass for no message that an input shows as new", () => {
+test("[K3] [S2] a block's lines pass for no message that an input shows", () => {
   const line = (id: string, mark = "[NEW]") =>
     `  [${id}] [2026-02-18T15:06:00Z] "Sara" (human, id: ent_S): "Hi"  ${mark}`;
   const turn = '["Sara" (human)] "Hi"  [msg_3] [2026-02-18T15:06:00Z] [NEW] ← TRIGGER';
   const block = ['<block:plan permission="ReadWrite">', line("msg_0"), "<block:x>", line("msg_0"), "</block:plan>"];
   const input = [...block, line("msg_1"), line("msg_2", "[SEEN]"), turn].join("\n");
   const common = { senderName: "Sara", timestamp: "2026-02-18T15:06:00Z", content: "Hi" };
-  expect(newIn(input)).toEqual([
+  expect(heardIn(input)).toEqual([
     { id: "msg_1", ...common },
+    { id: "msg_2", ...common },
     { id: "msg_3", ...common },
   ]);
 });
