@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { maxPastRuns, maxRecentRuns } from "../../src/agent/bounds.ts";
+import { maxCallsPerStep, maxPastRuns, maxRecentRuns } from "../../src/agent/bounds.ts";
 import type { TriggerAgent } from "../../src/protocol/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
@@ -259,6 +259,30 @@ test("[K1] [B4] get_my_runs reads the runs that it shows, and says where others 
   // A run has seven rows. One is read that does not fit.
   expect(rows).toBeLessThanOrEqual((runs.length + 1) * 8);
   expect(omitted).toBe(`older runs are left out: ask with before: ${runs.at(-1).runId}`);
+});
+
+test("[K1] get_my_runs has every action of a run with many, part by part", async () => {
+  const big = toolOf({ name: "refund", executionType: "internal", output: "paid back ".repeat(300) });
+  const { husam, alpha, notify, ...scene } = await stage({ tools: [big] });
+  const all = Array.from({ length: 2 * maxCallsPerStep }, (_, order) => order);
+  const refunds = all.map((order) => call("refund", { order, why: "y".repeat(3000) }));
+  scripted([step(...refunds.slice(0, maxCallsPerStep)), step(...refunds.slice(maxCallsPerStep)), step(text("Done."))]);
+  await notify({});
+  const [run] = await scene.ended(1);
+  const orders: number[] = [];
+  const model = scripted(({ prompt }, index) => {
+    if (index === 0) return step(call("get_my_runs", { runId: run?.id }));
+    const [{ actions, omitted = "" }] = JSON.parse(answered(prompt)).runs;
+    const read = actions.map(({ input }: { input: unknown }) => /order\D+(\d+)/.exec(JSON.stringify(input))?.[1]);
+    orders.unshift(...read.map(Number));
+    const actionsBefore = /with runId and actionsBefore: (\d+)$/.exec(omitted)?.[1];
+    if (actionsBefore === undefined) return step(text("Read."));
+    return step(call("get_my_runs", { runId: run?.id, actionsBefore: Number(actionsBefore) }));
+  });
+  await alpha.post(husam, "What did you do?");
+  await scene.ended(2);
+  expect(model.calls.length).toBeGreaterThan(2);
+  expect(orders).toEqual(all);
 });
 
 test("[K1] [B4] what a run did after a long wait is known, however many began since", async () => {

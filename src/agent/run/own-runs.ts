@@ -123,7 +123,9 @@ const fittedRun = <Run extends WholeRun>(run: Run, most: number, offset = 0): Ru
     trigger,
     ...(answers.length === 0 ? {} : { answers: told }),
     actions: newest,
-    ...(older === 0 ? {} : { omitted: `${older} earlier actions do not fit` }),
+    ...(older === 0
+      ? {}
+      : { omitted: `${older} earlier actions do not fit: get_my_runs with runId and actionsBefore: ${older}` }),
   };
 };
 
@@ -135,7 +137,7 @@ const roomIn = (services: RunServices, self: RunRow): number =>
 const list = (
   services: RunServices,
   self: RunRow,
-  { status, limit, before, runId, offset }: Parameters<ToolContext["runs"]["list"]>[0],
+  { status, limit, before, runId, actionsBefore, offset }: Parameters<ToolContext["runs"]["list"]>[0],
 ) => {
   const { runs, journal } = services;
   const wanted = status === undefined ? undefined : RunStatus.safeParse(status);
@@ -154,8 +156,9 @@ const list = (
   // The journal of a run is read only while those before it fit (B4).
   for (const run of page.slice(0, limit)) {
     const whole = wholeRun(services, run, journal.ofRuns([run], { texts: false }));
+    const asked = { ...whole, actions: whole.actions.slice(0, actionsBefore) };
     const told = {
-      ...(shown.length === 0 ? fittedRun(whole, room, offset) : whole),
+      ...(shown.length === 0 ? fittedRun(asked, room, offset) : asked),
       thisRun: run.ordinal === self.ordinal,
     };
     room -= sizeOf(told);

@@ -32,6 +32,16 @@ export type CallContext = {
   signal: AbortSignal;
 };
 
+/** What of its runs an agent asks for. */
+type AskedRuns = {
+  status?: string;
+  before?: string;
+  runId?: string;
+  actionsBefore?: number;
+  limit: number;
+  offset: number;
+};
+
 /** The things that a tool may use while one call of a run goes on. It knows nothing of runs, journals or streams. */
 export type ToolContext = CallContext & {
   activeSpaceId: string | null;
@@ -49,10 +59,7 @@ export type ToolContext = CallContext & {
   source(): ArchivalSource;
   /** The agent's own runs, as one of them sees them. Refusals are thrown. */
   runs: {
-    list(asked: { status?: string; before?: string; runId?: string; limit: number; offset: number }): {
-      runs: object[];
-      omitted?: string;
-    };
+    list(asked: AskedRuns): { runs: object[]; omitted?: string };
     /** Ends another run at once. Throws `conflict` if it has ended. */
     stop(runId: string): Promise<void>;
     /** Ends another run at once and takes over what it took. Answers it: its trigger, what it did, and what of it was cut. */

@@ -33,6 +33,7 @@ export const runTools = [
       status: z.string().exactOptional().describe("Only those of this status, such as running."),
       before: z.string().exactOptional().describe("Id of a run: only those that began before it."),
       runId: z.string().exactOptional().describe("Only this one."),
+      actionsBefore: z.int().min(0).exactOptional().describe("Only its first so many actions, where more did not fit."),
       offset: z.int().min(0).default(0).describe("Where the part of a value that was cut begins, in characters."),
       limit: z.int().min(1).max(50).default(10),
     }),
