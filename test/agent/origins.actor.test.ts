@@ -147,13 +147,15 @@ test("[K6] words that an agent overheard are no reason why it speaks", async () 
   const { house, husam, sarah, analyst, dev, agent, workspaceId } = await stage("consciousness");
   const room = await house.space("Room", [husam, sarah, analyst]);
   unwrap(await room.stub().update({ kind: "key", workspaceId, keyId: "key" }, { wakePolicy: "addressed" }));
-  played(posts(dev.id, "PROJ-1 is closed"));
+  played([...posts(room.id, "Closing PROJ-1").slice(0, 1), ...posts(dev.id, "PROJ-1 is closed")]);
   await room.post(husam, "Sarah, my salary is 9000");
   await vi.waitFor(async () => expect(await inboxOf(workspaceId, analyst)).toHaveLength(1));
   unwrap(await agent.trigger(workspaceId, { serviceName: "jira", payload: { issue: 1 } }));
   const [run] = await ended(workspaceId, analyst, 1);
   const origin = { sourceType: "service", sourceRunId: run?.id, sourceName: "jira" };
   expect((await dev.messages()).at(-1)?.origin).toEqual(origin);
+  // In the room itself neither.
+  expect((await room.messages()).at(-1)?.origin).toEqual(origin);
 });
 
 test.for([

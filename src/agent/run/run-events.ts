@@ -54,13 +54,12 @@ const causingOnes = (services: RunServices, run: RunRow, events: InboxRow[]): In
 
 /**
  * The origin of a message to this space: the newest event from a person, as far as its space shares it; else the plan or
- * the service's event. Of several kinds nobody knows which it was, so that others are told none of them. None if any event
- * of the batch came from the target space.
+ * the service's event. Of several kinds nobody knows which it was, so that others are told none of them. None if any
+ * of these came from the target space itself; what it only overheard there hides nothing.
  */
 export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
-  const events = eventsOf(services, run);
-  if (events.some(({ data }) => homeOf(data) === targetSpaceId)) return undefined;
-  const causes = causingOnes(services, run, events);
+  const causes = causingOnes(services, run, eventsOf(services, run));
+  if (causes.some(({ data }) => homeOf(data) === targetSpaceId)) return undefined;
   const message = messagesIn(causes).findLast(isPersons);
   const origins = causes.flatMap((cause) => runOrigin(services, run, cause) ?? []);
   const [first] = origins;
