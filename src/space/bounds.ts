@@ -29,7 +29,10 @@ export const keyProofAnswerMs = 10_000;
 export const maxPageSize = 200;
 /** Messages after a read mark that are looked at to count the unread. */
 export const maxUnreadScan = 1000;
-/** Events after a message among which its receipts are looked for. Who reads it later has read it, by no run. */
+/**
+ * Events after a message among which its receipts are looked for. Who reads it later has read it, by no run. As many
+ * members who left since are looked at.
+ */
 export const maxReceiptScan = 10_000;
 /** Ends of runs that are kept with an agent's newer mark, until the log tells that mark again with them. */
 export const maxLateReads = 50;

@@ -13,14 +13,14 @@ import type { SpaceServices } from "./services.ts";
  * Invariants
  * 1. A receipt is a fact of its message: the first run that took it tells of it, and a later mark changes nothing. Only a
  *    failure gives way, to what a second try came to.
- * 2. At most `maxReceiptScan` events are looked through, however long the log is.
+ * 2. At most `maxReceiptScan` events are looked through, however long the log is, and as many members who left.
  */
 type Read = Partial<LateRead> & { seq: number };
 
 /** The reads that a row of the log tells of. Rows of earlier versions have no places and no time. */
 const readsIn = ({ log }: SpaceServices, { frame, read }: LogRow): Read[] => {
   const event = DurableEvent.parse(JSON.parse(frame));
-  if (event.type === "member.left") return read?.late ?? [];
+  if (event.type === "member.left") return read ? [...(read.late ?? []), { seq: read.seq, at: read.at }] : [];
   if (event.type !== "member.read") return [];
   const { messageId, runId: id, outcome = "silent", reason } = event;
   const seq = read?.seq ?? log.findMessage(messageId)?.seq ?? 0;
@@ -42,14 +42,14 @@ const took = ({ run, seq: last }: Read, seq: number): boolean => {
 const isSecondTry = (failed: Read, { run }: Read): boolean =>
   failed.run?.outcome === "failed" && run?.outcome !== "failed";
 
-type Reader = Pick<MemberRow, "entityId" | "name" | "type" | "readSeq" | "mark">;
+type Reader = Pick<MemberRow, "entityId" | "name" | "type" | "readSeq"> & { mark: Omit<ReadMark, "messageId"> | null };
 
 /** The members who left after they had read the message at `seq`. The log tells what they read. */
 const goneAfter = ({ log, members }: SpaceServices, seq: number): Reader[] => {
   const gone = log.leftAfter(seq, maxReceiptScan).flatMap(({ entityId, read, frame }): Reader[] => {
     const event = DurableEvent.parse(JSON.parse(frame));
     if (event.type !== "member.left" || !read?.type || entityId === null || members.find(entityId)) return [];
-    return [{ entityId, name: event.name, type: read.type, readSeq: read.seq, mark: null }];
+    return [{ entityId, name: event.name, type: read.type, readSeq: read.seq, mark: { at: read.at } }];
   });
   return [...new Map(gone.map((reader) => [reader.entityId, reader])).values()];
 };

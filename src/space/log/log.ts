@@ -40,7 +40,8 @@ export type Ordinals = { over: number; upTo: number };
 
 export type Log = ReturnType<typeof createLog>;
 
-const isLeft = and(eq(log.type, "member.left"), isNotNull(log.read));
+/** The words of the index `log_members`. */
+const isLeft = sql`${log.type} = 'member.left'`;
 
 /** Events that are looked through for read marks at a time. */
 const readsPageEvents = 500;
@@ -76,6 +77,16 @@ export const createLog = (db: Database) => {
     return kept ?? rowsAfter().all({ cursor, limit }).map(recent.get().keep);
   };
 
+  /** The first `most` rows of those who left after `seq`, in order. It reads no others, however long the log is (B4). */
+  const leftAfter = (seq: number, most: number): LogRow[] =>
+    db
+      .select()
+      .from(log)
+      .where(and(isLeft, gt(log.seq, seq)))
+      .orderBy(asc(log.seq))
+      .limit(most)
+      .all();
+
   const isBetween = ({ over, upTo }: Ordinals) =>
     and(isNotNull(log.messageId), gt(log.messageCount, over), lte(log.messageCount, upTo));
 
@@ -100,21 +111,18 @@ export const createLog = (db: Database) => {
       return row?.seq === seq ? row : undefined;
     },
 
-    /** The read marks among the `most` events after `seq`, and the last marks of those who left, in order. */
+    /** The read marks among the `most` events after `seq`, and the last marks of all who left since, in order. */
     *readsAfter(seq: number, most: number): Generator<LogRow> {
       const end = Math.min(seq + most, head().seq);
       for (let from = seq; from < end; from += readsPageEvents) {
         const isIn = and(gt(log.seq, from), lte(log.seq, Math.min(from + readsPageEvents, end)));
-        const isRead = and(isIn, or(eq(log.type, "member.read"), isLeft));
+        const isRead = and(isIn, or(eq(log.type, "member.read"), eq(log.type, "member.left")));
         yield* db.select().from(log).where(isRead).orderBy(asc(log.seq)).all();
       }
+      yield* leftAfter(end, most);
     },
 
-    /** The rows of those who left among the `most` events after `seq` and had read something, in order. */
-    leftAfter(seq: number, most: number): LogRow[] {
-      const isIn = and(gt(log.seq, seq), lte(log.seq, seq + most));
-      return db.select().from(log).where(and(isIn, isLeft)).orderBy(asc(log.seq)).all();
-    },
+    leftAfter,
 
     /** All agents that have ever joined. It reads the rows of those who joined alone (B4). */
     agents(): string[] {
