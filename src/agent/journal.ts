@@ -99,6 +99,7 @@ export const createJournal = (db: Database, clock: Clock) => {
       union all select substr(value ->> '$.callId', -34, 26), seq from journal, json_each(meta, '$.calls') where ${isNew}
       union all select substr(content ->> '$.content[0].output.value.messageId', -34, 26), seq from journal
         where kind = 'result' and ${isNew}
+      union all select substr(content ->> '$.messageId', -34, 26), seq from journal where kind = 'call' and ${isNew}
       order by 2`);
     db.run(sql`insert or replace into journal_names select '', coalesce((select max(seq) from journal), 0)`);
   };
@@ -158,7 +159,7 @@ export const createJournal = (db: Database, clock: Clock) => {
       return db.select().from(journal).where(before).orderBy(desc(journal.seq)).limit(1).get();
     },
 
-    /** The first row that names an event that a run took, the message that it is of, a call, or a message that one said. */
+    /** The first row that names an event that a run took, the message that it is of, a call, or a message that one said or shows as. */
     firstNaming(id: string): JournalRow | undefined {
       takeNames();
       const isIt = eq(journalNames.part, ownPart(id));

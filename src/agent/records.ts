@@ -81,7 +81,8 @@ export type CallApproval = { by: string[]; notes: string[] };
 /** A server that has claimed a call, by the name that it gave itself; `until` in milliseconds since the epoch. */
 export type CallLease = { holder: string; until: number };
 
-export type JournalCall = { callId: string; toolName: string };
+/** A call that was begun, and the message as which it shows in a space. */
+export type JournalCall = { callId: string; toolName: string; messageId?: string };
 export type JournalContent = ModelMessage | JournalCall;
 
 /** Core blocks that stand in the instructions, as they were when their window began: their texts by key. */

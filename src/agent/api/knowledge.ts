@@ -8,28 +8,39 @@ import { withoutNulls } from "../../shared/without-nulls.ts";
 import { viewTimeoutMs } from "../bounds.ts";
 import { spaceMessage } from "../call-with-retry.ts";
 import { compose } from "../context/compose.ts";
+import { summarised } from "../context/consciousness/cycle-summary.ts";
 import { eventLine, messageIn } from "../context/consciousness/inbox-message.ts";
-import { deedLine } from "../context/deeds.ts";
+import { type Action, deedLine } from "../context/deeds.ts";
+import { tellsMessage } from "../context/grammar.ts";
+import type { Section } from "../context/sections.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import { gatherPast } from "../run/continuity/past-runs.ts";
-import { outputOf, readRows } from "../run/run-rows.ts";
+import { askingFor } from "../run/own-runs.ts";
+import { outputOf, type RunCall, readRows } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";
 import type { Area } from "./agent-runtime.ts";
 
-/**
- * A thing of the past: how an input names it, the words that search may find it by, and what a hit for it is: its message,
- * or one of these places in the journal.
- */
-type Past = { runId: string | null; names: string[]; words: string; messageId: string | undefined; places: string[] };
+/** A thing of the past: how an input, a summary of a cycle and `get_my_runs` tell it, and how search may find it. */
+type Past = {
+  runId: string | null;
+  messageId: string | undefined;
+  /** What stands only where it is told; a message is known by its id. */
+  names: string[];
+  /** An event, as its inbox told it. */
+  line?: string;
+  call?: Action;
+  words: string;
+  /** Its places in the journal, which hits for it name. */
+  places: string[];
+};
 
 const eventIdOf = ({ ids, identity }: RunServices, { messageId, eventId }: PastThing): string | undefined =>
   messageId === undefined ? eventId : ids.deriveFrom("evt", identity.get().id, messageId);
 
-/** How an input names an event of this line, and the words to find it by. */
-const ofLine = (id: string, line: string): Pick<Past, "names" | "words" | "messageId"> => {
+const ofLine = (id: string, line: string): Pick<Past, "names" | "line" | "words" | "messageId"> => {
   const message = messageIn(line);
-  const names = [id, line, message?.messageId ?? ""].filter((name) => name !== "");
-  return { names, words: message?.text ?? line, messageId: message?.messageId };
+  const names = message || line === "" ? [] : [id, line];
+  return { names, line, words: message?.text ?? line, messageId: message?.messageId };
 };
 
 /** An event that the inbox still holds. */
@@ -40,6 +51,7 @@ const waiting = (services: RunServices, asked: PastThing): (Past & { eventId: st
 };
 
 const Said = z.object({ messageId: z.string() });
+const Shown = z.object({ callId: z.string(), messageId: z.string() });
 
 /** The row of the journal that names it first tells how it came about. */
 const lived = (services: RunServices, id: string): Past | undefined => {
@@ -48,11 +60,14 @@ const lived = (services: RunServices, id: string): Past | undefined => {
   const run = row && runs.at(row.runOrdinal);
   if (!run) return undefined;
   const at = (seqs: number[]): string[] => seqs.map((seq) => `${run.id}:${seq}`);
-  const { calls, steps } = readRows(journal.ofRun(run));
-  const made = calls.find((each) => each.call.callId === id || Said.safeParse(outputOf(each)).data?.messageId === id);
+  const { all, calls, steps } = readRows(journal.ofRun(run));
+  const shown = all.flatMap(({ content }) => Shown.safeParse(content).data ?? []);
+  const messageOf = (each: RunCall): string | undefined =>
+    Said.safeParse(outputOf(each)).data?.messageId ??
+    shown.find(({ callId }) => callId === each.call.callId)?.messageId;
+  const made = calls.find((each) => each.call.callId === id || messageOf(each) === id);
   if (made) {
     const { callId, toolName, input } = made.call;
-    const messageId = Said.safeParse(outputOf(made)).data?.messageId;
     const line = callLine({ toolName, input });
     // A line that two calls share names neither of them.
     const isOthers = gatherPast(services, run.ordinal).runs.some(({ deeds }) =>
@@ -60,8 +75,8 @@ const lived = (services: RunServices, id: string): Past | undefined => {
     );
     const step = steps.find((each) => each.step === made.step);
     return {
-      ...{ runId: run.id, words: `${toolName} ${line}`, messageId },
-      names: [callId, ...(isOthers ? [] : [line]), ...(messageId === undefined ? [] : [messageId])],
+      ...{ runId: run.id, words: `${toolName} ${line}`, messageId: messageOf(made), call: { toolName, input } },
+      names: [callId, ...(isOthers ? [] : [line])],
       places: at([step, made.result].flatMap((each) => each?.seq ?? [])),
     };
   }
@@ -81,9 +96,17 @@ const standing = async (services: RunServices, messageId: string): Promise<Space
 
 /** A message that it was not told: it may have read it in the space. */
 const read = ({ id, text = "" }: SpaceMessage): Past => ({
-  ...{ runId: null, names: [id], words: text, messageId: id, places: [] },
+  ...{ runId: null, names: [], words: text, messageId: id, places: [] },
 });
 
+/** A message of a space that it has left: no event told it, but it may have read it in the space or an input. */
+const readOnce = async ({ search }: RunServices, messageId: string): Promise<Past | undefined> => {
+  const found = await search.lived(messageId);
+  return found && { runId: found.runId, names: [], words: found.text, messageId, places: [found.place] };
+};
+
+/** The section of summaries, of cycles that are told nowhere else. */
+const summaries = "earlier_summaries";
 const mostWords = 12;
 const quotedText = /"(?:[^"\\]|\\.)*"/g;
 
@@ -104,22 +127,49 @@ const isFound = async ({ search }: RunServices, query: string, { messageId, plac
   );
 };
 
+const Cut = z.object({ part: z.string() });
+
+/** Whether what `get_my_runs` tells of its run holds it: as a value, as a line, or in what is shown of a longer one. */
+const isToldIn = (value: unknown, past: Past): boolean => {
+  const { messageId = "", line = "", call } = past;
+  if (typeof value === "string") return line !== "" && value === line;
+  if (typeof value !== "object" || value === null || "excerpt" in value) return false;
+  const { part } = Cut.safeParse(value).data ?? {};
+  if (part !== undefined) {
+    return (line !== "" && part.includes(JSON.stringify(line))) || (messageId !== "" && tellsMessage(part, messageId));
+  }
+  const { source: _, ...fields }: Record<string, unknown> = { ...value };
+  if (messageId !== "" && (fields.id === messageId || fields.messageId === messageId)) return true;
+  if (call && fields.toolName === call.toolName) {
+    const told = JSON.stringify(fields.input);
+    const start = Cut.safeParse(fields.input).data?.part;
+    const made = JSON.stringify(call.input);
+    if (start === undefined ? told === made : made.startsWith(start)) return true;
+  }
+  return Object.values(fields).some((each) => isToldIn(each, past));
+};
+
 /** Where something stands in the input that the next run would be given, and the tools that return it. Begins no run. */
 const knowledgeOf = async (services: RunServices, asked: PastThing): Promise<Knowledge> => {
   const id = asked.messageId ?? asked.callId ?? asked.eventId ?? "";
   const message = asked.messageId === undefined ? undefined : await standing(services, id);
   const [held, done] = [waiting(services, asked), lived(services, id)];
+  const isMessage = asked.messageId !== undefined;
   const past = held
     ? { ...held, runId: done?.runId ?? null, places: done?.places ?? [] }
-    : (done ?? (message && read(message)));
+    : (done ?? (message ? read(message) : isMessage ? await readOnce(services, id) : undefined));
   if (!past) return { id, known: false, places: [] };
   const { config } = services.identity.get();
   const { snapshot, events } = await continuityOf(config).next(services, timeoutSignal(viewTimeoutMs));
   const { sections, tools } = compose(snapshot);
   const isNext = held !== undefined && events.some(({ eventId }) => eventId === held.eventId);
-  const holding = sections.filter(({ text }) => past.names.some((name) => text.includes(name)));
-  const places: Knowledge["places"] = holding.map(({ name: section }) => ({
-    how: section === "earlier_summaries" ? "summary" : "verbatim",
+  const summary = summarised(past.line ?? "");
+  const isIn = ({ name, text }: Section): boolean =>
+    past.names.some((each) => text.includes(each)) ||
+    (past.messageId !== undefined && tellsMessage(text, past.messageId)) ||
+    (name === summaries && summary !== undefined && text.includes(summary));
+  const places: Knowledge["places"] = sections.filter(isIn).map(({ name: section }) => ({
+    how: section === summaries ? "summary" : "verbatim",
     section,
   }));
   if (isNext && places.length === 0) places.push({ how: "verbatim", section: "trigger" });
@@ -131,9 +181,11 @@ const knowledgeOf = async (services: RunServices, asked: PastThing): Promise<Kno
   if ("search" in tools && (await isFound(services, query, past))) {
     places.push({ how: "tool", tool: "search", input: { query } });
   }
-  if ("get_my_runs" in tools && past.runId !== null) {
-    places.push({ how: "tool", tool: "get_my_runs", input: { runId: past.runId } });
-  }
+  const run = "get_my_runs" in tools && past.runId !== null ? services.runs.get(past.runId) : undefined;
+  const began = run !== undefined && run.trigger.eventId === asked.eventId;
+  const input =
+    run && askingFor(services, run, (told) => isToldIn(told, past) || (began && !("events" in told.trigger)));
+  if (input) places.push({ how: "tool", tool: "get_my_runs", input });
   return { id, ...withoutNulls({ runId: past.runId }), known: places.length > 0, places };
 };
 

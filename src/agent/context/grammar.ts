@@ -100,6 +100,27 @@ export const historyTurn = line`[${member}] ${content}  ${historyFacts}`;
 /** A call that a run made before its wait. */
 export const earlierCall = raw("call", "called .*");
 
+const quotedTexts = new RegExp(quotedPattern, "g");
+/** Where a hit or an archival entry comes from: it may name a message that it only quotes. */
+const sources = new RegExp(String.raw`"source":\{(?:${quotedPattern}|[^"}])*\}`, "g");
+
+/** A text without the blocks in it, whose lines are their authors' (S2). */
+export const withoutBlocks = (input: string): string => input.replaceAll(/^<block:[\s\S]*?^<\/block:/gm, "");
+
+/** Whether a text tells this message itself, in a line of a prompt or a tool's answer: not one that replies to it. */
+export const tellsMessage = (input: string, id: string): boolean => {
+  if (!input.includes(id)) return false;
+  const inLine = [`[${id}] [`, `, ${id}): `, `"" (${id})`, `messageId: ${id}`];
+  const inJson = new RegExp(`"messageId":"${id}"|"id":"${id}"(?!,"excerpt")`);
+  return withoutBlocks(input)
+    .split("\n")
+    .filter((written) => written.includes(id))
+    .some((written) => {
+      const bare = written.replaceAll(quotedTexts, '""');
+      return inLine.some((place) => bare.includes(place)) || inJson.test(written.replaceAll(sources, ""));
+    });
+};
+
 const names = `${quotedPattern}(?:, ${quotedPattern})*`;
 const outcomes = { replied: "replied.", timedOut: "did not reply in time.", gone: "left the space without a reply." };
 const outcome = <Name extends keyof typeof outcomes>(name: Name) => raw(name, `(?:${names} ${outcomes[name]} )?`);

@@ -35,9 +35,13 @@ import { contextOf } from "./tool-context.ts";
  * 3. A call that shows in a space takes effect only after the space shows it.
  */
 
-/** Journals that the call has begun. Answers when. */
-const journalBegun = ({ services, run, step, call: { callId, toolName } }: Execution): number =>
-  services.journal.append({ runOrdinal: run.ordinal, step, kind: "call", content: { callId, toolName } }).createdAt;
+/** Journals that the call has begun, and as which message it shows in a space. Answers when. */
+const journalBegun = ({ services, run, step, call }: Execution, spaceId: string | null = null): number => {
+  const { callId, toolName } = call;
+  const shown = spaceId === null ? {} : { messageId: services.ids.deriveOwned("msg", spaceId, callId) };
+  const content = { callId, toolName, ...shown };
+  return services.journal.append({ runOrdinal: run.ordinal, step, kind: "call", content }).createdAt;
+};
 
 const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   const { services, run, call, activeSpaceId, speech } = execution;
@@ -113,8 +117,9 @@ const callConfigured = async (execution: Execution, tool: ToolConfig): Promise<R
   const known = services.calls.get(call.callId);
   if (!known && begunAt !== undefined) throw new ColloquyError("outcome_unknown", interruptedCall);
   const begin = (): CallRow => {
-    journalBegun(execution);
-    return services.calls.begin(newCall(execution, tool));
+    const asked = newCall(execution, tool);
+    journalBegun(execution, asked.spaceId);
+    return services.calls.begin(asked);
   };
   const row = known ?? services.transaction(begin);
   if (!known) {

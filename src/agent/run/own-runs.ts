@@ -172,6 +172,19 @@ const list = (
   };
 };
 
+/** What to ask `get_my_runs` for, so that the run which it tells holds something; undefined where none does. */
+export const askingFor = (services: RunServices, run: RunRow, holds: (told: WholeRun) => boolean) => {
+  const whole = wholeRun(services, run, services.journal.ofRuns([run], { texts: false }));
+  for (let { actions } = whole; ; ) {
+    const told = fittedRun({ ...whole, actions }, maxToolOutputTokens - frameTokens);
+    const isAll = actions.length === whole.actions.length;
+    if (holds(told)) return { runId: run.id, ...(isAll ? {} : { actionsBefore: actions.length }) };
+    const before = actions.length - told.actions.length;
+    if (before === 0 || before === actions.length) return undefined;
+    actions = actions.slice(0, before);
+  }
+};
+
 /**
  * Ends the agent's other run that a call names. The first caller wins: a run that has ended is refused, unless this very
  * run ended it so (a replay). The events of an absorbed run join this one's.

@@ -53,6 +53,9 @@ const triggerOf = (line: string): Trigger | undefined => {
   return result && told(`${result.tool} answered ${briefJson(result.result, triggerCharacters)}`);
 };
 
+/** How a summary tells an event of this line. */
+export const summarised = (line: string): string | undefined => triggerOf(line)?.words;
+
 /** The triggers that matter most, the newest of those that woke it first; the others are counted. */
 const toldTriggers = (triggers: Trigger[]): string[] => {
   const byRank = triggers.toReversed().sort((one, other) => Number(other.wakes) - Number(one.wakes));

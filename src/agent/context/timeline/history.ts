@@ -10,6 +10,7 @@ import {
   quoted,
   quoteLines,
   sender,
+  withoutBlocks,
 } from "../grammar.ts";
 import { keepFitting, linesTokens } from "../sections.ts";
 import { contentOf, originNote, quote, shortTime } from "../wording.ts";
@@ -151,8 +152,7 @@ export const showHistory = (history: History, marks: Marks, { newest, tokens, ru
 
 /** The messages of others that an input shows. Blocks, whose lines are their authors', are passed over (S2). */
 export const heardIn = (input: string) =>
-  input
-    .replaceAll(/^<block:[\s\S]*?^<\/block:/gm, "")
+  withoutBlocks(input)
     .split("\n")
     .flatMap((each) => {
       const told = historyMessage.read(each.trim());

@@ -121,11 +121,13 @@ export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) 
     return found.flatMap((each) => (rows.get(each.id) ?? []).map((row) => ({ ...each, row })));
   };
 
+  // In these very words, so that the partial index answers; those below likewise.
+  const isMessage = (id: string): SQL => sql`${searchEntries.type} = 'message' and ${searchEntries.ref} = ${id}`;
+
   /** A message that is in already is taken out or noted as lived. Answers what is to be added. */
   const merged = (found: Findable): Findable[] => {
     if (found.type !== "message") return [found];
-    // In these very words, so that the partial index answers; those below likewise.
-    const isIt = sql`${searchEntries.type} = 'message' and ${searchEntries.ref} = ${found.ref}`;
+    const isIt = isMessage(found.ref);
     const known = db.select().from(searchEntries).where(isIt).all();
     const [first] = known;
     if (!first) return [found];
@@ -194,6 +196,10 @@ export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) 
       if (gone < limit) db.delete(searchSources).where(isSource).run();
       return gone;
     },
+
+    /** The first passage of a message. */
+    message: (id: string): EntryRow | undefined =>
+      db.select().from(searchEntries).where(isMessage(id)).orderBy(asc(searchEntries.id)).limit(1).get(),
 
     /** Which version of each block is in, or of the one that `only` names. */
     blockVersions(only?: string): Map<string, number> {

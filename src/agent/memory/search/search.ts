@@ -24,7 +24,7 @@ import { matchOf } from "./match-expression.ts";
 import { asksForNewest, firstOfEach, fuse, hitOf, type Ranking, ranked } from "./ranking.ts";
 import { asksForMore, forSpeakers, leaders, varied, withFollowers } from "./reranking.ts";
 import { createSearchIndex, type SearchIndex, spaceSource } from "./search-index.ts";
-import { type EntryRow, isShared, type SearchServices } from "./sources.ts";
+import { type EntryRow, isShared, runIdOf, type SearchServices } from "./sources.ts";
 import { type Filter, quantised } from "./vectors.ts";
 
 /**
@@ -58,6 +58,14 @@ export class Search {
       if (this.#stopped) throw new ColloquyError("gone", "the agent is being deleted");
       return db.transaction(work);
     });
+  }
+
+  /** A message that the agent read, though no event told it: its place in the journal, its run and its words. */
+  async lived(messageId: string): Promise<{ place: string; runId: string; text: string } | undefined> {
+    // Any search takes in what is new first.
+    await this.search({ query: messageId, mode: "fts", types: [], limit: 1 });
+    const { lived, text = "" } = this.#index.message(messageId) ?? {};
+    return lived == null ? undefined : { place: lived, runId: runIdOf(lived), text };
   }
 
   async search(query: SearchQuery): Promise<SearchAnswer> {
