@@ -88,11 +88,11 @@ export const createJournal = (db: Database, clock: Clock) => {
   );
 
   /**
-   * Takes in the names of the rows since it was asked last. Each row is read for it once, and no run pays for it: it is
-   * seldom asked.
+   * Takes in the names of the rows since it was asked last. Each row is read for it once.
    */
   const takeNames = (): void => {
     const come = db.select().from(journalNames).where(eq(journalNames.part, "")).get();
+    if (come && come.seq >= lastSeq.get().seq) return;
     const isNew = sql`journal.seq > ${come?.seq ?? Number.MIN_SAFE_INTEGER}`;
     db.run(sql`insert or ignore into journal_names (part, seq)
       select substr(value, -34, 26), seq from journal, json_each(meta, '$.eventIds') where ${isNew}

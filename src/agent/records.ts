@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
 import type { AgentConfig } from "../protocol/agent.ts";
+import type { Message, Origin } from "../protocol/message.ts";
 import type { DeliveredMessage, Root } from "../protocol/rpc.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 
@@ -27,6 +28,14 @@ export type InboxData =
       activeSpaceId: string | null;
       root: Root;
     };
+
+/**
+ * An origin with its words, as the agent itself knows it by its journal: of a message, its space, sender and text; of a
+ * run, the name of what began it, and the instruction, the payload's beginning or several events as JSON. Others are told
+ * the reference alone (C7).
+ */
+export type KnownOrigin = Origin & { sourceName?: string; sourceEvent?: string | undefined };
+export type KnownMessage = Message & { origin?: KnownOrigin | undefined };
 
 /** A message of the agent's own that awaited an answer, and the beginning of its text. */
 export type Question = { messageId: string; text: string };

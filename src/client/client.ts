@@ -39,6 +39,7 @@ const MessageAnswer = z.object({ message: Message }).transform(({ message }) => 
 const MessagesAnswer = pageOf(Message).transform(
   ({ items, nextCursor }): MessagePage => ({ items, hasOlder: nextCursor !== null }),
 );
+const OriginAnswer = z.object({ message: Message, spaceName: z.string() });
 const EntityAnswer = z.object({ entity: Entity }).transform(({ entity }) => entity);
 const NoAnswer = z.unknown().transform((): void => undefined);
 
@@ -99,6 +100,9 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions) =>
     /** Who has read a message, except its sender. For an agent also how its run on the message ended. */
     listReads: (spaceId: string, messageId: string) =>
       http({ path: at("spaces", spaceId, "messages", messageId, "reads"), answer: itemsOf(ReadReceipt) }),
+    /** The message in another space that an agent said this one because of. Rejects with `not_found` for who is not there. */
+    getOrigin: (spaceId: string, messageId: string) =>
+      http({ path: at("spaces", spaceId, "messages", messageId, "origin"), answer: OriginAnswer }),
     getEntity: (entityId: string) => http({ path: at("entities", entityId), answer: EntityAnswer }),
     /** This person and those it shares a space with, oldest first. */
     listEntities: (query: PageQuery = {}) => http({ path: at("entities"), query, answer: pageOf(Entity) }),

@@ -109,6 +109,8 @@ const ResultMeta = z.object({
   /** It broke a tool rule and was not executed. */
   refused: z.literal(true).exactOptional(),
   shown: z.array(Shown).exactOptional(),
+  /** The spaces whose messages it told. */
+  reads: z.array(z.string()).exactOptional(),
 });
 export type ResultMeta = z.infer<typeof ResultMeta>;
 

@@ -1,18 +1,19 @@
 import { z } from "zod";
 import { EntityType } from "./entity.ts";
 import { entityId, messageId, runId, spaceId, streamId } from "./ids.ts";
-import { runResult } from "./run.ts";
+import { reads, runResult } from "./run.ts";
 import { component, MessageText, strictComponent, Timestamp } from "./text.ts";
 import { ToolCall } from "./tool-call.ts";
 
 const SpaceOrigin = z
   .object({
-    sourceSpaceId: spaceId,
-    sourceSpaceName: z.string().optional(),
-    sourceSenderName: z.string().optional(),
+    spaceId,
+    messageId: messageId.optional().describe("Left out where it was stored before origins were references"),
+    sourceSpaceName: z.string().optional().describe("Where that space's `shareOrigin` is `name` or `text`"),
+    sourceSenderName: z.string().optional().describe("Where it is `text`, and so the next"),
     sourceEvent: z.string().optional(),
   })
-  .meta({ id: "SpaceOrigin", description: "A message in another space, as far as that space shares it" });
+  .meta({ id: "SpaceOrigin", description: "A reference to a message in another space, which answers its own members" });
 
 const RunOrigin = z
   .object({
@@ -20,18 +21,11 @@ const RunOrigin = z
       .enum(["plan", "service", "several"])
       .describe("several: the run answered more than one event, and which of them this is said for is not known"),
     sourceRunId: runId.describe("The agent's run that said it"),
-    sourceName: z
-      .string()
-      .optional()
-      .describe("Of a service, or of a plan that the workspace set. What the agent named itself is not told"),
-    sourceEvent: z
-      .string()
-      .optional()
-      .describe(
-        "The instruction, the payload's beginning, or the several events as JSON. Only the agent itself is told, in its inputs",
-      ),
   })
-  .meta({ id: "RunOrigin", description: "A plan that was due, a service's event, or one of several" });
+  .meta({
+    id: "RunOrigin",
+    description: "A reference to the run of a plan, of a service's event, or of several events",
+  });
 
 export const Origin = z.union([SpaceOrigin, RunOrigin]).meta({ id: "Origin", description: "Why an agent speaks here" });
 export type Origin = z.infer<typeof Origin>;
@@ -48,6 +42,7 @@ export const Message = component("Message", {
   replyTo: messageId.optional(),
   mentions: z.array(entityId).optional(),
   origin: Origin.optional(),
+  reads,
   expectsReply: z.boolean().optional(),
   streamId: streamId.optional(),
   clientKey: z.string().optional(),

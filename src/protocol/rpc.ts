@@ -3,6 +3,7 @@ import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } fro
 import type { ChannelOpen } from "./events.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
 import type { Principal } from "./principal.ts";
+import type { ReadSpace } from "./run.ts";
 import type { CreateSpace, Space, UpdateSpace } from "./space.ts";
 import type { AwaitedAnswer, ToolAnswer, ToolCall, WaitingToolCall } from "./tool-call.ts";
 import type { Key, Workspace } from "./workspace.ts";
@@ -102,6 +103,7 @@ type FromRun = {
   root: Root;
   streamId?: string | undefined;
   origin?: Origin | undefined;
+  reads?: ReadSpace[] | undefined;
   /** When its agent stops waiting, in milliseconds since the epoch: what does not show by then is `unavailable`. */
   until?: number | undefined;
 };
@@ -152,6 +154,8 @@ interface SpaceMethods {
     principal: Principal,
     page: { before?: number | undefined; after?: number | undefined; limit: number },
   ): Page<Message>;
+  /** One message, as it stands now. */
+  find(principal: Principal, messageId: string): { message: Message; spaceName: string };
   markRead(principal: Principal, messageId: string): null;
   /** The members whose read mark has come to a message, its sender aside. */
   reads(principal: Principal, messageId: string): ReadReceipt[];

@@ -10,7 +10,21 @@ const eventType = z.enum(["space_message", "plan", "service", "tool_result"]);
 /** The result of a run for the people that it answered, and why it was silent or failed. */
 export const RunOutcome = z.enum(["answered", "silent", "failed"]);
 export type RunOutcome = z.infer<typeof RunOutcome>;
-export const runResult = { outcome: RunOutcome.optional(), reason: z.string().optional() };
+
+/** Another space, whose messages a run's tools told it: people see that, and who could read them. */
+export const ReadSpace = z
+  .object({ spaceId, name: z.string(), members: z.int().describe("How many were in it, agents too") })
+  .meta({ id: "ReadSpace" });
+export type ReadSpace = z.infer<typeof ReadSpace>;
+/** Of the other spaces that a run read, so many are told. */
+export const maxToldReads = 50;
+export const reads = z
+  .array(ReadSpace)
+  .max(maxToldReads)
+  .optional()
+  .describe("The other spaces that the agent's run had read by then. Compare them with the caller's own");
+
+export const runResult = { outcome: RunOutcome.optional(), reason: z.string().optional(), reads };
 
 export const RunStatus = z.enum([
   "running",

@@ -8,8 +8,11 @@ import { component, Name, patchOf, strictComponent, Timestamp } from "./text.ts"
 export const WakePolicy = z.enum(["every_message", "addressed"]);
 export type WakePolicy = z.infer<typeof WakePolicy>;
 
-/** The part of this space that an agent's message in another space may show: its text, only its name, or nothing. */
-export const ShareOrigin = z.enum(["text", "name", "none"]);
+/**
+ * What an agent's message in another space tells of the message here that caused it: which it is, its text and names too,
+ * the space's name too, or nothing.
+ */
+export const ShareOrigin = z.enum(["reference", "text", "name", "none"]);
 export type ShareOrigin = z.infer<typeof ShareOrigin>;
 
 /**
@@ -42,7 +45,7 @@ export const CreateSpace = strictComponent("CreateSpace", {
   name: Name,
   members: z.array(z.strictObject({ entityId })).max(maxMembers).default([]),
   wakePolicy: WakePolicy.default("every_message"),
-  shareOrigin: ShareOrigin.default("text"),
+  shareOrigin: ShareOrigin.default("reference"),
   router: RouterConfig.optional(),
 });
 export type CreateSpace = z.infer<typeof CreateSpace>;

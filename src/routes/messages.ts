@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { Message, MessageRouting, PostMessage, ReadMark, ReadReceipt } from "../protocol/message.ts";
+import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ToolAnswer } from "../protocol/tool-call.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { spaceAt } from "./http-context.ts";
 import { replayedHeader } from "./idempotent.ts";
 import { inSpace, requireParticipant } from "./in-space.ts";
 import { Resource } from "./route.ts";
@@ -96,6 +98,35 @@ messages.route("GET /v1/spaces/{spaceId}/messages/{messageId}/reads", {
   problems: ["not_found"],
   handle: async ({ context, space, params }) =>
     onePage(await inSpace(context, (principal) => space.reads(principal, params.messageId))),
+});
+
+/** One answer for all, so that it tells nobody what is in a space that they are not in. */
+const noOrigin =
+  "Nothing to show: the message has no origin in a space that you are in, or there is no such message here.";
+
+messages.route("GET /v1/spaces/{spaceId}/messages/{messageId}/origin", {
+  summary: "The message in another space that an agent's message was said because of",
+  description:
+    "An agent's message names the message by its `origin`. The space of that one answers, to its own members and to the workspace. Everybody else gets 404, as where there is none.",
+  access: "space",
+  answers: [
+    z.object({ message: Message, spaceName: z.string() }),
+    "The message, and the name of the space that it is in",
+  ],
+  problems: ["not_found"],
+  handle: async ({ context, space, params }) => {
+    const find = (there: Pick<SpaceRpc, "find">, messageId: string) =>
+      inSpace(context, (principal) => there.find(principal, messageId));
+    try {
+      const { origin } = (await find(space, params.messageId)).message;
+      if (origin && "messageId" in origin && origin.messageId !== undefined) {
+        return await find(spaceAt(context, origin.spaceId), origin.messageId);
+      }
+    } catch (error) {
+      if (!(error instanceof ColloquyError) || error.code !== "not_found") throw error;
+    }
+    throw new ColloquyError("not_found", noOrigin);
+  },
 });
 
 messages.route("GET /v1/spaces/{spaceId}/messages/{messageId}/routing", {

@@ -50,7 +50,7 @@ export const post = (
 /** An agent says something, once for each id (R2). It is the end of the stream that it was spoken in (D4). */
 export const appendFromAgent = (services: SpaceServices, input: AgentMessage): Message => {
   const { ids, log, live } = services;
-  const { agentId, messageId: id, text, root, origin, replyTo, awaits = [], expectsReply } = input;
+  const { agentId, messageId: id, text, root, origin, reads, replyTo, awaits = [], expectsReply } = input;
   const streamId = live.endedBy(input.streamId);
   const space = spaceIn(services, input.workspaceId);
   if (!ids.isIssued("msg", id) || ids.ownerOf("msg", id) !== space.id) {
@@ -65,7 +65,7 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
   const sender = requireSpeaker(services, input);
   checkText(text);
   checkRepliable(services, replyTo);
-  const body = { id, text, origin, expectsReply: awaits.length > 0 || expectsReply, replyTo, streamId };
+  const body = { id, text, origin, reads, expectsReply: awaits.length > 0 || expectsReply, replyTo, streamId };
   return store(services, space, sender, body, root, awaits);
 };
 

@@ -110,6 +110,18 @@ const messageRow = (services: SpaceServices, messageId: string): LogRow => {
   throw new ColloquyError("not_found", `There is no message ${messageId} in this space`);
 };
 
+/** One message with the name of its space. */
+export const findMessage = (
+  services: SpaceServices,
+  principal: Principal,
+  messageId: string,
+): { message: Message; spaceName: string } => {
+  const { name: spaceName } = seen(services, principal);
+  const [message] = services.toolCalls.current([messageOf(messageRow(services, messageId).frame)]);
+  if (!message) throw new Error("a message is as it stands now");
+  return { message, spaceName };
+};
+
 /** One message, as an agent of the space sees it. */
 export const messageFor = (
   services: SpaceServices,
@@ -160,10 +172,10 @@ export const markRead = (services: SpaceServices, principal: Principal, messageI
 export const markReadByRun = (services: SpaceServices, { agentId, runId }: ChannelOpen, read: RunRead): void => {
   const member = services.members.find(agentId);
   if (!member) return;
-  const { messageId, firstMessageId = messageId, taken, outcome, reason } = read;
+  const { messageId, firstMessageId = messageId, taken, outcome, reason, reads } = read;
   const [first, newest] = [services.log.findMessage(firstMessageId), services.log.findMessage(messageId)];
   if (!first || !newest) return;
-  const run = { id: runId, firstSeq: first.seq, taken, outcome, reason };
+  const run = { id: runId, firstSeq: first.seq, taken, outcome, reason, reads };
   const at = services.clock.now();
   if (!move(services, member, newest, { messageId, at, run })) keepLate(services, member, { seq: newest.seq, at, run });
 };

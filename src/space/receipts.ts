@@ -22,10 +22,10 @@ const readsIn = ({ log }: SpaceServices, { frame, read }: LogRow): Read[] => {
   const event = DurableEvent.parse(JSON.parse(frame));
   if (event.type === "member.left") return read ? [...(read.late ?? []), { seq: read.seq, at: read.at }] : [];
   if (event.type !== "member.read") return [];
-  const { messageId, runId: id, outcome = "silent", reason } = event;
+  const { messageId, runId: id, outcome = "silent", reason, reads } = event;
   const seq = read?.seq ?? log.findMessage(messageId)?.seq ?? 0;
   const own: Read = { seq, ...(read && { at: read.at }) };
-  if (id !== undefined) own.run = { id, firstSeq: read?.firstSeq, taken: read?.taken, outcome, reason };
+  if (id !== undefined) own.run = { id, firstSeq: read?.firstSeq, taken: read?.taken, outcome, reason, reads };
   return [...(read?.late ?? []), own];
 };
 
@@ -96,4 +96,6 @@ export const receiptsOf = (services: SpaceServices, { seq, entityId: senderId }:
 };
 
 /** The end of an agent's run, as members see it. */
-export const publicRun = ({ id: runId, outcome, reason }: NonNullable<ReadMark["run"]>) => ({ runId, outcome, reason });
+export const publicRun = ({ id, outcome, reason, reads }: NonNullable<ReadMark["run"]>) => ({
+  ...{ runId: id, outcome, reason, reads },
+});

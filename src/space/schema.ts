@@ -4,6 +4,7 @@ import type { EntityType } from "../protocol/entity.ts";
 import type { DurableEvent } from "../protocol/events.ts";
 import type { Message, RouterDecision } from "../protocol/message.ts";
 import type { ToolCallOutcome } from "../protocol/rpc.ts";
+import type { ReadSpace } from "../protocol/run.ts";
 import type { RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
 import type { Routing } from "./wake.ts";
@@ -36,7 +37,12 @@ export const space = sqliteTable("space", {
 type Taken = { firstSeq?: number | undefined; taken?: [number, number][] | undefined };
 
 /** The end of an agent's run. */
-type RunMark = Taken & { id: string; outcome: "answered" | "silent" | "failed"; reason?: string | undefined };
+type RunMark = Taken & {
+  id: string;
+  outcome: "answered" | "silent" | "failed";
+  reason?: string | undefined;
+  reads?: ReadSpace[] | undefined;
+};
 
 /** A run that ended after one beside it, whose mark is newer: up to the message at `seq`. */
 export type LateRead = { seq: number; at: number; run: RunMark };

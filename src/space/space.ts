@@ -27,6 +27,7 @@ import {
 } from "./lifecycle.ts";
 import { appendFromAgent, post } from "./posting.ts";
 import {
+  findMessage,
   historyFor,
   latest,
   listMessages,
@@ -52,6 +53,7 @@ const answers = {
   window: windowFor,
   history: historyFor,
   message: messageFor,
+  find: findMessage,
   markRead,
   reads: readsOf,
   routing: routingOf,

@@ -69,7 +69,7 @@ export const recordToolCall = (services: SpaceServices, said: AgentToolCall): Ca
 
 const show = (services: SpaceServices, space: SettingsRow, said: AgentToolCall): CallMessage => {
   const { toolCalls, timers, clock } = services;
-  const { messageId: id, root, origin } = said;
+  const { messageId: id, root, origin, reads } = said;
   const streamId = services.live.endedBy(said.streamId);
   if (said.status === "canceled") throw new ColloquyError("gone", `${said.toolCallId} was canceled before it showed`);
   const sender = requireSpeaker(services, said);
@@ -82,7 +82,16 @@ const show = (services: SpaceServices, space: SettingsRow, said: AgentToolCall):
     );
   }
   const message = {
-    ...{ id, spaceId: space.id, kind: "tool_call" as const, sender: senderOf(sender), toolCall, origin, streamId },
+    ...{
+      id,
+      spaceId: space.id,
+      kind: "tool_call" as const,
+      sender: senderOf(sender),
+      toolCall,
+      origin,
+      reads,
+      streamId,
+    },
     createdAt: isoTime(clock.now()),
   };
   const routing = { root, wakePolicy: space.wakePolicy, mentions: [], pair: false, quiet: true as const };

@@ -58,7 +58,7 @@ export const spaces = sqliteTable(
     id: text("id").notNull(),
     name: text("name").notNull(),
     wakePolicy: text("wake_policy", { enum: ["every_message", "addressed"] }).notNull(),
-    shareOrigin: text("share_origin", { enum: ["text", "name", "none"] }).notNull(),
+    shareOrigin: text("share_origin", { enum: ["reference", "text", "name", "none"] }).notNull(),
     createdBy: text("created_by"),
     createdAt: text("created_at").notNull(),
     cursor: integer("cursor").notNull(),

@@ -102,15 +102,15 @@ describe.each(kinds)("an agent of $continuity, $messaging", (kind) => {
       step(text("Carried it over.")),
     );
     designer.does(step(text("Read.")), ...says(beta.id, "It is the report."));
-    await alpha.post(husam, "Tell Beta that the report is ready");
+    const asked = await alpha.post(husam, "Tell Beta that the report is ready");
     await designer.ended(1);
-    const note = '[sent because "Husam" asked "Tell Beta that the report is ready" in "Alpha"]';
+    const note = "[sent because of an event in another space]";
     expect(inputOf(designer.model)).toContain(note);
     await beta.post(sara, "Which report?");
     await designer.ended(2);
     // A timeline reads it in the history; a mind has it in its past, and in the history that enter_space brings.
-    expect(inputOf(designer.model)).toContain(isLiving ? '"sourceEvent":"Tell Beta that the report is ready"' : note);
-    expect((await beta.messages())[0]?.origin).toMatchObject({ sourceSpaceId: alpha.id, sourceSenderName: "Husam" });
+    expect(inputOf(designer.model)).toContain(isLiving ? `"messageId":"${asked.id}"` : note);
+    expect((await beta.messages())[0]?.origin).toEqual({ spaceId: alpha.id, messageId: asked.id });
     const told = (await alpha.messages()).at(-1);
     expect(told).toMatchObject({ text: "Told them." });
     expect(told?.origin).toBeUndefined();

@@ -251,7 +251,7 @@ test("[R7] a delivery that comes twice makes one event", async () => {
       id: space.id,
       workspaceId: house.workspaceId,
       name: "Alpha",
-      shareOrigin: "text" as const,
+      shareOrigin: "reference" as const,
       wakePolicy: "every_message" as const,
       createdAt: message.createdAt,
       version: 1,

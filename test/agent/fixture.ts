@@ -54,7 +54,7 @@ export const openHouse = async () => {
     },
     space: async (name: string, members: EntityRef[]) => {
       const id = ids.mint("spc");
-      const settings = { name, wakePolicy: "every_message", shareOrigin: "text" } as const;
+      const settings = { name, wakePolicy: "every_message", shareOrigin: "reference" } as const;
       unwrap(await env.SPACE.getByName(id).create({ id, workspaceId, settings, members }));
       return openSpace(workspaceId, id);
     },

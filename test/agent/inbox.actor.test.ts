@@ -33,7 +33,7 @@ const deliveryOf = (
       id: spaceId,
       workspaceId,
       name,
-      shareOrigin: "text",
+      shareOrigin: "reference",
       wakePolicy: "addressed",
       createdAt,
       version,

@@ -1,11 +1,10 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import type { AgentConfig } from "../../src/protocol/agent.ts";
-import { Message } from "../../src/protocol/message.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, ids, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
+import { ended, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
 
 /** Why an agent's message was said: what its readers are told, and what the agent itself knows. */
 const stage = async (continuity: AgentConfig["continuity"]) => {
@@ -52,8 +51,8 @@ test.for(continuities)(
     const [run] = await ended(workspaceId, analyst, 1);
     await ended(workspaceId, reader, 1);
     const said = (await dev.messages()).at(-1);
-    expect(said?.origin).toEqual({ sourceType: "service", sourceRunId: run?.id, sourceName: "jira" });
-    expect(seen.asReader()).toContain('[sent because the service "jira" sent an event]');
+    expect(said?.origin).toEqual({ sourceType: "service", sourceRunId: run?.id });
+    expect(seen.asReader()).toContain("[sent because a service sent an event]");
     expect(seen.asReader()).not.toContain("s3cret");
 
     await dev.post(sarah, "@Analyst why?");
@@ -66,30 +65,25 @@ test.for(continuities)(
   },
 );
 
-test.for(continuities)(
-  "[K6] a message of a %s that a plan caused says so, and names the workspace's",
-  async (continuity) => {
-    const { sarah, analyst, reader, dev, agent, workspaceId } = await stage(continuity);
-    const plan = { name: "Daily Report", instruction: "Post the metrics, without the salaries", runAfter: "1 hour" };
-    const seen = played([
-      ...posts(dev.id, "Revenue $2.1M"),
-      step(call("read_messages", { spaceId: dev.id })),
-      step(text("The plan.")),
-    ]);
-    unwrap(await agent.putPlan(workspaceId, "daily", plan));
-    await passTime(analyst, 60 * 60_000 + 1000);
-    const [run] = await ended(workspaceId, analyst, 1);
-    await ended(workspaceId, reader, 1);
-    expect((await dev.messages()).at(-1)?.origin).toEqual({
-      ...{ sourceType: "plan", sourceRunId: run?.id, sourceName: "Daily Report" },
-    });
-    expect(seen.asReader()).toContain('[sent because the plan "Daily Report" was due]');
-    expect(seen.asReader()).not.toContain("salaries");
-    await dev.post(sarah, "@Analyst why?");
-    await ended(workspaceId, analyst, 2);
-    expect(seen.asAnalyst()).toContain('"sourceEvent":"Post the metrics, without the salaries"');
-  },
-);
+test.for(continuities)("[K6] a message of a %s that a plan caused says so, and why to itself", async (continuity) => {
+  const { sarah, analyst, reader, dev, agent, workspaceId } = await stage(continuity);
+  const plan = { name: "Daily Report", instruction: "Post the metrics, without the salaries", runAfter: "1 hour" };
+  const seen = played([
+    ...posts(dev.id, "Revenue $2.1M"),
+    step(call("read_messages", { spaceId: dev.id })),
+    step(text("The plan.")),
+  ]);
+  unwrap(await agent.putPlan(workspaceId, "daily", plan));
+  await passTime(analyst, 60 * 60_000 + 1000);
+  const [run] = await ended(workspaceId, analyst, 1);
+  await ended(workspaceId, reader, 1);
+  expect((await dev.messages()).at(-1)?.origin).toEqual({ sourceType: "plan", sourceRunId: run?.id });
+  expect(seen.asReader()).toContain("[sent because a plan was due]");
+  expect(seen.asReader()).not.toContain("salaries");
+  await dev.post(sarah, "@Analyst why?");
+  await ended(workspaceId, analyst, 2);
+  expect(seen.asAnalyst()).toContain('"sourceEvent":"Post the metrics, without the salaries"');
+});
 
 test("[K6] of a plan that an agent named itself others read no name, and it reads all", async () => {
   const { husam, sarah, analyst, reader, alpha, dev, workspaceId } = await stage("timeline");
@@ -133,7 +127,7 @@ test.for(continuities)(
     const [, spoke] = await ended(workspaceId, analyst, 2);
     gate.open();
     expect(spoke?.trigger).toMatchObject({ type: "space_message", text: "Ping" });
-    const origin = { sourceType: "service", sourceRunId: spoke?.id, sourceName: "jira" };
+    const origin = { sourceType: "service", sourceRunId: spoke?.id };
     expect((await dev.messages()).at(-1)?.origin).toEqual(origin);
     await dev.post(sarah, "@Analyst why?");
     await ended(workspaceId, analyst, 3);
@@ -152,7 +146,7 @@ test("[K6] words that an agent overheard are no reason why it speaks", async () 
   await vi.waitFor(async () => expect(await inboxOf(workspaceId, analyst)).toHaveLength(1));
   unwrap(await agent.trigger(workspaceId, { serviceName: "jira", payload: { issue: 1 } }));
   const [run] = await ended(workspaceId, analyst, 1);
-  const origin = { sourceType: "service", sourceRunId: run?.id, sourceName: "jira" };
+  const origin = { sourceType: "service", sourceRunId: run?.id };
   expect((await dev.messages()).at(-1)?.origin).toEqual(origin);
   // In the room itself neither.
   expect((await room.messages()).at(-1)?.origin).toEqual(origin);
@@ -217,16 +211,4 @@ test("[K6] what a space does not share of an origin, its agent still knows", asy
   await ended(workspaceId, analyst, 2);
   expect(seen.asAnalyst()).toContain('[sent because "Husam" asked "Say goodbye to Bob in Dev" in "Alpha"]');
   expect(seen.asReader()).not.toContain("sent because");
-});
-
-test("[K6] messages that were stored before plans and services had origins are still read", async () => {
-  const { husam, analyst, alpha } = await stage("timeline");
-  scripted([step(text("Read."))]);
-  const message = await alpha.post(husam, "Hello");
-  const origins = [
-    { sourceSpaceId: alpha.id },
-    { sourceSpaceId: alpha.id, sourceSpaceName: "Alpha", sourceSenderName: "Husam", sourceEvent: "Hello" },
-    { sourceType: "plan", sourceRunId: ids.mintOwned("run", analyst.id) },
-  ];
-  for (const origin of origins) expect(Message.parse({ ...message, origin }).origin).toEqual(origin);
 });

@@ -13,7 +13,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
     id: ids.mint("spc"),
     workspaceId: house.workspaceId,
     name: "Beta",
-    shareOrigin: "text",
+    shareOrigin: "reference",
     wakePolicy: "every_message",
     createdAt: isoTime(0),
     version: 1,

@@ -119,6 +119,6 @@ test("an answer in the space that it is given in has no origin, though the run b
   await beta.post(carol, "It is");
   await vi.waitFor(async () => expect(await beta.texts()).toContain("Analyst: Thank you."));
   const [question, , thanks] = await beta.messages();
-  expect(question?.origin).toMatchObject({ sourceSpaceId: alpha.id });
+  expect(question?.origin).toMatchObject({ spaceId: alpha.id });
   expect(thanks?.origin).toBeUndefined();
 });

@@ -51,7 +51,7 @@ export const space = {
   id: spaceId,
   name: "Project Alpha",
   wakePolicy: "every_message",
-  shareOrigin: "text",
+  shareOrigin: "reference",
   createdAt,
 } as const;
 

@@ -5,6 +5,7 @@ import { failures, startFakeOpenAi } from "../support/fake-openai.ts";
 import { until } from "../support/node/until.ts";
 import { browserForFile, houseForFile } from "./support/for-file.ts";
 import type { Person } from "./support/house.ts";
+import { shoot } from "./support/page.ts";
 
 /** The page in a real browser with a real server. The rehearsal model speaks at a readable pace. */
 const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
@@ -238,6 +239,31 @@ test("a reply quotes the message that it answers, and leads to it", async () => 
   expect((await sara.api.get<{ items: { replyTo?: string }[] }>(`/v1/spaces/${spaceId}/messages`)).items).toMatchObject(
     [{}, { replyTo: expect.stringMatching(/^msg_/) }, {}],
   );
+});
+
+test("[C7] [C8] the page quotes an origin to who is there too, and says what an agent read", async () => {
+  const mona = await house.addPerson(`Mona ${count}`);
+  const [lobby, board] = [`Lobby ${count}`, `Board ${count}`];
+  const scout = await house.addAgent({ name: `Scout ${count}`, model: { provider: "rehearsal", deltasPerSecond: 0 } });
+  await house.addSpace(lobby, [husam.id, mona.id, scout]);
+  await house.addSpace(board, [sara.id, mona.id, scout]);
+  const open = async (person: Person, name: string): Promise<Page> => {
+    const page = await newPage();
+    await page.goto(person.link);
+    await enter(page, name);
+    return page;
+  };
+  const [his, hers, monas] = [await open(husam, lobby), await open(sara, board), await open(mona, board)];
+  await write(his, `@Scout ${count} tell ${board} that lunch is *ready*`);
+  const carried = { name: new RegExp(`^Scout ${count}, `) };
+  await hers.getByRole("article", carried).getByText("because of a message in another space").waitFor();
+  const quotation = `because ${husam.name} said in ${lobby}: “@Scout ${count} tell ${board} that lunch is ready”`;
+  await monas.getByRole("article", carried).getByText(quotation).waitFor();
+  await his.getByRole("article", carried).getByText(`read "${board}" (3 members, you are not one)`).waitFor();
+  await enter(monas, lobby);
+  await monas.getByRole("article", carried).getByText(`read "${board}" (3 members)`, { exact: true }).waitFor();
+  await shoot("origins", hers, monas);
+  await shoot("reads", his, monas);
 });
 
 test("a failed router wakes nobody, and the page says so", async () => {

@@ -50,7 +50,9 @@ const spaceRecord = async (workspaceId: string, space: Space): Promise<Aftermath
       ...(toolCall ? { toolCall: toolCallOf(toolCall) } : {}),
       ...(replyTo === undefined ? {} : { replyTo: places.get(replyTo) }),
       ...(mentions ? { mentions: mentions.map((each) => names.get(each)) } : {}),
-      ...(origin ? { origin: { ...origin, sourceSpaceId: "of a space", sourceRunId: "of a run" } } : {}),
+      ...(origin
+        ? { origin: { ...origin, spaceId: "of a space", messageId: "of a message", sourceRunId: "of a run" } }
+        : {}),
       ...(expectsReply ? { expectsReply } : {}),
       ...(routing.ok ? { routed: [routing.value.outcome, routing.value.agents.map((each) => names.get(each))] } : {}),
       reads: reads.sort(),

@@ -260,6 +260,63 @@ test("[R1] a message that a router of then had yet to decide about is decided by
   );
 });
 
+/** Origins as they were stored when they told words and names. */
+const [otherSpace, otherRun] = [ids.mint("spc"), ids.mintOwned("run", ids.mint("ent"))];
+const oldOrigins = [
+  { sourceSpaceId: otherSpace, sourceSpaceName: "Zanzibar", sourceSenderName: "Zoe", sourceEvent: "Zebras cost 9" },
+  { sourceType: "service", sourceRunId: otherRun, sourceName: "Zanzibar" },
+];
+
+test("[C7] what a space of then stored as origins is served as references, and shares no text", async () => {
+  const [message = "", service = ""] = oldOrigins.map((origin) => JSON.stringify(origin));
+  const told = `
+    UPDATE log SET frame = json_set(frame, '$.message.origin', json('${message}')) WHERE message_count = 1 AND message_id > '';
+    UPDATE log SET frame = json_set(frame, '$.message.origin', json('${service}')) WHERE message_count = 2 AND message_id > '';
+    INSERT INTO tool_calls (seq, agent_id, is_open, updated_seq, message)
+      SELECT seq, 'ent_x', 0, seq, frame -> '$.message' FROM log WHERE message_id > '';
+  `;
+  const sql = fixtureOf("/space-0004");
+  const { id, workspaceId } = await open("space", sql + told);
+  const space = env.SPACE.getByName(id);
+  const key = { kind: "key", workspaceId, keyId: ids.mint("key") } as const;
+  expect(sql).toMatch(/INSERT INTO "space" .*'text'/);
+  expect(unwrap(await space.describe(key)).shareOrigin).toBe("reference");
+  const { items } = unwrap(await space.list(key, { limit: 200 }));
+  const served = [{ spaceId: otherSpace }, { sourceType: "service", sourceRunId: otherRun }];
+  expect(items.map(({ origin }) => origin)).toEqual(served);
+  const stored = (table: string, column: string) =>
+    inside("space", id, ({ sql: db }) => db.exec(`SELECT ${column} AS text FROM ${table}`).toArray());
+  const rows = JSON.stringify([await stored("log", "frame"), await stored("tool_calls", "message")]);
+  expect(rows).not.toMatch(/Zanzibar|Zoe|Zebra/);
+  expect(items.map((each) => each.text)).toEqual(["@Analyst note it", "It's “noted” — for good;\nreally."]);
+});
+
+test("[C7] an agent of then that others told an origin keeps the reference, and shares no text", async () => {
+  const [message = ""] = oldOrigins.map((origin) => JSON.stringify(origin));
+  const event = `{"type":"space_message","spaceName":"Alpha","delivered":{"message":{"origin":${message}}}}`;
+  const columns = "event_id, type, data, root_id, received_at";
+  const told = `
+    DELETE FROM plans;
+    INSERT INTO inbox (${columns}, wakes) VALUES ('old', 'space_message', '${event}', 'r', 1, 0);
+    INSERT INTO overheard (seq, ${columns}) VALUES (99, 'heard', 'space_message', '${event}', 'r', 1);
+    INSERT INTO calls (call_id, run_ordinal, tool, input, root, origin, attached, phase, created_at)
+      VALUES ('tc_old', 1, '{}', '{}', '{}', '${message}', 0, 'done', 1);
+  `;
+  const { id } = await open("agent", fixtureOf("/agent-0018") + told);
+  const all = await inside("agent", id, ({ sql }) =>
+    JSON.stringify([
+      sql.exec("SELECT data -> '$.delivered.message.origin' AS origin FROM inbox WHERE event_id = 'old'").one(),
+      sql.exec("SELECT data -> '$.delivered.message.origin' AS origin FROM overheard").one(),
+      sql.exec("SELECT origin FROM calls").one(),
+    ]),
+  );
+  expect(JSON.parse(all)).toEqual(
+    Array.from({ length: 3 }, () => ({ origin: JSON.stringify({ spaceId: otherSpace }) })),
+  );
+  const snapshots = await inside("agent", id, ({ sql }) => sql.exec("SELECT snapshot FROM spaces").toArray());
+  expect(JSON.stringify(snapshots)).toContain('shareOrigin\\":\\"reference');
+});
+
 test("[R1] a block stays shared with the agents and spaces of before the migration", async () => {
   const sql = fixtureOf("/agent-0007");
   const space = first(sql, /'(spc_\w+)'/);

@@ -43,7 +43,7 @@ const message = (
   from: { name?: string; space?: string; triggerSource?: TriggerSource; sourceEvent?: string } = {},
 ): InboxData => {
   const { sourceEvent } = from;
-  const origin = sourceEvent && { sourceSpaceId: "spc_X", sourceSenderName: "Sara", sourceEvent };
+  const origin = sourceEvent && { spaceId: "spc_X", sourceSenderName: "Sara", sourceEvent };
   const sender = { ...husam, name: from.name ?? husam.name };
   const sent = said("1", "15:07", sender, text, origin ? { origin } : {});
   return arrived({ id: family.id, name: from.space ?? family.name }, sent, from.triggerSource);

@@ -4,7 +4,7 @@ import type { JsonSchema } from "../../src/routes/openapi.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
-import { endedRun } from "./inside-things.ts";
+import { carriedMessage, endedRun } from "./inside-things.ts";
 import { apiDocument, fill, type Operation, operations } from "./operations.ts";
 
 /** Real answers of every operation, held against the schemas that the document tells of them. */
@@ -152,12 +152,14 @@ const lateness = ({ method, path }: Operation): number =>
   method === "DELETE" ? 1 / path.length + Number(path.startsWith("/v1/entities")) : 0;
 const inOrder = operations.toSorted((one, other) => lateness(one) - lateness(other));
 const ordinary = inOrder.filter(({ path }) => !path.endsWith("/stream") && !path.endsWith("/events"));
-/** There is no dead event to be retried or discarded, the run is over, and the space has no router. */
+/** There is no dead event to be retried or discarded, the run is over, no agent said the message, and the space has no router. */
+const origin = "GET /v1/spaces/{spaceId}/messages/{messageId}/origin";
 const routing = "GET /v1/spaces/{spaceId}/messages/{messageId}/routing";
 const refusals = [
   "POST /v1/agents/{agentId}/inbox/{eventId}/retry",
   "DELETE /v1/agents/{agentId}/inbox/{eventId}",
   "POST /v1/agents/{agentId}/runs/{runId}/cancel",
+  origin,
   routing,
 ];
 
@@ -206,6 +208,21 @@ describe("[S4] a refusal is as the document says", () => {
     if (operation.requestBody) await expectDocumented(operation, await send({ ...right, body: { unknown: 1 } }));
     await expectDocumented(operation, await send({ ...right, as: "ent_nobody", ...(isOperator ? { body: 1 } : {}) }));
   });
+});
+
+test("what an agent carried, and the message that it answers to, are as documented", async () => {
+  const desk = await openHouse();
+  const ann = await desk.person("Ann");
+  const scout = await desk.agent({ name: "Scout" });
+  const path = await carriedMessage(desk, ann, scout.id, [ann]);
+  for (const name of [origin, "GET /v1/spaces/{spaceId}/messages", "GET /v1/agents/{agentId}/runs"]) {
+    const operation = operations.find((each) => each.name === name);
+    if (!operation) throw new Error("the document holds no such operation");
+    const address = fill(operation.path, { ...path, agentId: scout.id });
+    const answer = await call(address, { bearer: desk.secretKey });
+    expect(answer.status).toBe(200);
+    await expectDocumented(operation, answer);
+  }
 });
 
 test("a router and its decision are as documented", async () => {

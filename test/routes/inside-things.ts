@@ -5,6 +5,8 @@ import { call, expectOk, type House, type Participant } from "../support/house.t
 /** What lives inside agents and spaces and is really there: who may know of it gets another answer than who may not. */
 const Runs = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
 
+const Messages = z.object({ items: z.array(z.object({ id: z.string() })) });
+
 /** A run of the agent that is over. */
 export const endedRun = async (house: House, speaker: Participant, agentId: string): Promise<string> => {
   const { id } = await house.space("Run", [speaker, { id: agentId }]);
@@ -32,6 +34,30 @@ export const archivedFact = async (house: House, agentId: string): Promise<strin
   const body = { content: "A fact" };
   const archived = call(`/v1/agents/${agentId}/archival`, { bearer: house.secretKey, body });
   return (await expectOk(z.object({ id: z.string() }), archived)).id;
+};
+
+/** What an agent told in one space because it was asked to in another: the message, and the one that it answers to. */
+export const carriedMessage = async (
+  house: House,
+  asker: Participant,
+  agentId: string,
+  others: { id: string }[] = [],
+): Promise<{ spaceId: string; messageId: string; sourceId: string; asked: string }> => {
+  const [source, target] = [
+    await house.space("Source", [asker, { id: agentId }]),
+    await house.space("Target", [{ id: agentId }, ...others]),
+  ];
+  const { id: asked } = await house.say(source.id, asker, "Tell Target that the tea is ready");
+  return vi.waitFor(
+    async () => {
+      const address = `/v1/spaces/${target.id}/messages`;
+      const { items } = await expectOk(Messages, call(address, { bearer: house.secretKey }));
+      const [said] = items;
+      if (!said) throw new Error("nothing was told");
+      return { spaceId: target.id, messageId: said.id, sourceId: source.id, asked };
+    },
+    { timeout: 10_000 },
+  );
 };
 
 /** A message that its space's router has decided about: it is asked of more than two members, who are to be addressed. */

@@ -9,7 +9,7 @@ import { deriveKey } from "../../src/shared/ids.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
-import { archivedFact, endedRun, routedMessage, waitingEvent } from "./inside-things.ts";
+import { archivedFact, carriedMessage, endedRun, routedMessage, waitingEvent } from "./inside-things.ts";
 import { fill, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
 
 /**
@@ -171,6 +171,7 @@ const rows: Record<string, Row> = {
   "GET /v1/spaces/{spaceId}/messages": { own: inSpace(200), removed: 404 },
   "POST /v1/spaces/{spaceId}/messages": { own: participant(201), removed: 404, body: () => ({ text: "hello" }) },
   "GET /v1/spaces/{spaceId}/messages/{messageId}/reads": { own: inSpace(200), removed: 404 },
+  "GET /v1/spaces/{spaceId}/messages/{messageId}/origin": { own: inSpace(200), removed: 404 },
   "GET /v1/spaces/{spaceId}/messages/{messageId}/routing": { own: inSpace(200), removed: 404 },
   "POST /v1/spaces/{spaceId}/read": {
     own: participant(204),
@@ -310,6 +311,9 @@ const newCall = async (path: string, spaceId: string, agentId: string): Promise<
   return (await outsideCall(house, await outsideCaller(house))).toolCallId;
 };
 
+/** Nothing changes it. */
+let carried: Awaited<ReturnType<typeof carriedMessage>> | undefined;
+
 /** New targets of what `operation` may change. */
 const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> => {
   const { house, mona, callers } = scene;
@@ -345,12 +349,14 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   const routed = path.endsWith("/routing")
     ? await routedMessage(house, mona, [...members, { id: lived.otherAgentId }])
     : undefined;
+  if (path.endsWith("/origin"))
+    carried ??= await carriedMessage(house, mona, (await house.agent(newAgent())).id, [mona]);
   const archivalId = path.includes("{archivalId}") ? await archivedFact(house, agentId) : "";
   const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
   const toolCallId = path.includes("{toolCallId}") ? await newCall(path, spaceId, agentId) : "";
   const messageId = message?.id ?? "";
   const targets = { agentId, entityId: friend.id, keyId, spaceId, messageId, hookId, toolCallId, archivalId };
-  return { ...lived, eventId: waiting.eventId, ...targets, ...routed };
+  return { ...lived, eventId: waiting.eventId, ...targets, ...(path.endsWith("/origin") ? carried : routed) };
 };
 
 const ask = async (operation: Operation, row: Row, who: Who): Promise<Response> => {

@@ -87,6 +87,7 @@ GET /v1/spaces/{spaceId}/messages
 POST /v1/spaces/{spaceId}/messages
 POST /v1/spaces/{spaceId}/read
 GET /v1/spaces/{spaceId}/messages/{messageId}/reads
+GET /v1/spaces/{spaceId}/messages/{messageId}/origin
 GET /v1/spaces/{spaceId}/messages/{messageId}/routing
 POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result
 GET /v1/tool-calls

@@ -95,7 +95,7 @@ export const house = async (
   const created = await env.SPACE.getByName(id).create({
     id,
     workspaceId,
-    settings: { name: "Kitchen", wakePolicy, shareOrigin: "text", ...(router ? { router } : {}) },
+    settings: { name: "Kitchen", wakePolicy, shareOrigin: "reference", ...(router ? { router } : {}) },
     members,
     createdBy: createdBy?.id,
   });

@@ -33,7 +33,7 @@ test("messages of one sender within five minutes form a group", () => {
 });
 
 test("another sender, a reply and an origin each open a group", () => {
-  const origin = { sourceSpaceId: message(1).spaceId };
+  const origin = { spaceId: message(1).spaceId };
   const messages = [
     message(1, { createdAt: at(0) }),
     message(2, { createdAt: at(0), sender: husam }),

@@ -42,7 +42,7 @@ export const delivery = (
       id: spaceId,
       workspaceId,
       name,
-      shareOrigin: "text",
+      shareOrigin: "reference",
       wakePolicy: "every_message",
       createdAt: joinedAt,
       version: cursor,

@@ -7,6 +7,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxRunViewCharacters } from "../bounds.ts";
+import { readsFor } from "../calls/reads.ts";
 import { answerCall, claimCall } from "../calls/server-calls.ts";
 import { outputOf, type RunCall, type RunRows, readRows, type StepRow } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";
@@ -37,7 +38,7 @@ const stepView = (services: RunServices, { calls }: RunRows, { step, meta }: Ste
 const rowsOf = (services: RunServices, run: RunRow): RunRows =>
   readRows(services.journal.ofRun(run, run.journalTo ?? undefined));
 
-const withSteps = (services: RunServices, run: RunRow, steps: RunStep[], nextStep?: number): Run => {
+const withSteps = (services: RunServices, run: RunRow, { all }: RunRows, steps: RunStep[], nextStep?: number): Run => {
   const { id, status, trigger, roots, outcome, reason, error, endedBy, prefixReuse, startedAt, completedAt } = run;
   const absorbed = services.runs.absorbedBy(run.id);
   const [spaceId] = run.spaceIds;
@@ -47,6 +48,7 @@ const withSteps = (services: RunServices, run: RunRow, steps: RunStep[], nextSte
     steps,
     ...(nextStep === undefined ? {} : { nextStep }),
     ...withoutNulls({ outcome, reason, error, endedBy }),
+    ...readsFor(services, run, null, all),
     ...(absorbed.length === 0 ? {} : { absorbed: absorbed.map((each) => each.id) }),
     ...withoutNulls({ prefixReuse }),
     startedAt: isoTime(startedAt),
@@ -57,7 +59,7 @@ const withSteps = (services: RunServices, run: RunRow, steps: RunStep[], nextSte
 const runView = (services: RunServices, run: RunRow): Run => {
   const view = rowsOf(services, run);
   const steps = view.steps.map((row) => stepView(services, view, row));
-  return withSteps(services, run, steps);
+  return withSteps(services, run, view, steps);
 };
 
 /** An input as it was sent. */
@@ -95,11 +97,11 @@ const runWithInputs = (services: RunServices, run: RunRow, fromStep: number): Ru
     const input = now ? { input: inputView(row.meta, now, before) } : {};
     const step = { ...stepView(services, view, row), ...input };
     room -= JSON.stringify(step).length;
-    if (room < 0 && steps.length > 0) return withSteps(services, run, steps, row.step);
+    if (room < 0 && steps.length > 0) return withSteps(services, run, view, steps, row.step);
     steps.push(step);
     before = now ?? undefined;
   }
-  return withSteps(services, run, steps);
+  return withSteps(services, run, view, steps);
 };
 
 export const runsArea: Area<"runs" | "run" | "cancelRun"> = {

@@ -14,6 +14,7 @@ import { failed, unknownInWords } from "../tools/outcome.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
 import { perform } from "./perform.ts";
+import { readsFor } from "./reads.ts";
 import { push, waitingCall } from "./server-calls.ts";
 
 /**
@@ -219,6 +220,7 @@ const awaitsOf = ({ tool, createdAt }: CallRow): Omit<AwaitedAnswer, "answers"> 
 const shownCall = (services: CallServices, row: CallRow, spaceId: string): AgentToolCall => {
   const { id: agentId, workspaceId } = services.identity.get();
   const { outcome } = row;
+  const run = services.runs.at(row.runOrdinal);
   return {
     workspaceId,
     agentId,
@@ -234,5 +236,6 @@ const shownCall = (services: CallServices, row: CallRow, spaceId: string): Agent
     root: row.root,
     streamId: row.streamId ?? undefined,
     origin: row.origin ?? undefined,
+    ...(run && readsFor(services, run, spaceId)),
   };
 };

@@ -6,6 +6,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import type { Crashable } from "../../shared/fault.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { answeredMemoryMs, lateAnswerMs, maxOpenCalls, watchdogMs } from "../bounds.ts";
+import type { Journal } from "../journal.ts";
 import type { CallOutcome } from "../records.ts";
 import { loggedRun, type Runs } from "../runs.ts";
 import { type CallRow, calls } from "../schema.ts";
@@ -259,6 +260,7 @@ const isAwaited = (row: CallRow, now: number): boolean =>
 export type CallServices = ToolServices & {
   calls: Calls;
   runs: Runs;
+  journal: Journal;
   /** Runs `work` in one SQLite transaction: all of it or nothing is stored. */
   transaction<T>(work: () => T): T;
   /** Sets the watchdog's timer: the loop has work. Belongs in the transaction that stores it. */

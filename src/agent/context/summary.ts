@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import type { Message } from "../../protocol/message.ts";
+import type { KnownMessage } from "../records.ts";
 import { cutTo, estimateText, firstFitting } from "../tokens.ts";
 import { cycleHeading, member, quoteLines, summariserOpening } from "./grammar.ts";
 import { told } from "./sections.ts";
@@ -85,7 +85,7 @@ export const summaryPrompt = (question: SummaryQuestion): { system: string; user
 export const cycleText = (messages: ModelMessage[]): string => told("cycle", messages).text;
 
 /** A message as the summariser reads it, on one line. */
-export const messageText = (message: Message, agentId: string): string => {
+export const messageText = (message: KnownMessage, agentId: string): string => {
   const { createdAt, sender, origin } = message;
   const who = sender.id === agentId ? "You" : member.write(sender);
   return `[${shortTime(createdAt)}] ${who}: ${contentOf(message)}${origin ? ` ${originNote(origin)}` : ""}`;

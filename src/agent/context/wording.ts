@@ -1,6 +1,7 @@
-import type { Message, Origin } from "../../protocol/message.ts";
+import type { Message } from "../../protocol/message.ts";
 import { shownCall } from "../../shared/call-line.ts";
 import { jsonOf, quote, quoteJson } from "../../shared/quote.ts";
+import type { KnownOrigin } from "../records.ts";
 
 /** How texts, calls, messages and times stand in a prompt. */
 export { callLine } from "../../shared/call-line.ts";
@@ -14,7 +15,7 @@ export const contentOf = ({ text, toolCall }: Pick<Message, "text" | "toolCall">
   toolCall ? shownCall(toolCall) : quote(text ?? "");
 
 /** Why a message was sent here, as far as the reader may know it. */
-export const originNote = (origin: Origin): string => {
+export const originNote = (origin: KnownOrigin): string => {
   if ("sourceType" in origin) {
     const { sourceType, sourceRunId, sourceName, sourceEvent } = origin;
     const named = sourceName === undefined ? `a ${sourceType}` : `the ${sourceType} ${quote(sourceName)}`;

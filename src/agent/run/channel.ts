@@ -5,6 +5,7 @@ import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { endWaitMs } from "../bounds.ts";
+import { readsFor } from "../calls/reads.ts";
 import { excerpt } from "../context/wording.ts";
 import type { RunRow } from "../runs.ts";
 import type { RunServices } from "./run-services.ts";
@@ -94,7 +95,8 @@ export type Channels = ReturnType<typeof openChannels>;
  * The channels of one run: to the spaces whose events it took, and to those that it enters. Only the former are told
  * the run's status. They show the agent's presence, unless the run `hasEnded`.
  */
-export const openChannels = ({ identity, env, spaces }: RunServices, run: RunRow, hasEnded = false) => {
+export const openChannels = (services: RunServices, run: RunRow, hasEnded = false) => {
+  const { identity, env, spaces } = services;
   const { id: agentId, workspaceId } = identity.get();
   const triggerSpaces = run.spaceIds.filter((spaceId) => spaces.isMember(spaceId));
   const channels = new Map<string, Channel>();
@@ -109,7 +111,9 @@ export const openChannels = ({ identity, env, spaces }: RunServices, run: RunRow
       return channel;
     },
     tellRun(frame: Omit<Extract<ChannelFrame, { type: "run" }>, "type">): void {
-      for (const spaceId of triggerSpaces) this.to(spaceId).send({ type: "run", ...frame });
+      for (const spaceId of triggerSpaces) {
+        this.to(spaceId).send({ type: "run", ...frame, ...readsFor(services, run, spaceId) });
+      }
     },
     /** Answers the spaces that crashed: they may have missed the last frames. */
     async end(reason?: string): Promise<string[]> {
@@ -145,7 +149,9 @@ export const tellReceipts = async (
     if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses)));
     for (const { spaceId, ...messages } of untold) {
       if (!services.spaces.isMember(spaceId)) continue;
-      channels.to(spaceId).send({ type: "read", ...messages, outcome: outcome ?? "silent", ...why });
+      channels
+        .to(spaceId)
+        .send({ type: "read", ...messages, outcome: outcome ?? "silent", ...why, ...readsFor(services, run, spaceId) });
     }
     const unheard = await channels.end();
     untold = untold.filter(({ spaceId }) => unheard.includes(spaceId));

@@ -6,6 +6,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxToolOutputBytes, maxToolOutputTokens } from "../bounds.ts";
+import { spacesReadIn } from "../calls/reads.ts";
 import { jsonOf } from "../context/wording.ts";
 import type { JournalRow } from "../journal.ts";
 import { hasEnded, isActive, type RunRow } from "../runs.ts";
@@ -77,6 +78,9 @@ const wholeRun = (services: RunServices, run: RunRow, rows: JournalRow[]) => {
     ...(run.completedAt === null ? {} : { completedAt: isoTime(run.completedAt) }),
   };
 };
+
+/** The spaces whose messages are told with a run: those of its events, and those that it read. */
+const spacesTold = (run: RunRow, rows: JournalRow[]): string[] => [...run.spaceIds, ...spacesReadIn(rows)];
 
 /** Estimated tokens, or what its bytes count where they are no words. */
 const sizeOf = (value: unknown): number => {
@@ -152,10 +156,12 @@ const list = (
   const from = before === undefined ? undefined : known(before).ordinal;
   const page = runId === undefined ? runs.page(from, limit + 1, wanted?.data) : [known(runId)];
   const shown: WholeRun[] = [];
+  const reads = new Set<string>();
   let room = roomIn(services, self);
   // The journal of a run is read only while those before it fit (B4).
   for (const run of page.slice(0, limit)) {
-    const whole = wholeRun(services, run, journal.ofRuns([run], { texts: false }));
+    const rows = journal.ofRuns([run], { texts: false });
+    const whole = wholeRun(services, run, rows);
     const asked = { ...whole, actions: whole.actions.slice(0, actionsBefore) };
     const told = {
       ...(shown.length === 0 ? fittedRun(asked, room, offset) : asked),
@@ -164,10 +170,12 @@ const list = (
     room -= sizeOf(told);
     if (room < 0 && shown.length > 0) break;
     shown.push(told);
+    for (const spaceId of spacesTold(run, rows)) reads.add(spaceId);
   }
   const isAll = shown.length === page.length;
   return {
     runs: shown,
+    reads: [...reads],
     ...(isAll ? {} : { omitted: `older runs are left out: ask with before: ${shown.at(-1)?.runId}` }),
   };
 };
@@ -207,12 +215,18 @@ const endOther = (services: RunServices, self: RunRow, runId: string, kind: "can
 };
 
 /** Stops the loop of a run that was ended, and settles its calls: those under way have an unknown outcome. Answers it whole. */
-const settleEnded = async (services: RunServices, self: RunRow, { id }: RunRow, why: string): Promise<WholeRun> => {
+const settleEnded = async (
+  services: RunServices,
+  self: RunRow,
+  { id }: RunRow,
+  why: string,
+): Promise<{ run: WholeRun; reads: string[] }> => {
   await services.stopRun(id, why);
   const run = services.runs.get(id);
   if (!run) throw new Error(`run ${id} is gone`);
   settleOpenCalls(services, run, cancellation, true);
-  return fittedRun(wholeRun(services, run, services.journal.ofRun(run)), roomIn(services, self));
+  const rows = services.journal.ofRun(run);
+  return { run: fittedRun(wholeRun(services, run, rows), roomIn(services, self)), reads: spacesTold(run, rows) };
 };
 
 export const ownRuns = (services: RunServices, self: RunRow): ToolContext["runs"] => ({

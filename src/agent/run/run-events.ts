@@ -13,7 +13,7 @@ import { homeOf, triggerTextCharacters } from "../inbox/batch.ts";
 import { rootOf } from "../inbox/inbox.ts";
 import { rootOfAnswer } from "../inbox/roots.ts";
 import type { JournalRow } from "../journal.ts";
-import type { Receipt } from "../records.ts";
+import type { KnownOrigin, Receipt } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { InboxRow } from "../schema.ts";
 import { isSeen } from "../spaces.ts";
@@ -37,12 +37,10 @@ export const rootOfRun = (services: RunServices, run: RunRow): Root => {
   return root;
 };
 
-/** The plan or the service's event, as others may know it. What an agent named its own plan may come from a space that they are not in. */
-const runOrigin = ({ plans }: RunServices, { id: sourceRunId }: RunRow, { data }: InboxRow): Origin | undefined => {
-  if (data.type === "service") return { sourceType: "service", sourceRunId, sourceName: data.serviceName };
-  if (data.type !== "plan") return undefined;
-  const setBy = plans.list().find(({ id }) => id === data.planId)?.setBy;
-  return { sourceType: "plan", sourceRunId, ...(setBy === "workspace" ? { sourceName: data.planName } : {}) };
+/** The plan or the service that an event is of. */
+const planOrService = ({ data }: InboxRow): { type: "plan" | "service"; name: string } | undefined => {
+  if (data.type === "service") return { type: data.type, name: data.serviceName };
+  return data.type === "plan" ? { type: data.type, name: data.planId } : undefined;
 };
 
 /** Those of a run's events that it may speak because of: what woke it, and answers that it awaited. The others it overheard. */
@@ -53,24 +51,28 @@ const causingOnes = (services: RunServices, run: RunRow, events: InboxRow[]): In
 };
 
 /**
- * The origin of a message to this space: the newest event from a person, as far as its space shares it; else the plan or
- * the service's event. Of several kinds nobody knows which it was, so that others are told none of them. None if any
- * of these came from the target space itself; what it only overheard there hides nothing.
+ * The origin of a message to this space, the one that others are told (C7): a reference to the newest message of a person,
+ * and of its words what its space chose to share; else to the run of a plan or of a service's event. Of several kinds
+ * nobody knows which it was. None if any of these came from the target space itself; what it only overheard there hides
+ * nothing.
  */
 export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
   const causes = causingOnes(services, run, eventsOf(services, run));
   if (causes.some(({ data }) => homeOf(data) === targetSpaceId)) return undefined;
   const message = messagesIn(causes).findLast(isPersons);
-  const origins = causes.flatMap((cause) => runOrigin(services, run, cause) ?? []);
-  const [first] = origins;
-  const isOne = !message && new Set(origins.map((each) => JSON.stringify(each))).size === 1;
-  if (first) return isOne ? first : { sourceType: "several", sourceRunId: run.id };
+  const others = causes.flatMap((cause) => planOrService(cause) ?? []);
+  const [first] = others;
+  if (first) {
+    const isOne = !message && others.every(({ type, name }) => type === first.type && name === first.name);
+    return { sourceType: isOne ? first.type : "several", sourceRunId: run.id };
+  }
   const space = message && services.spaces.get(message.spaceId)?.snapshot;
   if (!space || space.shareOrigin === "none") return undefined;
+  const words = { sourceSenderName: message.sender.name, sourceEvent: message.text ?? "" };
   return {
-    sourceSpaceId: message.spaceId,
-    sourceSpaceName: space.name,
-    ...(space.shareOrigin === "text" ? { sourceSenderName: message.sender.name, sourceEvent: message.text ?? "" } : {}),
+    ...{ spaceId: message.spaceId, messageId: message.id },
+    ...(space.shareOrigin === "reference" ? {} : { sourceSpaceName: space.name }),
+    ...(space.shareOrigin === "text" ? words : {}),
   };
 };
 
@@ -108,14 +110,33 @@ const causesOf = ({ runs, journal }: RunServices, run: RunRow, { createdAt, orig
   return linesIn(journal.ofRun(run, run.journalFrom)).flatMap(causeIn);
 };
 
-/** Why a message was said, as this agent knows it: of its own ones it knows the plan and its instruction, or the event. */
-export const knownOrigin = (services: RunServices, message: Message): Origin | undefined => {
+/** What a message said, as the journal has it from the event that told it. */
+const wordsOf = (
+  { journal }: RunServices,
+  messageId: string,
+): { sourceSpaceName?: string; sourceSenderName?: string; sourceEvent?: string } => {
+  const meta = journal.firstNaming(messageId)?.meta;
+  const lines = meta?.kind === "inbox" ? meta.lines : [];
+  const told = lines.map(messageIn).find((each) => each?.messageId === messageId);
+  if (!told) return {};
+  const { spaceName: sourceSpaceName, senderName: sourceSenderName, text } = told;
+  return { sourceSpaceName, sourceSenderName, sourceEvent: excerpt(text, triggerTextCharacters) };
+};
+
+/**
+ * Why a message was said, as this agent knows it by its journal: of its own ones it knows who asked what where, the plan
+ * and its instruction, or the event.
+ */
+export const knownOrigin = (services: RunServices, message: Message): KnownOrigin | undefined => {
   const { sender, origin } = message;
-  if (!origin || !("sourceRunId" in origin) || sender.id !== services.identity.get().id) return origin;
-  const { sourceType: kind, sourceName: name } = origin;
+  if (!origin || sender.id !== services.identity.get().id) return origin;
+  if (!("sourceRunId" in origin)) {
+    return origin.messageId === undefined ? origin : { ...origin, ...wordsOf(services, origin.messageId) };
+  }
+  const { sourceType: kind } = origin;
   const run = services.runs.get(origin.sourceRunId);
   const causes = (run ? causesOf(services, run, message) : []).filter(
-    ({ type, senderName }) => kind === "several" || (type === kind && (name ?? senderName) === senderName),
+    ({ type }) => kind === "several" || type === kind,
   );
   const told = causes.slice(-maxToldCauses).map(({ type, senderName, text }) => ({ type, senderName, text }));
   const [cause, ...more] = told;

@@ -1,6 +1,7 @@
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { maxWaitingRuns, spaceAnswerMs } from "../bounds.ts";
 import { callWithRetry } from "../call-with-retry.ts";
+import { readsFor } from "../calls/reads.ts";
 import { placeWait, takeBackWait } from "../inbox/deliver.ts";
 import { asUnknownOutcome } from "../tools/outcome.ts";
 import type { ToolContext } from "../tools/tool.ts";
@@ -22,6 +23,7 @@ const sayIn =
       root: rootOfRun(services, run),
       streamId: speech?.streamOf(call.index),
       origin: originFor(services, run, spaceId),
+      ...readsFor(services, run, spaceId),
       awaits: awaits.map(({ id }) => id),
     };
     const waits = awaits.length > 0;

@@ -29,6 +29,7 @@ import {
 } from "../context/summary.ts";
 import { composingOf } from "../run/composing.ts";
 import { beginFolded, foldedIn, leavingCycles } from "../run/continuity/consciousness.ts";
+import { knownOrigin } from "../run/run-events.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { ownCycles, type SummaryRow } from "../run/summaries.ts";
 
@@ -94,7 +95,10 @@ const messagesToFold = async (
   for (let looks = 0; looks < mostLooks; looks += 1) {
     const { messages, space, total: newTotal } = await look(limit, Math.max(0, total - from - limit));
     if (newTotal === total) {
-      const items = messages.map((message, index) => ({ at: from + index + 1, text: messageText(message, agentId) }));
+      const items = messages.map((message, index) => {
+        const text = messageText({ ...message, origin: knownOrigin(services, message) }, agentId);
+        return { at: from + index + 1, text };
+      });
       return { space: space.name, earlier, items, base: base + (from - upTo) };
     }
     total = newTotal;

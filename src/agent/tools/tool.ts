@@ -9,6 +9,7 @@ import type { Archival } from "../memory/archival.ts";
 import type { BlockServices } from "../memory/blocks/shared-blocks.ts";
 import type { Goals, Memories } from "../memory/memory-state.ts";
 import type { Search } from "../memory/search/search.ts";
+import type { KnownOrigin } from "../records.ts";
 import type { Spaces } from "../spaces.ts";
 import { invalidInput, parseInput } from "./input-issues.ts";
 
@@ -50,7 +51,7 @@ export type ToolContext = CallContext & {
   /** Which messages of a space the agent was done with before; null where it keeps no such marks. */
   seenIn: ((spaceId: string) => (message: Message) => boolean) | null;
   /** Why a message was said, as the agent knows it: of its own ones more than others do. */
-  originOf(message: Message): Message["origin"];
+  originOf(message: Message): KnownOrigin | undefined;
   /** Says `text` in the active space, once per call however often it is replayed. */
   say(spaceId: string, text: string, how?: { replyTo?: string; awaits?: EntityName[] }): Promise<Message>;
   /** Whose answers an earlier life of the call awaits. */
@@ -59,11 +60,11 @@ export type ToolContext = CallContext & {
   source(): ArchivalSource;
   /** The agent's own runs, as one of them sees them. Refusals are thrown. */
   runs: {
-    list(asked: AskedRuns): { runs: object[]; omitted?: string };
+    list(asked: AskedRuns): { runs: object[]; omitted?: string; reads: string[] };
     /** Ends another run at once. Throws `conflict` if it has ended. */
     stop(runId: string): Promise<void>;
     /** Ends another run at once and takes over what it took. Answers it: its trigger, what it did, and what of it was cut. */
-    absorb(runId: string): Promise<object>;
+    absorb(runId: string): Promise<{ run: object; reads: string[] }>;
   };
   /** Setting them again in a replay of the call changes nothing. */
   plans: {
@@ -84,6 +85,8 @@ export type ToolOutput = {
   waits?: true;
   /** The newest message of each space that it showed, by its place in the log. */
   shown?: { spaceId: string; upTo: number }[];
+  /** The spaces whose messages it tells, by id. */
+  reads?: string[];
 };
 
 /** How a tool asks people first, outside of the run that called it. */

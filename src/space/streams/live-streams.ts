@@ -88,8 +88,8 @@ export class LiveStreams {
         this.#tell({ type: "agent.active", entityId, runId });
         return;
       case "run": {
-        const { event: type, outcome, reason, error } = frame;
-        this.#tell({ type, runId, entityId, outcome, reason, error });
+        const { event: type, outcome, reason, error, reads } = frame;
+        this.#tell({ type, runId, entityId, outcome, reason, error, reads });
         return;
       }
       case "start":

@@ -1,9 +1,10 @@
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { SpaceListState } from "../../client/index.ts";
 import { useSpaces } from "../../client/react.ts";
 import { Button, IconButton } from "../look/button.tsx";
 import { Icon } from "../look/icon.tsx";
 import { SpaceView } from "../open-space/space-view.tsx";
+import { OwnSpacesContext } from "../session/own-spaces.ts";
 import { useSignedIn } from "../session/session.ts";
 import { NewSpaceDialog } from "../spaces/new-space-dialog.tsx";
 import { Sidebar } from "../spaces/sidebar.tsx";
@@ -35,6 +36,7 @@ export const Shell = () => {
 
   const listedSpaces = state.status === "ready" ? state.spaces : [];
   const spaces = byActivity(withOpenSpace(withReadMarks(listedSpaces, marks), open));
+  const ownSpaces = useOwnSpaces(spaces);
   const shownId = spaceId ?? spaces[0]?.id ?? null;
   const listed = spaces.find((space) => space.id === shownId);
   const unread = spaces.reduce((sum, space) => sum + (space.unreadCount ?? 0), 0);
@@ -67,14 +69,16 @@ export const Shell = () => {
       />
       <main ref={main} tabIndex={-1} inert={isDrawerOpen}>
         {shownId !== null && state.status !== "loading" ? (
-          <SpaceView
-            key={shownId}
-            spaceId={shownId}
-            listed={listed}
-            onMenu={openDrawer}
-            onChange={follow}
-            onLeave={leaveSpace}
-          />
+          <OwnSpacesContext value={ownSpaces}>
+            <SpaceView
+              key={shownId}
+              spaceId={shownId}
+              listed={listed}
+              onMenu={openDrawer}
+              onChange={follow}
+              onLeave={leaveSpace}
+            />
+          </OwnSpacesContext>
         ) : (
           <NoSpace list={state} onMenu={openDrawer} onCreate={create} />
         )}
@@ -92,6 +96,12 @@ export const Shell = () => {
       )}
     </div>
   );
+};
+
+/** The same map until a name or a space changes: the list is read anew every few seconds. */
+const useOwnSpaces = (spaces: readonly { id: string; name: string }[]): ReadonlyMap<string, string> => {
+  const text = JSON.stringify(spaces.map(({ id, name }) => [id, name]).sort());
+  return useMemo(() => new Map<string, string>(JSON.parse(text)), [text]);
 };
 
 type NoSpaceProps = { list: SpaceListState; onMenu: () => void; onCreate: () => void };

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef } from "react";
-import type { EntityType, Message } from "../../client/index.ts";
+import type { EntityType } from "../../client/index.ts";
 import { Avatar, TypeBadge } from "../look/avatar.tsx";
 import { IconButton } from "../look/button.tsx";
 import { clock, Time } from "../look/time.tsx";
@@ -72,35 +72,6 @@ export const MessageFrame = (props: MessageFrameProps) => {
         </div>
       )}
     </article>
-  );
-};
-
-/** The reason why an agent speaks here: "because Husam asked in Project Alpha", as far as others may know it. */
-export const OriginLine = ({ origin }: { origin: NonNullable<Message["origin"]> }) => {
-  if ("sourceType" in origin) {
-    const { sourceType, sourceName } = origin;
-    if (sourceType === "several")
-      return <span className="message-line small soft">because of one of several events</span>;
-    return (
-      <span className="message-line small soft">
-        because {sourceName === undefined ? "a" : "the"} {sourceType}
-        {sourceName !== undefined && (
-          <>
-            {" "}
-            <strong>{sourceName}</strong>
-          </>
-        )}
-        {sourceType === "plan" ? " was due" : " sent an event"}
-      </span>
-    );
-  }
-  const { sourceSpaceName = "another space", sourceSenderName, sourceEvent } = origin;
-  return (
-    <span className="message-line small soft" title={sourceEvent}>
-      because {sourceSenderName ? <strong>{sourceSenderName}</strong> : "something was"}
-      {sourceSenderName ? " asked in " : " said in "}
-      <strong>{sourceSpaceName}</strong>
-    </span>
   );
 };
 

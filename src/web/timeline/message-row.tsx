@@ -1,13 +1,16 @@
-import { memo } from "react";
-import type { Member } from "../../client/index.ts";
+import { memo, use } from "react";
+import type { Member, Message } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { Icon } from "../look/icon.tsx";
 import { day } from "../look/time.tsx";
+import { OwnSpacesContext } from "../session/own-spaces.ts";
 import { ToolCallCard } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
-import { MessageFrame, OriginLine, QuoteLine } from "./message-frame.tsx";
+import { MessageFrame, QuoteLine } from "./message-frame.tsx";
+import { OriginLine } from "./origin-line.tsx";
 import { list } from "./presence.ts";
 import type { Quoted } from "./quoted.ts";
+import { readsInWords } from "./reads.ts";
 import type { Reader, ShownMessage } from "./rows.ts";
 
 /** The actions of a row; the same functions for all rows. */
@@ -53,10 +56,11 @@ export const MessageRow = memo((props: MessageRowProps) => {
         onLeft={isTarget ? onLeft : undefined}
         onReply={message.kind === "text" ? () => onReply(message.id) : undefined}
       >
-        {message.origin && <OriginLine origin={message.origin} />}
+        {message.origin && <OriginLine message={message} />}
         {quoted && <QuoteLine quoted={quoted} onGoTo={onGoTo} />}
         {message.text !== undefined && <Markdown text={message.text} names={names} />}
         {message.toolCall && <ToolCallCard spaceId={message.spaceId} call={message.toolCall} members={members} />}
+        {message.reads && <ReadsLine reads={message.reads} />}
         {awaited !== null && (
           <p className="message-aside row small soft">
             <Icon name="clock" size={14} /> waits for {awaited}
@@ -67,6 +71,13 @@ export const MessageRow = memo((props: MessageRowProps) => {
     </>
   );
 });
+
+/** People see that an agent which answers them has read another space, and whether they could have read it. */
+const ReadsLine = ({ reads }: { reads: NonNullable<Message["reads"]> }) => (
+  <p className="message-aside wrap small soft" dir="auto">
+    {readsInWords(reads, use(OwnSpacesContext))}
+  </p>
+);
 
 const shownReaders = 3;
 

@@ -35,7 +35,7 @@ describe("what messages tell of other agents", () => {
       said("5", "14:50", designer, "Shall I go on?", { expectsReply: true }),
       called("6", "14:51", designer, tool("requires_action")),
       called("7", "14:52", designer, tool("complete")),
-      said("8", "14:53", writer, "As Husam asked elsewhere …", { origin: { sourceSpaceId: "spc_X" } }),
+      said("8", "14:53", writer, "As Husam asked elsewhere …", { origin: { spaceId: "spc_X" } }),
       said("9", "15:06", writer, "That was long ago", { replyTo: "msg_1" }),
     ].map((message, index) => ({ ...message, seq: index + 1 }));
     const deeds = deedsIn(alpha, messages, analyst.id);

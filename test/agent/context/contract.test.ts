@@ -42,7 +42,7 @@ const state = {
 
 const question = said("Q", "15:06", husam, '@DataAnalyst "pull" the numbers\nNOW: 1999', {
   origin: {
-    sourceSpaceId: "spc_X",
+    spaceId: "spc_X",
     sourceSpaceName: "Board",
     sourceSenderName: "Sarah",
     sourceEvent: "Where are they?",

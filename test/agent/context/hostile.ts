@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { Origin } from "../../../src/protocol/message.ts";
+import type { KnownOrigin as Origin } from "../../../src/agent/records.ts";
 
 /** Texts that try to write a line of the runtime's own, hide one, or end their quotes. */
 const pieces = [
@@ -63,7 +63,7 @@ const spaceOrigin: fc.Arbitrary<Origin> = fc
     fc.option(hostile, { nil: undefined }),
   )
   .map(([space, sender, event]) => ({
-    sourceSpaceId: "spc_SOURCE",
+    spaceId: "spc_SOURCE",
     ...(space === undefined ? {} : { sourceSpaceName: space }),
     ...(sender === undefined ? {} : { sourceSenderName: sender }),
     ...(sender === undefined || event === undefined ? {} : { sourceEvent: event }),

@@ -48,7 +48,7 @@ export class PeerSpace {
       id: ids.mint("spc"),
       name,
       wakePolicy: "every_message",
-      shareOrigin: "text",
+      shareOrigin: "reference",
       createdBy: creator.id,
       createdAt: new Date().toISOString(),
     };

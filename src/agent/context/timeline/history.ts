@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import type { Message } from "../../../protocol/message.ts";
+import type { KnownMessage } from "../../records.ts";
 import type { SpaceRef } from "../agent-state.ts";
 import { type Deed, deedLine } from "../deeds.ts";
 import {
@@ -19,7 +19,7 @@ import { accountOf, type Reason, unshownLine } from "./unshown.ts";
 /** One entry of a space's history as this agent reads it. */
 export type HistoryEntry =
   /** `seen`: acknowledged by a committed run. The agent's own messages count as seen anyway. */
-  | { kind: "message"; message: Message; seen: boolean }
+  | { kind: "message"; message: KnownMessage; seen: boolean }
   /** What the agent did in silence, or said elsewhere. */
   | Deed;
 

@@ -6,6 +6,7 @@ import { maxPastRuns, maxRecentRuns, maxToldRuns } from "../../bounds.ts";
 import type { BegunBy, Deed } from "../../context/deeds.ts";
 import type { PastRun } from "../../context/timeline/past-runs.ts";
 import type { JournalRow } from "../../journal.ts";
+import type { KnownOrigin } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
 import { isUnknownOutcome } from "../../tools/outcome.ts";
 import { builtinTool } from "../../tools/registry.ts";
@@ -109,12 +110,12 @@ export const gatherPast = (services: RunServices, ordinal: number): GatheredPast
 };
 
 /** What a person or an agent said in another space that had the agent say this. */
-export const causeOf = ({ runs }: GatheredPast, { id, spaceId }: Message): Message["origin"] => {
+export const causeOf = ({ runs }: GatheredPast, { id, spaceId }: Message): KnownOrigin | undefined => {
   const run = runs.find(({ deeds }) => deeds.some((deed) => deed.kind === "sent" && deed.messageId === id));
   if (!run || run.spaceIds.includes(spaceId) || run.begunBy.type !== "space_message") return undefined;
   const { spaceName, senderName, text } = run.begunBy;
   return {
-    sourceSpaceId: run.spaceIds[0] ?? "",
+    spaceId: run.spaceIds[0] ?? "",
     ...{ sourceSpaceName: spaceName, sourceSenderName: senderName, sourceEvent: text },
   };
 };

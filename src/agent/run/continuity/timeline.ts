@@ -14,7 +14,7 @@ import { firstLook, summaryWanted, type WindowConfig, windowSize } from "../../c
 import { quoteJson } from "../../context/wording.ts";
 import { homeOf, triggerOf } from "../../inbox/batch.ts";
 import { messagesOf } from "../../journal.ts";
-import type { InboxData } from "../../records.ts";
+import type { InboxData, KnownMessage } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
 import { estimateMessages, estimateText } from "../../tokens.ts";
@@ -80,7 +80,7 @@ const newestMessages = async (
  * One of the agent's own messages with its cause as the agent knows it, whatever others may know of it: it may have said
  * it for a space that shares nothing.
  */
-const withCause = (services: RunServices, past: GatheredPast, message: Message): Message => {
+const withCause = (services: RunServices, past: GatheredPast, message: Message): KnownMessage => {
   const known = knownOrigin(services, message);
   const origin = known && ("sourceType" in known || known.sourceEvent !== undefined) ? known : undefined;
   const whole = origin ?? causeOf(past, message) ?? known;

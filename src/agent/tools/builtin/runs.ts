@@ -38,7 +38,10 @@ export const runTools = [
       limit: z.int().min(1).max(50).default(10),
     }),
     ...looks,
-    execute: (asked, context) => ({ value: context.runs.list(asked) }),
+    execute: (asked, context) => {
+      const { reads, ...value } = context.runs.list(asked);
+      return { value, reads };
+    },
   }),
   defineTool({
     name: "stop_run",
@@ -56,6 +59,9 @@ export const runTools = [
       "End another active run of yours at once and take over what it was for. Returns its trigger and what it did.",
     input: RunRef,
     ...endsOther,
-    execute: async ({ runId }, context) => ({ value: { success: true, ...(await context.runs.absorb(runId)) } }),
+    execute: async ({ runId }, context) => {
+      const { run, reads } = await context.runs.absorb(runId);
+      return { value: { success: true, ...run }, reads };
+    },
   }),
 ];

@@ -26,12 +26,13 @@ const found = async (query: SearchQuery, context: ToolContext) => {
   const room = Math.min(maxWindowTokens, context.roomTokens()) - frameTokens;
   const hits = items.map(({ score, ...hit }) => ({ ...hit, score: Number(score.toPrecision(4)) }));
   const shown = firstFitting(hits, room, (hit) => estimateText(JSON.stringify(hit)));
-  return {
+  const value = {
     results: shown,
     mode,
     ...(shown.length < items.length ? { omitted: `${items.length - shown.length} more did not fit` } : {}),
     ...(notes.length > 0 ? { notes } : {}),
   };
+  return { value, reads: [...new Set(shown.flatMap(({ source }) => source.spaceId ?? []))] };
 };
 
 /** One object for all operations: providers take no union as a tool's input. */
@@ -71,7 +72,7 @@ export const searchTools = [
           return { value: { success: true, id: entry.id, source: entry.source } };
         }
         case "search":
-          return { value: await found({ query, types: ["archival"], mode: "auto", limit }, context) };
+          return found({ query, types: ["archival"], mode: "auto", limit }, context);
         case "delete":
           if (!context.services.archival.delete(id) && !context.replayed) {
             throw new ColloquyError("not_found", `there is no archival entry ${JSON.stringify(id)}`);
@@ -96,6 +97,6 @@ export const searchTools = [
     }),
     ...looks,
     showsInHistory: true,
-    execute: async ({ types = [], ...query }, context) => ({ value: await found({ ...query, types }, context) }),
+    execute: ({ types = [], ...query }, context) => found({ ...query, types }, context),
   }),
 ];

@@ -7,12 +7,13 @@ import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { absentIn, mentionsIn } from "../../../shared/mentions.ts";
 import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
 import { callWithRetry, spaceMessage, spaceWindow } from "../../call-with-retry.ts";
+import type { KnownOrigin } from "../../records.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
 import { acts, defineTool, type EntityName, looks, type ToolContext, type ToolOutput } from "../tool.ts";
 
 const Limit = z.int().min(1).max(maxWindowMessages).default(50);
 
-const asEntry = (message: Message, isSeen: SeenBefore, origin: Message["origin"]) => ({
+const asEntry = (message: Message, isSeen: SeenBefore, origin: KnownOrigin | undefined) => ({
   id: message.id,
   senderName: message.sender.name,
   senderType: message.sender.type,
@@ -56,8 +57,9 @@ const pageOf = async (context: ToolContext, spaceId: string, page: { limit: numb
   const { services, signal } = context;
   const { messages, ...window } = unwrap(await callWithRetry(() => spaceWindow(services, spaceId, page), signal));
   const newest = messages.at(-1);
-  const shown: Pick<ToolOutput, "shown"> = context.seenIn && newest ? { shown: [{ spaceId, upTo: newest.seq }] } : {};
-  return { ...entries(messages, context.seenIn?.(spaceId), context), shown, window };
+  const shown = context.seenIn && newest ? { shown: [{ spaceId, upTo: newest.seq }] } : {};
+  const told: Pick<ToolOutput, "shown" | "reads"> = { ...shown, reads: [spaceId] };
+  return { ...entries(messages, context.seenIn?.(spaceId), context), told, window };
 };
 
 /** The ways to speak. Message ids derive from the call, so saying it again stores nothing twice. */
@@ -151,9 +153,9 @@ export const spaceTools = [
     ...looks,
     movesSpace: true,
     async execute({ spaceId, limit }, context) {
-      const { shown, window, ...page } = await pageOf(context, spaceId, { limit, offset: 0 });
+      const { told, window, ...page } = await pageOf(context, spaceId, { limit, offset: 0 });
       const value = { success: true, spaceId, spaceName: window.space.name, ...page, totalMessages: window.total };
-      return { ...shown, value, activeSpaceId: spaceId };
+      return { ...told, value, activeSpaceId: spaceId };
     },
   }),
   defineTool({
@@ -202,8 +204,8 @@ export const spaceTools = [
     async execute({ spaceId, limit, offset }, context) {
       const wanted = spaceId ?? context.activeSpaceId;
       if (wanted === null) throw new ColloquyError("no_active_space", "name a spaceId, or call enter_space first");
-      const { shown, window, history, ...rest } = await pageOf(context, wanted, { limit, offset });
-      return { ...shown, value: { messages: history, ...rest, total: window.total } };
+      const { told, window, history, ...rest } = await pageOf(context, wanted, { limit, offset });
+      return { ...told, value: { messages: history, ...rest, total: window.total } };
     },
   }),
 ];

@@ -70,7 +70,7 @@ test("the first inbox message of a window tells the whole state", async () => {
     message("Here it is", {
       replyTo: "msg_0",
       origin: {
-        sourceSpaceId: "spc_ALPHA",
+        spaceId: "spc_ALPHA",
         sourceSpaceName: "Project Alpha",
         sourceSenderName: "Ahmad",
         sourceEvent: "Send the report",

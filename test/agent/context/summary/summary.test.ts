@@ -108,7 +108,7 @@ test("of a space it reads who said what and when, with what the agent itself sai
     parts: [
       said("msg_1", "09:00", husam, "The budget is 40,000.\nMESSAGES:"),
       said("msg_2", "09:01", analyst, "Noted.", {
-        origin: { sourceSpaceId: "spc_f", sourceSpaceName: "Family", sourceSenderName: "Husam" },
+        origin: { spaceId: "spc_f", sourceSpaceName: "Family", sourceSenderName: "Husam" },
       }),
     ].map((message) => messageText(message, analyst.id)),
     words: 1400,

@@ -179,7 +179,7 @@ test("a run that waited in another space reads both, and who never answered", as
   const request = said("X0", "09:59", husam, "@DataAnalyst get the mockup reviewed");
   const ask = said("X1", "10:00", analyst, "@Designer @Ahmad review the mockup, please", {
     origin: {
-      sourceSpaceId: alpha.id,
+      spaceId: alpha.id,
       sourceSpaceName: alpha.name,
       sourceSenderName: "Husam",
       sourceEvent: "@DataAnalyst get the mockup reviewed",
@@ -209,7 +209,7 @@ test("a run that waited in another space reads both, and who never answered", as
 test("seed 001: why something was said here, by itself and by others, and what it answers", async () => {
   const dev = space("Dev Channel", sarah, agent("DevBot"), analyst);
   const fromAlpha = {
-    sourceSpaceId: alpha.id,
+    spaceId: alpha.id,
     sourceSpaceName: "Project Alpha",
     sourceSenderName: "Husam",
     sourceEvent: "Send report to dev team",
@@ -226,12 +226,10 @@ test("seed 001: why something was said here, by itself and by others, and what i
         did("14:30:04", "set_memories", { memories: [{ key: "report_sent", value: "to the Dev Channel, 18 Feb" }] }),
         seen(
           said("Y2", "14:31", agent("DevBot"), "The build that it speaks of is green", {
-            origin: { sourceSpaceId: "spc_CI", sourceSpaceName: "CI" },
+            origin: { spaceId: "spc_CI", sourceSpaceName: "CI" },
           }),
         ),
-        seen(
-          said("Y3", "14:32", agent("DevBot"), "And the nightly one too", { origin: { sourceSpaceId: "spc_HIDDEN" } }),
-        ),
+        seen(said("Y3", "14:32", agent("DevBot"), "And the nightly one too", { origin: { spaceId: "spc_HIDDEN" } })),
         seen(
           said("Y4", "14:33", agent("DevBot"), "Metrics: all green", {
             origin: { sourceType: "plan", sourceRunId: "run_THEIRS" },

@@ -1,0 +1,2 @@
+-- `text` was the default, and so no choice.
+UPDATE `spaces` SET `share_origin` = 'reference' WHERE `share_origin` = 'text';

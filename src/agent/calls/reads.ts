@@ -1,0 +1,34 @@
+import { maxToldReads, type ReadSpace } from "../../protocol/run.ts";
+import type { Journal, JournalRow } from "../journal.ts";
+import type { RunRow } from "../runs.ts";
+import type { Spaces } from "../spaces.ts";
+
+/** The spaces whose messages the results told, by id, in that order. */
+export const spacesReadIn = (rows: JournalRow[]): string[] => [
+  ...new Set(rows.flatMap(({ meta }) => (meta?.kind === "result" ? (meta.reads ?? []) : []))),
+];
+
+/**
+ * What people are told of a space that a run read. Nothing else tells of one, so whoever may not know of a space is kept
+ * from it here. Of a space that is deleted, nothing is told.
+ */
+const readSpace = (spaces: Spaces, spaceId: string): ReadSpace | undefined => {
+  const snapshot = spaces.get(spaceId)?.snapshot;
+  if (!snapshot || snapshot.deleted) return undefined;
+  return { spaceId, name: snapshot.name, members: snapshot.members.length };
+};
+
+/**
+ * The spaces whose messages a run's calls have told it so far, as one of them is told it, or who holds the workspace's key
+ * (null). A space is not told that it was read itself (C8).
+ */
+export const readsFor = (
+  { journal, spaces }: { journal: Journal; spaces: Spaces },
+  run: RunRow,
+  toldTo: string | null,
+  rows = journal.ofRun(run, run.journalTo ?? undefined),
+): { reads?: ReadSpace[] } => {
+  const read = spacesReadIn(rows).filter((id) => id !== toldTo);
+  const reads = read.flatMap((id) => readSpace(spaces, id) ?? []).slice(0, maxToldReads);
+  return reads.length === 0 ? {} : { reads };
+};

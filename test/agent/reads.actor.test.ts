@@ -1,0 +1,157 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import type { AgentConfig } from "../../src/protocol/agent.ts";
+import { maxToldReads } from "../../src/protocol/run.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import { call, type ScriptedPart, step, text, waitAt } from "../support/scripted-model.ts";
+import { toolOf } from "../support/tool-of.ts";
+import { ended, openHouse, runsOf, scripted, told } from "./fixture.ts";
+
+/** Bob asks in General. The agent is also in Board, with Alice and Carol, where Bob is not. */
+const kinds = ["timeline", "consciousness"] as const;
+
+const stage = async (continuity: AgentConfig["continuity"]) => {
+  const house = await openHouse();
+  const [alice, bob, carol] = [await house.person("Alice"), await house.person("Bob"), await house.person("Carol")];
+  const show = toolOf({ name: "lookUp", executionType: "internal", visible: true });
+  const analyst = await house.agent({ name: "Analyst", continuity, tools: [show] });
+  const board = await house.space("Board", [alice, carol, analyst]);
+  const general = await house.space("General", [bob, analyst]);
+  const { workspaceId } = house;
+  const agent = env.AGENT.getByName(analyst.id);
+  const read = { spaceId: board.id, name: "Board", members: 3 };
+  /** Something lies in Board that no run of the agent is asked about any more. */
+  scripted(() => step(text("Read.")));
+  await board.post(alice, "The budget is 9000");
+  await ended(workspaceId, analyst, 1);
+  const said = async () => (await general.messages()).at(-1);
+  return { ...house, alice, bob, analyst, board, general, agent, read, said };
+};
+
+const ways: [string, (spaceId: string) => ScriptedPart[]][] = [
+  ["read_messages", (spaceId) => [call("read_messages", { spaceId })]],
+  ["search", () => [call("search", { query: "budget" })]],
+];
+
+test.for(kinds.flatMap((kind) => ways.map(([tool, look]) => [kind, tool, look] as const)))(
+  "[C8] the answer of a %s that read another space by %s says which, to those who asked",
+  async ([continuity, , look]) => {
+    const { bob, analyst, board, general, agent, read, said, workspaceId } = await stage(continuity);
+    const frames = await general.watch(bob);
+    const steps = [
+      step(call("enter_space", { spaceId: general.id })),
+      step(...look(board.id)),
+      step(call("send_message", { text: "It is 9000." })),
+    ];
+    scripted(() => steps.shift() ?? step(text("Told.")));
+    await general.post(bob, "What is the budget?");
+    const [, run] = await ended(workspaceId, analyst, 2);
+    const answer = await said();
+    expect(answer).toMatchObject({ text: "It is 9000.", reads: [read] });
+    const events = frames.filter(({ type }) => type === "run.started" || type === "run.completed");
+    expect(events.map((event) => ("reads" in event ? event.reads : undefined))).toEqual([undefined, [read]]);
+    const [question] = await general.messages();
+    const receipts = unwrap(await general.stub().reads(general.as(bob), question?.id ?? ""));
+    expect(receipts).toMatchObject([{ name: "Analyst", outcome: "answered", reads: [read] }]);
+    expect(frames).toContainEqual(expect.objectContaining({ type: "member.read", reads: [read] }));
+    // General itself was entered: to whom holds the workspace's key, that is told too.
+    expect(unwrap(await agent.run(workspaceId, run?.id ?? "")).reads).toContainEqual(read);
+  },
+);
+
+test.for(kinds)("[C8] a %s that entered another space says so where it comes back to", async (continuity) => {
+  const { bob, analyst, board, general, read, said, workspaceId } = await stage(continuity);
+  const steps = [
+    step(call("enter_space", { spaceId: board.id })),
+    step(call("send_message", { text: "Somebody asks about the budget." })),
+    step(call("enter_space", { spaceId: general.id })),
+    step(call("lookUp", {}), call("send_message", { text: "It is 9000." })),
+  ];
+  scripted(() => steps.shift() ?? step(text("Told.")));
+  await general.post(bob, "What is the budget?");
+  await ended(workspaceId, analyst, 2);
+  const card = (await general.messages()).find(({ kind }) => kind === "tool_call");
+  expect([card?.reads, (await said())?.reads]).toEqual([[read], [read]]);
+  // It had read nothing but Board when it spoke there.
+  expect((await board.messages()).at(-1)).not.toHaveProperty("reads");
+});
+
+test.for(kinds)("[C8] a %s that read only where it was asked says nothing of it", async (continuity) => {
+  const { bob, analyst, general, said, workspaceId } = await stage(continuity);
+  const steps = [
+    step(call("enter_space", { spaceId: general.id })),
+    step(call("read_messages", { spaceId: general.id }), call("read_messages", { spaceId: "spc_none" })),
+    step(call("send_message", { text: "Hello." })),
+  ];
+  scripted(() => steps.shift() ?? step(text("Told.")));
+  await general.post(bob, "Say hello");
+  await ended(workspaceId, analyst, 2);
+  expect(await said()).not.toHaveProperty("reads");
+});
+
+test("[C8] a silent run's receipt says what it read, and its next one does not", async () => {
+  const { bob, analyst, board, general, read, workspaceId } = await stage("timeline");
+  const steps = [step(call("read_messages", { spaceId: board.id })), step(text("Nothing to say."))];
+  scripted(() => steps.shift() ?? step(text("Read.")));
+  const first = await general.post(bob, "What is the budget?");
+  await ended(workspaceId, analyst, 2);
+  const second = await general.post(bob, "Never mind");
+  await ended(workspaceId, analyst, 3);
+  const receipts = async (id: string) => unwrap(await general.stub().reads(general.as(bob), id));
+  expect(await receipts(first.id)).toMatchObject([{ outcome: "silent", reads: [read] }]);
+  expect((await receipts(second.id)).map(({ reads }) => reads)).toEqual([undefined]);
+});
+
+test("[C8] words of another space that come with a run's own past count as read", async () => {
+  const { bob, analyst, general, read, said, workspaceId } = await stage("timeline");
+  const steps = [
+    step(call("get_my_runs", { limit: 5 })),
+    step(call("enter_space", { spaceId: general.id }), call("send_message", { text: "It is 9000." })),
+  ];
+  scripted(() => steps.shift() ?? step(text("Told.")));
+  await general.post(bob, "What is the budget?");
+  await ended(workspaceId, analyst, 2);
+  expect((await said())?.reads).toEqual([read]);
+});
+
+test("[C8] a run that absorbed one of another space has read that space", async () => {
+  const { alice, bob, analyst, board, general, read, said, workspaceId } = await stage("timeline");
+  const gate = createGate();
+  const steps = [step(waitAt(gate), text("Never."))];
+  scripted(() => steps.shift() ?? step(text("Told.")));
+  await board.post(alice, "Count the money again");
+  await gate.reached;
+  const [under] = await runsOf(workspaceId, analyst);
+  steps.push(
+    step(call("absorb_run", { runId: under?.id })),
+    step(call("enter_space", { spaceId: general.id }), call("send_message", { text: "It is 9000." })),
+  );
+  await general.post(bob, "What is the budget?");
+  await ended(workspaceId, analyst, 3);
+  gate.open();
+  expect((await said())?.reads).toEqual([read]);
+});
+
+test("[C8] a message tells of 50 spaces that were read at most, and of no deleted one", async () => {
+  const { bob, analyst, board, general, space, said, workspaceId } = await stage("timeline");
+  const rooms = await Promise.all(Array.from({ length: maxToldReads + 1 }, (_, n) => space(`Room ${n}`, [analyst])));
+  await Promise.all(rooms.map(({ id }) => told(id)));
+  const [gate, half] = [createGate(), maxToldReads / 2];
+  const key = { kind: "key", workspaceId, keyId: "key" } as const;
+  const steps = [
+    ...[[board], rooms.slice(0, half), rooms.slice(half)].map((some) =>
+      step(...some.map(({ id: spaceId }) => call("read_messages", { spaceId, limit: 1 }))),
+    ),
+    step(waitAt(gate), call("get_memories", {})),
+    step(call("enter_space", { spaceId: general.id }), call("send_message", { text: "All read." })),
+  ];
+  scripted(() => steps.shift() ?? step(text("Told.")));
+  await general.post(bob, "Read everything");
+  await gate.reached;
+  unwrap(await board.stub().remove(key));
+  gate.open();
+  await ended(workspaceId, analyst, 2);
+  const reads = (await said())?.reads ?? [];
+  expect(reads.map(({ name }) => name)).toEqual(rooms.slice(0, maxToldReads).map((_, n) => `Room ${n}`));
+});
