@@ -10,8 +10,8 @@ import {
   type Problem,
   problem,
 } from "../shared/errors.ts";
+import { issuesOf } from "../shared/issues.ts";
 import { log } from "../shared/log.ts";
-import { nearestIssues } from "../shared/nearest-issues.ts";
 
 /** The one place where refusals and failures become answers: RFC 9457 problem documents. */
 export const problemResponse = (document: Problem, headers: Record<string, string> = {}): Response =>
@@ -24,10 +24,12 @@ export const problemResponse = (document: Problem, headers: Record<string, strin
     },
   });
 
-const issuesOf = (error: z.ZodError, under: PropertyKey[] = []): Issue[] =>
-  nearestIssues(error)
-    .slice(0, 20)
-    .map(({ path, message }) => ({ path: [...under, ...path].map(String).join("."), message }));
+const mostIssues = 20;
+
+const issuesUnder = (error: z.ZodError, under: PropertyKey[]): Issue[] =>
+  issuesOf(error)
+    .slice(0, mostIssues)
+    .map(({ path, message }) => ({ path: [...under, ...(path === "" ? [] : [path])].map(String).join("."), message }));
 
 /** A schema's own code for what is wrong (`params: {code}` of a refinement), where it names one. */
 const namedCode = ({ issues }: z.ZodError): ErrorCode | undefined => {
@@ -37,7 +39,7 @@ const namedCode = ({ issues }: z.ZodError): ErrorCode | undefined => {
 
 /** A schema's issues as the refusal that they stand for. `under` is the path of the value. */
 export const misshapen = (error: z.ZodError, where: string, under: PropertyKey[] = []): ColloquyError => {
-  const issues = issuesOf(error, under);
+  const issues = issuesUnder(error, under);
   const [first] = issues;
   const detail = first
     ? `In the ${where}: ${first.path || "it"} ${first.message}.`

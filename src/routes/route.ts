@@ -2,8 +2,9 @@ import { z } from "zod";
 import type { Principal } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
+import { excerpt } from "../shared/quote.ts";
 import { soundJsonIn } from "../shared/sound-json.ts";
-import { type Access, admit, isGuarded } from "./access.ts";
+import { type Access, accesses, admit, isGuarded } from "./access.ts";
 import { type AskedAgent, agentAt, askedAgent, type HttpContext, spaceAt } from "./http-context.ts";
 import { idempotently, type NewId } from "./idempotent.ts";
 import { holdsIdsOnly, pathSchema, requireIssued } from "./path-parameters.ts";
@@ -76,8 +77,21 @@ const bodyIn = ({ req }: HttpContext, text: string, json: unknown): unknown => {
   throw new ColloquyError("invalid_json", "The body is not JSON: check quotes, commas and brackets.");
 };
 
+const mostNames = 5;
+const nameCharacters = 64;
+
 const queryIn = ({ req }: HttpContext): unknown =>
   Object.fromEntries(Object.entries(req.queries()).map(([name, all]) => [name, all.length === 1 ? all[0] : all]));
+
+/** Refuses names in a query that its schema does not have. */
+const requireKnown = ({ req }: HttpContext, known: string[]): void => {
+  const unknown = Object.keys(req.queries()).filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
+  const names = unknown.slice(0, mostNames).map((name) => excerpt(name, nameCharacters));
+  const takes = known.length === 0 ? "this address takes none" : `it may have ${known.join(", ")}`;
+  const message = `has unknown fields, leave them out: ${names.join(", ")}; ${takes}`;
+  throw new ColloquyError("invalid_request", `The query ${message}.`, { issues: [{ path: "", message }] });
+};
 
 const headersIn = ({ req }: HttpContext, names: string[]): unknown =>
   Object.fromEntries(names.map((name) => [name, req.header(name)]));
@@ -122,8 +136,10 @@ export class Resource {
     const params = pathSchema(path, described);
     const guarded = isGuarded(access);
     const idsOnly = guarded && holdsIdsOnly(params);
-    // A stream's query may hold the token as well.
-    const asked = access !== "stream" && query instanceof z.ZodObject ? query.strict() : query;
+    const inQuery = [
+      ...(query instanceof z.ZodObject ? Object.keys(query.shape) : []),
+      ...("queryToken" in accesses[access] ? ["token"] : []),
+    ];
     const headerNames = Object.keys(headers?.shape ?? {});
 
     const respond = async (context: HttpContext): Promise<Response> => {
@@ -136,10 +152,12 @@ export class Resource {
       // A handler that reads the body itself checks it as it reads. To read a body that is not there takes time too.
       const text = guarded && !description.ownBody && req.raw.body ? await req.text() : "";
       const json = text === "" ? undefined : soundJsonIn(text);
+      // What is open to anybody, and a hook, gets the queries that other systems add.
+      if (guarded && req.url.includes("?")) requireKnown(context, inQuery);
       const principal = context.get("principal");
       const { agentId, spaceId } = inPath;
       const parsed = {
-        query: asked && parse(asked, queryIn(context), "query"),
+        query: query && parse(query, queryIn(context), "query"),
         params: idsOnly ? inPath : parse(params, inPath, "path"),
         headers: headers && parse(headers, headersIn(context, headerNames), "headers"),
         body: body && parse(body, bodyIn(context, text, json), "body"),

@@ -1,10 +1,12 @@
+import { abortAllDurableObjects } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { maxBatchEvents } from "../../src/agent/bounds.ts";
 import { ContextConfig } from "../../src/protocol/context-config.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, scripted, userTexts } from "./fixture.ts";
+import { ended, inboxOf, openHouse, rowsIn, scripted, userTexts } from "./fixture.ts";
 
 /** `context.maxEvents`: how many events one cycle takes. The agent thinks while the messages come. */
 const stage = async (context: { maxEvents?: number }, wakePolicy: "every_message" | "addressed" = "every_message") => {
@@ -57,4 +59,20 @@ test("[K14] [S4] a bound that is no number from 1 to maxBatchEvents is refused b
     const refused = ContextConfig.safeParse({ maxEvents });
     expect(refused.error?.issues.map(({ path }) => path.join("."))).toEqual(["maxEvents"]);
   }
+});
+
+test("[K15] a bound that a timeline was given before it was refused is dropped, not in the way", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst", continuity: "timeline" });
+  await rowsIn(analyst, "update agent set config = json_set(config, '$.context.maxEvents', 5)");
+  await abortAllDurableObjects();
+  const agent = env.AGENT.getByName(analyst.id);
+  const refused = await agent.update(house.workspaceId, { context: { maxEvents: 5 } });
+  expect(refused).toMatchObject({ ok: false, problem: { issues: [{ path: "context.maxEvents" }] } });
+  const { config } = unwrap(await agent.update(house.workspaceId, { instructions: "Be kind" }));
+  expect(config).toMatchObject({ instructions: "Be kind" });
+  expect(config.context.maxEvents).toBeUndefined();
+  unwrap(await agent.update(house.workspaceId, { continuity: "consciousness", context: { maxEvents: 5 } }));
+  const back = await agent.update(house.workspaceId, { continuity: "timeline" });
+  expect(back).toMatchObject({ ok: false, problem: { issues: [{ path: "context.maxEvents" }] } });
 });

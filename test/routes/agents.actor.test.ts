@@ -337,3 +337,21 @@ test("[S4] a refused change never renames the agent, not even for a moment", asy
   expect(await problemIn(refused)).toMatchObject({ code: "invalid_request" });
   expect(await eventsOf()).toEqual(before);
 });
+
+test("[S4] [K12] a query or a field that is not known is refused with its name and what to do", async () => {
+  const house = await openHouse();
+  const { id } = await house.agent({ name: "Analyst" });
+  const bearer = house.secretKey;
+  const told = async (path: string, options = {}) => {
+    const { detail, issues } = await problemIn(await call(`/v1/agents/${id}${path}`, { bearer, ...options }));
+    expect(issues).toHaveLength(1);
+    return detail;
+  };
+  const unknown = "has unknown fields, leave them out:";
+  expect(await told("?foo=secret")).toBe(`The query ${unknown} foo; this address takes none.`);
+  expect(await told("/blocks?kind=core")).toBe(`The query ${unknown} kind; it may have type.`);
+  const config = "the config would not be valid with these changes:";
+  const maxStep = { method: "PATCH", body: { limits: { maxStep: 3 } } };
+  expect(await told("", maxStep)).toBe(`${config} limits ${unknown} maxStep`);
+  expect(await told("", { method: "PATCH", body: { nick: "A" } })).toBe(`In the body: it ${unknown} nick.`);
+});

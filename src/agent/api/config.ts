@@ -6,7 +6,7 @@ import type { ContextView } from "../../protocol/run.ts";
 import { withoutIdleTimeouts } from "../../protocol/tool.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { nearestIssues } from "../../shared/nearest-issues.ts";
+import { issuesOf } from "../../shared/issues.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxInboxEvents, viewTimeoutMs } from "../bounds.ts";
@@ -42,13 +42,21 @@ const mergeConfig = (config: AgentConfig, changes: UpdateAgent): AgentConfig => 
     context: withoutNulls({ ...config.context, ...changes.context }),
   });
   if (merged.success) return merged.data;
-  const issues = nearestIssues(merged.error).map(({ path, message }) => ({ path: path.join("."), message }));
-  throw new ColloquyError("invalid_request", "the config would not be valid with these changes", { issues });
+  const issues = issuesOf(merged.error);
+  const [{ path, message } = { path: "", message: "" }] = issues;
+  const why = `the config would not be valid with these changes: ${path || "it"} ${message}`;
+  throw new ColloquyError("invalid_request", why, { issues });
+};
+
+/** An agent's config without what was taken for a timeline before it was refused, and had no effect. */
+const withoutEffectless = (config: AgentConfig): AgentConfig => {
+  const { maxEvents, ...context } = config.context;
+  return config.continuity === "timeline" && maxEvents !== undefined ? { ...config, context } : config;
 };
 
 /** The agent's config as it would be with the changes. Throws `invalid_request`. */
 const changedConfig = ({ services }: AgentRuntime, changes: UpdateAgent): AgentConfig =>
-  usableConfig(mergeConfig(services.identity.get().config, changes), services.env);
+  usableConfig(mergeConfig(withoutEffectless(services.identity.get().config), changes), services.env);
 
 /** Changes the config, and what follows from it. Throws `invalid_request`. */
 const configure = (runtime: AgentRuntime, changes: UpdateAgent): void => {
