@@ -1,6 +1,6 @@
 import { dereference } from "@cfworker/json-schema";
 import { ColloquyError, type Issue } from "./errors.ts";
-import { LinearPattern } from "./linear-pattern.ts";
+import { LinearPattern, maxPatternSize, patternSize } from "./linear-pattern.ts";
 
 /**
  * Whether somebody's JSON Schema 2020-12 can be applied, told when it is written down and not when it is first used.
@@ -10,6 +10,8 @@ import { LinearPattern } from "./linear-pattern.ts";
 export const maxSchemaBytes = 16 * 1024;
 const maxSchemaDepth = 24;
 const maxPatternCharacters = 256;
+/** The most instructions of all patterns of a schema: compiling them holds up everybody in this isolate. */
+const maxPatternSizes = 2 * maxPatternSize;
 
 const types: unknown[] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
@@ -44,9 +46,18 @@ const schemasByName: Check = (value, report, walk) => {
   for (const [name, each] of Object.entries(value)) walk(each, name);
 };
 
+/** Of the schema that is being checked. */
+let patternSizes = 0;
+
 const pattern: Check = (value, report) => {
   if (typeof value !== "string") return report("must be a regular expression");
   if (value.length > maxPatternCharacters) return report(`must have at most ${maxPatternCharacters} characters`);
+  patternSizes += patternSize(value);
+  if (patternSizes > maxPatternSizes) {
+    return report(
+      `makes the schema's patterns too large: together at most ${maxPatternSizes} characters, counted as often as they repeat (maxPatternSizes)`,
+    );
+  }
   try {
     new LinearPattern(value, "u").test("");
   } catch (error) {
@@ -178,6 +189,7 @@ export const schemaProblems = (root: unknown, { ofObject }: { ofObject: boolean 
   if (new TextEncoder().encode(JSON.stringify(root)).length > maxSchemaBytes) {
     return [{ path: "", message: `must be at most ${maxSchemaBytes} bytes (maxSchemaBytes)` }];
   }
+  patternSizes = 0;
   walk(root, "", 0);
   if (ofObject && (!isRecord(root) || root.type !== "object")) {
     issues.push({ path: "type", message: 'must be "object": an input is one' });

@@ -1,6 +1,6 @@
-import { type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
-import type { Issue } from "./errors.ts";
-import { LinearPattern } from "./linear-pattern.ts";
+import { dereference, format, type OutputUnit, type Schema, validate } from "@cfworker/json-schema";
+import { ColloquyError, type Issue } from "./errors.ts";
+import { withLinearPatterns } from "./linear-pattern.ts";
 
 const maxIssues = 20;
 /** Complaints that are looked at: a long list may break its schema once for each item. */
@@ -27,15 +27,43 @@ const messageOf = ({ keyword, error }: OutputUnit): string => {
   return aboutNumbers.has(keyword) ? error.slice(error.indexOf("is ")) : error;
 };
 
-/** Runs `work`, which is synchronous, with RE2 in place of `RegExp`: the validator takes no engine of our choice. */
-const withLinearPatterns = <T>(work: () => T): T => {
-  const native = globalThis.RegExp;
-  Object.assign(globalThis, { RegExp: LinearPattern });
-  try {
-    return work();
-  } finally {
-    Object.assign(globalThis, { RegExp: native });
+// The library's own pattern for this one takes exponential time; RFC 3986 has no such thing as a `url` beside `uri`.
+format.url = (text: string) => URL.canParse(text);
+
+/** The most that one check may cost: each time that a schema is applied, with what it lists, and pairs of items. */
+const maxSchemaSteps = 500_000;
+/** What applying a schema costs, against one entry of its lists. */
+const applicationSteps = 16;
+
+const lengthOf = (held: unknown): number => (typeof held === "object" && held !== null ? Object.keys(held).length : 0);
+
+/** The most items of any list in a value: `uniqueItems` compares each with each. */
+const longestList = (value: unknown): number => {
+  if (typeof value !== "object" || value === null) return 0;
+  const within = Object.values(value).map(longestList);
+  return within.reduce((most, length) => Math.max(most, length), Array.isArray(value) ? value.length : 0);
+};
+
+/**
+ * What is wrong with a value, counted as it is found out: references may lead to one schema exponentially often. The
+ * validator reads `$recursiveRef`, which no schema of 2020-12 has, of each schema that it applies.
+ */
+const errorsOf = (schema: Schema | boolean, value: unknown): OutputUnit[] => {
+  const schemas = dereference(schema);
+  const pairs = longestList(value) ** 2;
+  let spent = 0;
+  for (const each of new Set<unknown>(Object.values(schemas))) {
+    if (typeof each !== "object" || each === null) continue;
+    const listed = Object.values(each).reduce<number>((sum, held) => sum + lengthOf(held), 0);
+    const steps = applicationSteps + listed + ("uniqueItems" in each ? pairs : 0);
+    const spend = (): void => {
+      spent += steps;
+      if (spent <= maxSchemaSteps) return;
+      throw new ColloquyError("invalid_request", "it takes too many steps: simplify the schema (maxSchemaSteps)");
+    };
+    Object.defineProperty(each, "$recursiveRef", { get: spend, configurable: true });
   }
+  return withLinearPatterns(() => validate(value, schema, "2020-12", schemas, false)).errors;
 };
 
 /**
@@ -44,8 +72,7 @@ const withLinearPatterns = <T>(work: () => T): T => {
  */
 export const schemaIssues = (schema: object | boolean, value: unknown): Issue[] => {
   try {
-    const validator = new Validator(schema as Schema, "2020-12", false);
-    const errors = withLinearPatterns(() => validator.validate(value)).errors.slice(0, maxComplaints);
+    const errors = errorsOf(schema as Schema, value).slice(0, maxComplaints);
     return errors
       .filter((one) => !errors.some((other) => contains(one, other)))
       .slice(0, maxIssues)

@@ -8,8 +8,10 @@ import { ColloquyError } from "./errors.ts";
  */
 /** The most that the compiled patterns hold together, as sizes of their programs. */
 const maxCachedSteps = 200_000;
-/** The most that one test may cost: the size of the pattern's program times the length of the text. */
-export const maxPatternSteps = 20_000_000;
+/** The most that the tests of one check may cost: sizes of the patterns' programs times the lengths of the texts. */
+export const maxPatternSteps = 4_000_000;
+/** The most instructions of a pattern, counted before it is compiled: `{1,1000}` repeats what stands before it. */
+export const maxPatternSize = 10_000;
 
 /** Escapes, whole; the beginning of a group with flags; else one character. */
 const tokens =
@@ -57,6 +59,7 @@ const translated = (source: string): string => {
 };
 
 const compile = (source: string): RE2JS => {
+  requireSmallPattern(source);
   try {
     return RE2JS.compile(RE2JS.translateRegExp(translated(source)));
   } catch (error) {
@@ -64,12 +67,54 @@ const compile = (source: string): RE2JS => {
   }
 };
 
+const atoms = /\\[pP]\{[^}]*\}|\\u\{[^}]*\}|\\.|\{\d+(?:,\d*)?\}|[\s\S]/gu;
+/** What a class of Unicode takes to compile, against a character. */
+const classWeight = 8;
+
+/** About how many instructions a pattern has when it is compiled; never far below. */
+export const patternSize = (source: string): number => {
+  const outer: number[] = [];
+  let sum = 0;
+  let last = 0;
+  let inClass = false;
+  for (const [atom] of source.matchAll(atoms)) {
+    const weight = /^\\p/i.test(atom) ? classWeight : 1;
+    if (inClass) {
+      inClass = atom !== "]";
+      if (weight > 1) [sum, last] = [sum + weight, last + weight];
+    } else if (atom === "(") {
+      outer.push(sum);
+      [sum, last] = [0, 0];
+    } else if (atom === ")") {
+      last = sum;
+      sum += outer.pop() ?? 0;
+    } else if (atom.startsWith("{") && atom.length > 1) {
+      const times = Math.max(1, ...(atom.match(/\d+/g) ?? []).map(Number));
+      sum += last * (times - 1);
+      last *= times;
+    } else {
+      inClass = atom === "[";
+      last = weight;
+      sum += weight;
+    }
+  }
+  return outer.reduce((whole, part) => whole + part, sum);
+};
+
+/** Throws `invalid_request` for a pattern that would take long to compile. */
+export const requireSmallPattern = (source: string): void => {
+  if (patternSize(source) <= maxPatternSize) return;
+  const message = `is too large: at most ${maxPatternSize} characters, counted as often as they repeat (maxPatternSize)`;
+  throw new ColloquyError("invalid_request", message);
+};
+
 const compiled = new Map<string, RE2JS>();
 let cachedSteps = 0;
+let spentSteps = 0;
 
 /** Stands in for `RegExp` where a library compiles such patterns and only tests by them. */
 export class LinearPattern extends RegExp {
-  /** Throws `invalid_request` where RE2 does not have the pattern, or the text is too long for it. */
+  /** Throws `invalid_request` where RE2 does not have the pattern, or the check has cost too much. */
   override test(text: string): boolean {
     const { source } = this;
     const known = compiled.get(source);
@@ -82,10 +127,23 @@ export class LinearPattern extends RegExp {
       compiled.set(source, pattern);
       cachedSteps += pattern.programSize();
     }
-    if (pattern.programSize() * text.length <= maxPatternSteps) return pattern.test(text);
+    spentSteps += pattern.programSize() * text.length;
+    if (spentSteps <= maxPatternSteps) return pattern.test(text);
     throw new ColloquyError(
       "invalid_request",
-      `a pattern is too large for a text of ${text.length} characters (maxPatternSteps)`,
+      `its patterns are too large for a value of this length: shorten them, or the texts (maxPatternSteps)`,
     );
   }
 }
+
+/** Does one check, which is synchronous, with RE2 in place of `RegExp`: the validator takes no engine of our choice. */
+export const withLinearPatterns = <T>(check: () => T): T => {
+  const native = globalThis.RegExp;
+  spentSteps = 0;
+  Object.assign(globalThis, { RegExp: LinearPattern });
+  try {
+    return check();
+  } finally {
+    Object.assign(globalThis, { RegExp: native });
+  }
+};

@@ -42,6 +42,7 @@ const ofOneFile = [
   "agent/tools/check-config.ts: maxOutputBytes",
   "agent/tools/configured/server-answer.ts: maxDepth",
   "agent/tools/configured/request-template.ts: maxHeaders",
+  "agent/tools/configured/redact.ts: maxRounds",
   "agent/tools/configured/request-template.ts: maxBodyTemplateBytes",
   "agent/tools/mcp/failure-of.ts: maxQuotedCharacters",
   "agent/tools/mcp/result-value.ts: maxBlocks",

@@ -1,5 +1,8 @@
+import { RE2JS } from "re2js";
 import { expect, test } from "vitest";
+import { schemaProblems } from "../../src/shared/check-json-schema.ts";
 import { schemaIssues } from "../../src/shared/json-schema.ts";
+import { patternSize } from "../../src/shared/linear-pattern.ts";
 
 const order = {
   type: "object",
@@ -60,4 +63,90 @@ test("[B3] a pattern that is too large for its text answers with the bound", () 
   const schema = { type: "string", pattern: "^(?:[a-z]?c?){900}$" };
   expect(schemaIssues(schema, "abc")).toEqual([]);
   expect(schemaIssues(schema, "x".repeat(20_000))[0]?.message).toContain("maxPatternSteps");
+});
+
+/** Milliseconds of the fastest of three: what else the machine does makes none of them faster. */
+const leastMs = (work: () => unknown): number =>
+  Math.min(
+    ...[1, 2, 3].map(() => {
+      const from = performance.now();
+      work();
+      return performance.now() - from;
+    }),
+  );
+
+/** What a check of hostile size may hold up everybody else in the isolate, on a slow and busy machine. */
+const heldUpMs = 1_000;
+
+const twice = (name: string) => ({ allOf: [{ $ref: `#/$defs/${name}` }, { $ref: `#/$defs/${name}` }] });
+const doubling = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`d${at}`, twice(`d${at + 1}`)]));
+const tree = { type: "array", items: { $ref: "#/$defs/tree" } };
+const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
+const names = (count: number) => Array.from({ length: count }, (_, at) => ({ name: `n${at}` }));
+
+test.each<[string, object, unknown, string]>([
+  ["the format url", { format: "url" }, `http://${"a".repeat(40)}!`, ""],
+  ["references that double", { $ref: "#/$defs/d0", $defs: { ...doubling, d60: true } }, {}, "maxSchemaSteps"],
+  [
+    "references that double with depth",
+    { $ref: "#/$defs/tree", $defs: { tree: { anyOf: [tree, tree] } } },
+    nested(40),
+    "maxSchemaSteps",
+  ],
+  ["unique items", { uniqueItems: true }, names(20_000), "maxSchemaSteps"],
+  ["long enums", { items: { enum: names(3_000) } }, names(9_000), "maxSchemaSteps"],
+  [
+    "many patterns",
+    { allOf: names(60).map((_, at) => ({ pattern: `(?:[ab]c?){${at + 300}}a$` })) },
+    "ab".repeat(9_000),
+    "maxPatternSteps",
+  ],
+  ["many long items", { items: { pattern: "a.{200}$" } }, names(200).map(() => "ab".repeat(500)), "maxPatternSteps"],
+])("[C13] the worst of a schema holds nobody up: %s", (_, schema, value, bound) => {
+  let issues: string[] = [];
+  expect(
+    leastMs(() => (issues = schemaIssues(structuredClone(schema), value).map(({ message }) => message))),
+  ).toBeLessThan(heldUpMs);
+  expect(issues.join()).toContain(bound);
+});
+
+test.each<[string, string, number]>([
+  ["classes of Unicode", String.raw`\p{L}{1000}`.repeat(20), 60],
+  ["nested repeats", "((a{1,10}){1,10}){1,10}".repeat(10), 60],
+  ["any character", ".{999}".repeat(40), 60],
+  ["within a class", String.raw`[\p{L}\p{N}_-]{900}`.repeat(12), 60],
+])("[C13] a schema's patterns hold nobody up while they are compiled: %s", (_, pattern, count) => {
+  const properties = Object.fromEntries(
+    Array.from({ length: count }, (_, at) => [`p${at}`, { type: "string", pattern: `${pattern}${at}` }]),
+  );
+  const checked = () =>
+    schemaProblems({ type: "object", properties, title: `${performance.now()}` }, { ofObject: true });
+  expect(leastMs(checked)).toBeLessThan(heldUpMs);
+  expect(JSON.stringify(checked())).toMatch(/max(?:PatternSizes?|SchemaBytes)/);
+});
+
+test("[C13] a pattern's size is known before it is compiled, to within what a repeat adds", () => {
+  for (const source of [
+    "^[a-z]{3,9}$",
+    "(a|bc){2}(?:d(?:e{3}f){4}){5}",
+    "a*b+c?",
+    "(?<year>[0-9]{4})-x",
+    "[^\\]{]{12}",
+  ]) {
+    const { length } = Array.from({ length: RE2JS.compile(source).programSize() });
+    expect(patternSize(source)).toBeGreaterThan(length / 4);
+    expect(patternSize(source)).toBeLessThan(length * 4);
+  }
+});
+
+test("a schema of many rows and ids is still applied", () => {
+  const id = { type: "string", pattern: "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{12}$" };
+  const rows = Array.from({ length: 2_000 }, (_, at) => ({ id: `0123abcd-00ff-${`${at}`.padStart(12, "0")}`, at }));
+  const schema = {
+    type: "array",
+    items: { type: "object", properties: { id, at: { type: "integer" } }, required: ["id"] },
+  };
+  expect(schemaIssues(schema, rows)).toEqual([]);
+  expect(schemaIssues({ type: "string", format: "url" }, "https://example.com/a?b#c")).toEqual([]);
+  expect(schemaIssues({ type: "string", format: "url" }, "example")).toHaveLength(1);
 });

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LinearPattern } from "../../src/shared/linear-pattern.ts";
@@ -32,4 +34,25 @@ test("a pattern that is none of ECMAScript throws when it is made", () => {
   for (const source of ["(", "a{2", "\\Qa\\E", "(?P<n>a)", "[[:alpha:]]"]) {
     expect(() => new LinearPattern(source, "u")).toThrow(SyntaxError);
   }
+});
+
+const source = join(import.meta.dirname, "../../src");
+
+test("[C13] no file makes a native pattern at run time but out of words that it has escaped", () => {
+  const making = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
+    (name) => /\.tsx?$/.test(name) && /\bRegExp\(/.test(readFileSync(join(source, name), "utf8")),
+  );
+  expect(making.toSorted()).toEqual([
+    "agent/tools/configured/redact.ts", // secrets, escaped
+    "protocol/exported-agent.ts", // the form of an id
+    "protocol/ids.ts",
+    "rehearsal/addressed.ts", // names, escaped
+    "rehearsal/rules/ask.ts",
+    "rehearsal/rules/drawings.ts", // no words from outside
+    "rehearsal/rules/lists.ts",
+    "rehearsal/rules/plans.ts",
+    "rehearsal/words.ts", // a schema's words, escaped
+    "shared/line-form.ts", // the forms of a prompt's lines
+    "web/timeline/remark-mentions.ts", // names, escaped, in the reader's own page
+  ]);
 });

@@ -59,6 +59,18 @@ describe("a redactor", () => {
     }
   });
 
+  test.each<[string, string[], string]>([
+    ["backslashes in a row", [`${"\\".repeat(40)}x`], "\\".repeat(20_000)],
+    ["backslashes written in other ways", [`${"\\".repeat(40)}x`], "%5c\\\\u005c".repeat(2_000)],
+    ["backslashes between quotes", [`${'\\"'.repeat(40)}x`], '\\\\"'.repeat(5_000)],
+    ["a secret that comes together again", ["ab", "[r", "█▓▒░■□"], `[r${"a".repeat(20_000)}${"b".repeat(20_000)}`],
+  ])("[C13] no secret and answer hold others up: %s", (_, secrets, answer) => {
+    const from = performance.now();
+    const result = createRedactor(secrets).text(answer);
+    expect(performance.now() - from).toBeLessThan(1_000);
+    for (const each of secrets) expect(result).not.toContain(each);
+  });
+
   test("what holds no secret stays as it is, also at a cut", () => {
     expect(text("plain")).toBe("plain");
     expect(createRedactor([]).text("plain", { cut: true })).toBe("plain");

@@ -3,6 +3,8 @@ const marker = "[redacted]";
 const plainMarkers = ["█", "▓", "▒", "░", "■", "□"];
 /** A core of base64 shorter than this says little and is everywhere. */
 const minBase64Core = 6;
+/** A text out of which a secret comes together again and again is left out whole: nobody but an attacker writes one. */
+const maxRounds = 8;
 
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 const eitherCase = (hex: string): string =>
@@ -12,7 +14,6 @@ const hexOf = (code: number, digits: number): string => eitherCase(code.toString
 /** How a character is written in JSON, in JSON within JSON, and in HTML. */
 const escapes: Record<string, string> = {
   '"': '\\\\{1,7}"|&quot;',
-  "\\": "\\\\{2,8}",
   "/": "\\\\{1,3}\\/",
   "\n": "\\\\{1,3}n",
   "\r": "\\\\{1,3}r",
@@ -22,16 +23,26 @@ const escapes: Record<string, string> = {
   "&": "&amp;",
   "<": "&lt;",
   ">": "&gt;",
-  "'": "&#(?:39|x27);",
+  "'": "&#39;|&#x27;",
 };
 
 const utf8 = (text: string): number[] => [...new TextEncoder().encode(text)];
 
+const row = "(?<!\\\\)\\\\+(?!\\\\)(?:u005[cC])?";
+
+/**
+ * Backslashes in a row, and how they are written, more of them included: a row in a text is taken whole, with those that
+ * escape what follows. Could it be divided, the ways to do so would be exponentially many.
+ */
+const backslashes = (count: number): string => `(?:${row}|%(?:25)?5[cC]){1,${count}}`;
+/** Those of an escape stand in the row before it already. */
+const leadingBackslashes = /^\\\\\{\d,\d\}/;
+
 /** A character in all of its forms, as a pattern. */
-const formsOf = (character: string): string => {
+const formsOf = (character: string, afterRow: boolean): string => {
   const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
   const forms = [
-    escapes[character] ?? [],
+    escapes[character]?.split("|") ?? [],
     escaped(character),
     utf8(character)
       .map((byte) => `%(?:25)?${hexOf(byte, 2)}`)
@@ -39,7 +50,9 @@ const formsOf = (character: string): string => {
     units.map((unit) => `\\\\{1,3}u${hexOf(unit, 4)}`).join(""),
     character === " " ? "\\+" : [],
   ];
-  return `(?:${forms.flat().join("|")})`;
+  const each = forms.flat();
+  const bare = afterRow ? each.map((form) => form.replace(leadingBackslashes, "")) : [];
+  return `(?:${[...new Set([...each, ...bare])].join("|")})`;
 };
 
 /** The part of a secret's base64 that does not depend on its neighbours, for each place where it may begin. */
@@ -54,8 +67,16 @@ const base64Cores = (secret: string): string[] =>
 /** A long secret is looked for piece by piece: a pattern of thousands of characters takes an engine seconds. */
 const pieces = /.{128}(?=.{128})|.+/gsu;
 
+const patternOf = (piece: string): string =>
+  (piece.match(/\\+|[^\\]/gu) ?? [])
+    .map((part, at, parts) => {
+      if (part.startsWith("\\")) return backslashes(part.length);
+      return formsOf(part, parts[at - 1]?.startsWith("\\") === true);
+    })
+    .join("");
+
 const patternsOf = (secret: string): RegExp[] => {
-  const forms = (secret.match(pieces) ?? []).map((piece) => [...piece].map(formsOf).join(""));
+  const forms = (secret.match(pieces) ?? []).map(patternOf);
   const cores = base64Cores(secret).map(escaped);
   return [...new Set([...forms, ...cores])].map((form) => new RegExp(form, "g"));
 };
@@ -103,7 +124,7 @@ export const createRedactor = (secrets: Iterable<string>) => {
     if (!holds(marked)) return marked;
     // The marker's own letters complete a secret: one that has none, and shrinks what is left, ends.
     let result = text;
-    while (holds(result)) result = without(result, plain);
+    for (let round = 0; holds(result); round += 1) result = round < maxRounds ? without(result, plain) : "";
     return result;
   };
   const longest = longestForm * (used[0]?.length ?? 0);

@@ -35,6 +35,13 @@ type ConnectInput = ReturnType<typeof outsideOf> & {
 /** Values of the input may have to go into headers, as the schema says. */
 type McpCall = Pick<McpTool, "tool" | "inputSchema"> & { input: Record<string, unknown>; signal: AbortSignal };
 
+/** The library's validator would run a server's patterns in the native engine. A call names no schema of its answer. */
+const noValidator = {
+  getValidator: (): never => {
+    throw new Error("no answer is validated");
+  },
+};
+
 /** For the rest of an answer that has arrived to be read, after its connection broke. */
 const graceMs = 100;
 
@@ -73,6 +80,7 @@ const openConnection = async ({ server, openSecret, legacy, listChanged, ...netw
       versionNegotiation: { mode: legacy ? "legacy" : "auto" },
       inputRequired: { autoFulfill: false },
       listMaxPages: maxMcpPages,
+      jsonSchemaValidator: noValidator,
       listChanged: { tools: { autoRefresh: false, onChanged: listChanged } },
     },
   );
