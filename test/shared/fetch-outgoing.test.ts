@@ -50,11 +50,11 @@ describe("fetchOutgoing", () => {
     http://api.example.com/ https://user:pass@api.example.com/ https://127.0.0.1/ https://localhost:8080/
     https://10.0.0.1/ https://169.254.169.254/latest/meta-data https://168.63.129.16/metadata https://100.64.0.1/
     https://[::ffff:10.0.0.1]/ https://2130706433/ https://0x7f.1/ https://017700000001/
-    https://metadata.google.internal/
+    https://metadata.google.internal/ https://127.0.0.1.nip.io/ https://api.prod.svc/ https://router/
   `
       .trim()
       .split(/\s+/),
-  )("[S3] %s is never asked, and never redirected to", async (url) => {
+  )("[S3] [C16] %s is never asked, and never redirected to", async (url) => {
     const first = await ask({}, { url });
     expect([first.answer.ok, first.sent]).toEqual([false, []]);
     const then = await ask({ [post.url]: to(url) });

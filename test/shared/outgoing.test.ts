@@ -42,6 +42,28 @@ describe("checkOutgoing", () => {
     },
   );
 
+  const named = `
+    https://127.0.0.1.nip.io/ https://app.10.0.0.1.sslip.io/ https://7f000001.nip.io/ https://NIP.IO/ https://nip.io./
+    https://localtest.me/ https://a.lvh.me/ https://169-254-169-254.traefik.me/ https://7f000001.c0a80001.rbndr.us/
+    https://kubernetes.default.svc/ https://db.prod.svc.cluster.local/ https://vault.service.consul/ https://x.home.arpa/
+    https://host.docker.internal/ https://app.test/ https://10-1-2-3.example.com/ https://ip-192-168-0-1.example.com/
+    https://a.172.16.0.9.example.org/ https://metadata/ https://xn--a.svc./
+  `;
+  test.each(named.trim().split(/\s+/))("[C16] %s is a private host by name, in development too", (url) => {
+    expect([allowed(url), allowed(url, true)]).toEqual([false, false]);
+  });
+
+  test.each([
+    "https://snip.io/",
+    "https://nip.io.example.com/",
+    "https://ec2-54-88-1-2.compute-1.amazonaws.com/",
+    "https://8-8-8-8.example.com/",
+    "https://v1.2.3.example.com/",
+    "https://api.svc.example.com/",
+  ])("[C16] %s only looks like one", (url) => {
+    expect(allowed(url)).toBe(true);
+  });
+
   test("[S3] a reason never repeats credentials", () => {
     expect(JSON.stringify(checkOutgoing("https://user:hunter2@x.com", { allowLoopback: true }))).not.toContain(
       "hunter2",
