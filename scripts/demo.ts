@@ -7,7 +7,8 @@ type Remembered = { workspaceId: string; secretKey: string; ids: Record<string, 
 
 export type Demo = {
   secretKey: string;
-  people: { name: string; id: string; token: string }[];
+  /** `link` signs in to the page, once. */
+  people: { name: string; id: string; link: string }[];
   spaces: { name: string; id: string }[];
   seeded: boolean;
 };
@@ -71,10 +72,8 @@ const spaces = [
   { name: "Help Desk", members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"], settings: hosted },
 ];
 
-const tokenSeconds = 30 * 24 * 60 * 60;
-
 /**
- * Sees to it that the workspace "Demo" is there, and answers with fresh tokens for its people. What exists is
+ * Sees to it that the workspace "Demo" is there, and answers with fresh sign-in links for its people. What exists is
  * remembered in `memoryFile` after every single step, so a seeding that was interrupted goes on where it was.
  */
 export const seedDemo = async (url: string, adminKey: string, memoryFile: string): Promise<Demo> => {
@@ -122,9 +121,8 @@ export const seedDemo = async (url: string, adminKey: string, memoryFile: string
     spaces: spaces.map(({ name }) => ({ name, id: idOf(name) })),
     people: await Promise.all(
       people.map(async (name) => {
-        const body = { entityId: idOf(name), expiresInSeconds: tokenSeconds };
-        const { token } = await api.post<{ token: string }>("/v1/tokens", body);
-        return { name, id: idOf(name), token };
+        const { link } = await api.post<{ link: string }>(`/v1/entities/${idOf(name)}/sign-in-links`, {});
+        return { name, id: idOf(name), link };
       }),
     ),
   };

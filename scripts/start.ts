@@ -43,8 +43,11 @@ const introduce = (url: string, demo: Demo): void => {
   const [person] = demo.people;
   const [space] = demo.spaces;
   console.log(`\n  Colloquy is at ${url} (its API: ${url}/docs)\n\n  Sign in as`);
-  for (const { name, token } of demo.people) console.log(`    ${name.padEnd(6)} ${url}/#token=${token}`);
+  for (const { name, link } of demo.people) console.log(`    ${name.padEnd(6)} ${link}`);
   console.log(`
+  A link works once, for ten minutes, and a browser is one person at a time: take a private window for the other. More:
+    curl -s -X POST ${url}/v1/entities/${person?.id}/sign-in-links -H "Authorization: Bearer $KEY"
+
   With curl, as the workspace
     KEY=${demo.secretKey}
     curl -s ${url}/v1/spaces -H "Authorization: Bearer $KEY"

@@ -2,8 +2,8 @@ import type { Env } from "../env/env.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";
-import { credentialsOf, hashSecretKey, isOperator, tokenPattern, workspaceOfSecretKey } from "./credentials.ts";
-import { provenToken, verifyToken } from "./tokens.ts";
+import { credentialsOf, hashSecretKey, isOperator, workspaceOfSecretKey } from "./credentials.ts";
+import { provenToken, tokenPattern, verifyToken } from "./tokens.ts";
 import { isKnownKey, keyWithHash, standingOf } from "./verdicts.ts";
 
 /** The caller. The operator is no principal of any workspace. */
@@ -29,7 +29,7 @@ const isProvable = (bearer: string): boolean => {
 };
 
 /**
- * Authenticates a request; throws `unauthorized` or `token_expired`. An invented key or token wakes no object.
+ * Authenticates a request; throws `foreign_origin`, `unauthorized` or `token_expired`. An invented key or token wakes no object.
  * `beforeLookUp` runs before anything is looked up or compared for a bearer that cannot be proven here; it may throw.
  */
 export const authenticate = async (

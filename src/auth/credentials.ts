@@ -1,17 +1,18 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { deriveKey } from "../shared/ids.ts";
+import { requireOwnOrigin, sessionToken } from "./session-cookie.ts";
+import { tokenPattern } from "./tokens.ts";
 
 /** The credentials of a request, not yet verified. */
 export type Credentials = { bearer: string | undefined; actingEntityId: string | undefined };
 
 const bearerPattern = /^Bearer +(\S+) *$/i;
-/** The form of a token; no key has it. */
-export const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /**
  * `Authorization: Bearer …`, else `x-secret-key`, else `?token=` where `allowQueryToken` is set. Browsers cannot set
  * headers on sockets and event sources; tokens in other addresses would end in logs. A query holds only what expires: an
- * entity's token, never a key.
+ * entity's token, never a key. A request that sends none of these has its session's cookie, which a browser adds by
+ * itself, whoever's page asks: throws `foreign_origin`.
  */
 export const credentialsOf = (request: Request, allowQueryToken: boolean): Credentials => {
   const { headers } = request;
@@ -21,7 +22,10 @@ export const credentialsOf = (request: Request, allowQueryToken: boolean): Crede
   const secretKey = headers.get("x-secret-key")?.trim();
   if (secretKey) return { bearer: secretKey.startsWith("sk_") ? secretKey : undefined, actingEntityId };
   const token = allowQueryToken ? new URL(request.url).searchParams.get("token") : null;
-  return { bearer: token && tokenPattern.test(token) ? token : undefined, actingEntityId };
+  if (token !== null) return { bearer: tokenPattern.test(token) ? token : undefined, actingEntityId };
+  const session = sessionToken(request);
+  if (session !== undefined) requireOwnOrigin(request);
+  return { bearer: session, actingEntityId };
 };
 
 const digest = (text: string): Uint8Array => createHash("sha256").update(text).digest();
@@ -37,6 +41,10 @@ export const isOperator = (adminKey: string | undefined, presented: string): boo
 const secretKeyPattern = /^sk_(wsp_[0-9A-HJKMNP-TV-Z]{34})_([A-Za-z0-9_-]{43})$/;
 const secretBytes = 32;
 
+/** `si_<workspaceId>_<code>`: what a sign-in link holds, once. Like a key, it is stored only as a hash. */
+const signInCodePattern = /^si_(wsp_[0-9A-HJKMNP-TV-Z]{34})_[A-Za-z0-9_-]{43}$/;
+
+/** The hash of a secret key, or of a sign-in code. */
 export const hashSecretKey = (key: string): string => createHash("sha256").update(key).digest("hex");
 
 /** The workspace that a well-formed key names; whether it was issued and lives is still to be asked. */
@@ -44,6 +52,12 @@ export const workspaceOfSecretKey = (key: string): string | undefined => secretK
 
 const secretKey = (workspaceId: string, secret: Uint8Array): string =>
   `sk_${workspaceId}_${Buffer.from(secret).toString("base64url")}`;
+
+/** The workspace that a well-formed code names. */
+export const workspaceOfSignInCode = (code: string): string | undefined => signInCodePattern.exec(code)?.[1];
+
+export const mintSignInCode = (workspaceId: string): string =>
+  `si_${workspaceId}_${randomBytes(secretBytes).toString("base64url")}`;
 
 export const mintSecretKey = (workspaceId: string): string => secretKey(workspaceId, randomBytes(secretBytes));
 

@@ -25,6 +25,7 @@ const rates = {
   key: { binding: "RATE_KEY", says: "This secret key asks too often" },
   entity: { binding: "RATE_ENTITY", says: "This entity asks too often" },
   hook: { binding: "RATE_HOOK", says: "This address delivers to this hook too often" },
+  public: { binding: "RATE_PUBLIC", says: "This address asks too often" },
   stranger: { binding: "RATE_STRANGER", says: "Too many wrong credentials came from this address" },
 } as const;
 export type Rate = keyof typeof rates;

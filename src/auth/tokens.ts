@@ -12,6 +12,8 @@ import { deriveKey, type Ids } from "../shared/ids.ts";
  */
 const algorithm = "HS256";
 const maxProven = 10_000;
+/** The form of a token; no key has it. */
+export const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const Claims = z.object({ sub: z.string(), wsp: z.string(), exp: z.number() });
 
 const keyOf = (signingSecret: string, workspaceId: string): Uint8Array =>

@@ -15,11 +15,16 @@ import { type LiveSpace, type MessagePage, type OpenSpaceOptions, openLiveSpace 
 export type ClientOptions = {
   /** Where Colloquy is, such as `https://colloquy.example.com`. */
   baseUrl: string;
-  /** A token of the person, from `POST /v1/tokens`. */
-  token: string;
-  /** Called when the token has expired. Without it, the client is then signed out. */
-  refreshToken?: RefreshToken;
-};
+} & (
+  | {
+      /** A token of the person, from `POST /v1/tokens`. */
+      token: string;
+      /** Called when the token has expired. Without it, the client is then signed out. */
+      refreshToken?: RefreshToken;
+    }
+  /** On Colloquy's own page: whom the browser's session is of. */
+  | { entityId: string }
+);
 
 /** A block that an agent shares with the people of a space. */
 export type BlockRef = { spaceId: string; agentId: string; label: string };
@@ -51,14 +56,15 @@ const atBlock = ({ spaceId, agentId, label }: BlockRef, ...part: string[]): stri
 /** What a person can do. Every method rejects with a `ColloquyError` whose code is the problem document's. */
 export type Client = ReturnType<typeof createClient>;
 
-export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions) => {
-  const credentials = createCredentials(token, refreshToken);
-  const http = createHttp(baseUrl, credentials);
+export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
+  const credentials = "token" in who ? createCredentials(who.token, who.refreshToken) : createCredentials("");
+  const ownId = (): string => ("token" in who ? (readToken(credentials.token())?.entityId ?? "") : who.entityId);
+  const http = createHttp(baseUrl, credentials, "token" in who ? undefined : who.entityId);
 
   const socketAddress = (path: string, cursor: number | null = null): string => {
     const url = new URL(path, baseUrl);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    url.searchParams.set("token", credentials.token());
+    if ("token" in who) url.searchParams.set("token", credentials.token());
     if (cursor !== null) url.searchParams.set("cursor", String(cursor));
     return url.href;
   };
@@ -129,7 +135,7 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions) =>
     openBlock: (block: BlockRef, { timings }: { timings?: Partial<ConnectionTimings> } = {}): LiveBlock => {
       const access = {
         credentials,
-        by: `human:${readToken(credentials.token())?.entityId ?? ""}`,
+        by: `human:${ownId()}`,
         streamAddress: () => socketAddress(atBlock(block, "stream")),
         read: () => client.getBlock(block),
         edit: (request: EditRequest, key: string) => client.editBlock(block, request, key),

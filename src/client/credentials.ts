@@ -3,7 +3,8 @@ import { entityId, workspaceId } from "../protocol/ids.ts";
 import { ColloquyError } from "../shared/errors.ts";
 
 /**
- * The bearer token of one person, and how to get a fresh one.
+ * The bearer token of one person, and how to get a fresh one. An empty one stands for the browser's session, whose
+ * cookie no script reads.
  *
  * Invariants
  * 1. The refresh hook runs once for each refused token, however many callers ask.

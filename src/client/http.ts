@@ -57,13 +57,16 @@ const refusalOf = ({ status, text }: Answer): ColloquyError => {
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Sends requests with the credentials' token and parses each answer with its schema. Throws a refusal as the
+ * Sends requests with the credentials' token, else with the browser's session as `entityId`, and parses each answer with its schema. Throws a refusal as the
  * `ColloquyError` of its problem document, and `unavailable` when the server cannot be reached. An expired token is
  * refreshed once, if possible.
  */
-export const createHttp = (baseUrl: string, credentials: Credentials): Http => {
+export const createHttp = (baseUrl: string, credentials: Credentials, entityId?: string): Http => {
   const once = async (request: HttpRequest<z.ZodType>, token: string): Promise<Answer> => {
-    const headers = new Headers({ authorization: `Bearer ${token}` });
+    const headers = new Headers();
+    if (token !== "") headers.set("authorization", `Bearer ${token}`);
+    // The browser's session may be another person's by now, who signed in in another tab.
+    else if (entityId !== undefined) headers.set("x-entity-id", entityId);
     if (request.body !== undefined) headers.set("content-type", "application/json");
     if (request.idempotencyKey) headers.set("idempotency-key", request.idempotencyKey);
     try {

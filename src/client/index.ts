@@ -13,10 +13,10 @@ export { fieldsOf, itemsOf } from "./blocks/apply-edit.ts";
 export { type BlockState, initialBlockState, type PendingEdit, shownValue } from "./blocks/block-state.ts";
 export type { LiveBlock } from "./blocks/live-block.ts";
 export { allItems, type BlockRef, type Client, type ClientOptions, createClient } from "./client.ts";
-export { readToken, type TokenClaims } from "./credentials.ts";
 export { messageOf } from "./http.ts";
 export type { LiveSpace, MessagePage, OpenSpaceOptions } from "./live-space.ts";
 export { keyOfNote, reduce } from "./reduce.ts";
+export { browserSession } from "./session.ts";
 export { type SpaceList, type SpaceListState, watchSpaces } from "./space-list.ts";
 export {
   type ConnectionState,

@@ -35,9 +35,10 @@ export type Env = {
   OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?: string;
   /** `off` counts nobody's requests; anything else: the bindings below count, where there are any. */
   RATE_LIMITS?: string;
-  /** The rate limits of a secret key, an entity, a hook's sender, and an address with wrong credentials. */
+  /** The rate limits of a secret key, an entity, a hook's sender, an address without, and one with wrong credentials. */
   RATE_KEY?: RateLimit;
   RATE_ENTITY?: RateLimit;
   RATE_HOOK?: RateLimit;
+  RATE_PUBLIC?: RateLimit;
   RATE_STRANGER?: RateLimit;
 };

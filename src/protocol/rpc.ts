@@ -192,6 +192,13 @@ interface WorkspaceMethods {
   addKey(input: { keyId: string; keyHash: string }): Key;
   revokeKey(keyId: string): null;
 
+  /** Keeps the hash of a person's one-time code. `madeBy`: the admin who made it for another. */
+  addSignInCode(code: { hash: string; entityId: string; madeBy: string | null }): { expiresAt: number };
+  /** Whom a code would sign in; `unauthorized` where it was used, has run out or was never issued. */
+  offeredSession(hash: string): OfferedSession;
+  /** The same, and the code is used by that. */
+  useSignInCode(hash: string): OfferedSession;
+
   putSecret(name: string, sealed: string): null;
   deleteSecret(name: string): null;
   secretNames(): string[];
@@ -233,6 +240,9 @@ interface WorkspaceMethods {
   beginRequest(input: RequestName & { bodyHash: string }): BegunRequest;
   endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): null;
 }
+
+/** Whom a sign-in link signs in, and the admin who made it for another person. */
+export type OfferedSession = { entity: Entity; madeBy: string | null };
 
 /** A request with an `Idempotency-Key`, and its caller. */
 export type RequestName = { principal: string; key: string };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Entity } from "./entity.ts";
 import { entityId, keyId, workspaceId } from "./ids.ts";
 import { component, Name, strictComponent, Timestamp } from "./text.ts";
 
@@ -14,10 +15,26 @@ export type Key = z.infer<typeof Key>;
 export const PutSecret = strictComponent("PutSecret", { value: z.string().min(1).max(8192) });
 
 const maxTokenSeconds = 30 * 24 * 60 * 60;
+/** How long a browser stays signed in. */
+export const sessionSeconds = maxTokenSeconds;
 
 export const CreateToken = strictComponent("CreateToken", {
   entityId,
   expiresInSeconds: z.int().min(1).max(maxTokenSeconds).default(3600),
 });
+
+export const SignInLink = component("SignInLink", {
+  link: z.string().meta({ description: "Opens the page and signs in, once; shown this once" }),
+  expiresAt: Timestamp,
+});
+
+export const SignIn = strictComponent("SignIn", {
+  code: z.string().max(200).meta({ description: "What stands after `#sign-in=` in the link" }),
+  replace: z.boolean().default(false).meta({ description: "Take it although the browser is signed in as another" }),
+});
+
+/** Who is signed in by a browser's cookie, and until when. */
+export const Session = component("Session", { entity: Entity, expiresAt: Timestamp });
+export type Session = z.infer<typeof Session>;
 
 export const Token = component("Token", { token: z.string(), expiresAt: Timestamp });

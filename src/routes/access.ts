@@ -8,7 +8,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import type { HttpContext } from "./http-context.ts";
 
 const key = [{ secretKey: [] }, { secretKeyHeader: [] }];
-const keyOrToken = [...key, { entityToken: [] }];
+const keyOrToken = [...key, { entityToken: [] }, { sessionCookie: [] }];
 const keyOrAnyToken = [...keyOrToken, { queryToken: [] }];
 
 type Admission = {
@@ -23,6 +23,8 @@ type Admission = {
 /** The callers that a route admits. The actor behind it may refuse more. */
 export const accesses = {
   public: { who: "anybody", security: [] },
+  /** The route itself looks at the cookie, or at a sign-in code. */
+  session: { who: "anybody, from the page's own origin", security: [] },
   /** The route itself checks the signature. */
   signature: { who: "who holds the hook's secret", security: [] },
   operator: { who: "the operator", security: [{ operatorKey: [] }] },
@@ -43,7 +45,29 @@ export const accesses = {
 } as const satisfies Record<string, Admission>;
 export type Access = keyof typeof accesses;
 
-export const isGuarded = (access: Access): boolean => access !== "public" && access !== "signature";
+export const isGuarded = (access: Access): boolean => !["public", "session", "signature"].includes(access);
+
+/** Counts a request of a route that anybody may ask, under its address. */
+export const countPublic = (context: HttpContext): void =>
+  countRequest({ env: context.env, waitUntil }, "public", addressOf(context.req.raw));
+
+/**
+ * Does `work`, which refuses wrong credentials by `unauthorized`: they are counted under the address. After too many of
+ * them `beforeLookUp` throws.
+ */
+export const countingStrangers = async <T>(
+  { env, req }: HttpContext,
+  work: (beforeLookUp: () => void) => Promise<T>,
+): Promise<T> => {
+  const counting = { env, waitUntil };
+  const address = addressOf(req.raw);
+  try {
+    return await work(() => requireRoom(counting, "stranger", address));
+  } catch (error) {
+    if (error instanceof ColloquyError && error.code === "unauthorized") countRequest(counting, "stranger", address);
+    throw error;
+  }
+};
 
 /** The caller as the route admits it. A token stops when its entity is removed, which its workspace knows. */
 const admitted = async (context: HttpContext, { entities }: Admission, principal: Principal): Promise<Principal> => {
@@ -63,24 +87,16 @@ const admitted = async (context: HttpContext, { entities }: Admission, principal
  * Authenticates the caller and counts the request: under the caller, or, if the credentials are wrong, under the
  * address. After too many wrong ones from an address nothing is looked up for it any more; a token still proves itself.
  */
-const callerOf = async (context: HttpContext, allowQueryToken: boolean): Promise<Caller> => {
-  const { env, req } = context;
-  const counting = { env, waitUntil };
-  const address = addressOf(req.raw);
-  try {
-    const caller = await authenticate(req.raw, env, context.get("ids"), {
-      allowQueryToken,
-      now: systemClock.now(),
-      beforeLookUp: () => requireRoom(counting, "stranger", address),
-    });
+const callerOf = (context: HttpContext, allowQueryToken: boolean): Promise<Caller> =>
+  countingStrangers(context, async (beforeLookUp) => {
+    const { env, req } = context;
+    const options = { allowQueryToken, now: systemClock.now(), beforeLookUp };
+    const caller = await authenticate(req.raw, env, context.get("ids"), options);
+    const counting = { env, waitUntil };
     if (caller.kind === "entity") countRequest(counting, "entity", caller.entityId);
     else countRequest(counting, "key", caller.kind === "key" ? caller.keyId : caller.kind);
     return caller;
-  } catch (error) {
-    if (error instanceof ColloquyError && error.code === "unauthorized") countRequest(counting, "stranger", address);
-    throw error;
-  }
-};
+  });
 
 /** Lets the caller of a guarded route in, as the context's `principal`, or throws the refusal. */
 export const admit = async (context: HttpContext, access: Access): Promise<void> => {

@@ -18,6 +18,7 @@ import { plans } from "./plans.ts";
 import { answerError, problemResponse } from "./problems.ts";
 import { runs } from "./runs.ts";
 import { search } from "./search.ts";
+import { sessions } from "./sessions.ts";
 import { spaceBlocks } from "./space-blocks.ts";
 import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
@@ -50,13 +51,14 @@ const preflight = cors({
   allowHeaders: ["authorization", "content-type", "idempotency-key", "last-event-id", "x-entity-id"],
   maxAge: 24 * 60 * 60,
 });
-const exposed = ["allow", "idempotency-replayed", "www-authenticate"].join(",");
+const exposed = ["allow", "etag", "idempotency-replayed", "www-authenticate"].join(",");
 
 export const app = new Hono<HttpEnv>();
 
 /**
- * Pages of any origin may call the API. Nothing here is believed because of where it comes from: every request
- * carries its token itself, there are no cookies, and credentials of the browser's own are never allowed.
+ * Pages of any origin may call the API, by a token of their own: credentials of the browser's own are never allowed to
+ * them, and a session's cookie counts for its own origin alone (`auth/session-cookie.ts`). What is answered is for the
+ * caller only, and nobody keeps it, unless the route says otherwise (C15).
  *
  * The headers are set on the answer that there is: made before it, as `cors` does, they are a second response that is
  * merged into it.
@@ -69,6 +71,8 @@ app.use(async (context, next) => {
   if (status === 101) return;
   headers.set("access-control-allow-origin", "*");
   headers.set("access-control-expose-headers", exposed);
+  headers.set("x-content-type-options", "nosniff");
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
 });
 
 const limited = bodyLimit({
@@ -92,6 +96,7 @@ export const routes = [
   workspaces,
   keysAndSecrets,
   entities,
+  sessions,
   agents,
   transfer,
   inbox,

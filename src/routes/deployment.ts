@@ -1,15 +1,38 @@
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { docsPage } from "./docs-page.ts";
+import type { HttpContext } from "./http-context.ts";
 import { documentApi } from "./openapi.ts";
 import { Resource, type Route } from "./route.ts";
+
+/** Whoever asked once need not be sent it again: it changes with the deployment only. */
+const cached = "public, max-age=300";
+
+type Kept = { text: string; etag: string };
+const keep = (text: string): Kept => ({ text, etag: `"${createHash("sha256").update(text).digest("base64url")}"` });
+
+const answerKept = (context: HttpContext, { text, etag }: Kept, headers: Record<string, string>): Response => {
+  const known = context.req
+    .header("if-none-match")
+    ?.split(/\s*,\s*/)
+    .some((each) => each.replace(/^W\//, "") === etag);
+  const all = { ...headers, etag, "cache-control": cached };
+  return known ? context.body(null, 304, all) : context.body(text, 200, all);
+};
+
+/** A page's own styles as a policy names them: by what they are. */
+const stylesOf = (html: string): string =>
+  Array.from(html.matchAll(/<style>([\s\S]*?)<\/style>/g), ([, style = ""]) => {
+    return `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
+  }).join(" ");
 
 const JsonDocument = z.record(z.string(), z.json());
 
 /** The deployment's own routes. The document and its page are made once, at the first request. */
 export const deploymentOf = (routes: Route[]): Resource => {
   const deployment = new Resource("Deployment");
-  let document: string | undefined;
-  let page: string | undefined;
+  let document: Kept | undefined;
+  let page: Kept | undefined;
 
   deployment.route("GET /healthz", {
     summary: "Whether the deployment answers",
@@ -23,8 +46,8 @@ export const deploymentOf = (routes: Route[]): Resource => {
     access: "public",
     answers: [JsonDocument, "The document"],
     handle: async ({ context }) => {
-      document ??= JSON.stringify(documentApi(routes));
-      return context.body(document, 200, { "content-type": "application/json" });
+      document ??= keep(JSON.stringify(documentApi(routes)));
+      return answerKept(context, document, { "content-type": "application/json" });
     },
   });
 
@@ -33,10 +56,10 @@ export const deploymentOf = (routes: Route[]): Resource => {
     access: "public",
     responses: { 200: { description: "The page", content: { "text/html": { schema: z.string() } } } },
     handle: async ({ context }) => {
-      page ??= String(await docsPage(documentApi(routes)));
-      return context.html(page, 200, {
-        "content-security-policy":
-          "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+      page ??= keep(String(await docsPage(documentApi(routes))));
+      return answerKept(context, page, {
+        "content-type": "text/html; charset=UTF-8",
+        "content-security-policy": `default-src 'none'; style-src ${stylesOf(page.text)}; base-uri 'none'; frame-ancestors 'none'`,
       });
     },
   });

@@ -2,13 +2,21 @@ import { z } from "zod";
 import { mintToken } from "../auth/tokens.ts";
 import { forgetStanding } from "../auth/verdicts.ts";
 import { CreateEntity, Entity, EntityType, UpdateEntity } from "../protocol/entity.ts";
-import { hasWorkspaceRights } from "../protocol/principal.ts";
+import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import { CreateToken, Token } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { type HttpContext, workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
+
+/** An entity as the caller may see it: where else it has an id is its own and the workspace's to know. */
+const shownTo =
+  (principal: Principal) =>
+  ({ externalId, ...entity }: Entity): Entity =>
+    externalId !== undefined && (hasWorkspaceRights(principal) || principal.entityId === entity.id)
+      ? { ...entity, externalId }
+      : entity;
 
 const OneEntity = z.object({ entity: Entity });
 
@@ -21,7 +29,7 @@ const visible = async (context: HttpContext, entityId: string): Promise<Entity> 
     principal.entityId === entityId ||
     (principal.entityId !== undefined && unwrap(await workspace.shareSpace(principal.entityId, entityId)));
   if (!mayKnow) throw new ColloquyError("not_found", "There is no such entity in this workspace.");
-  return unwrap(await workspace.entity(entityId));
+  return shownTo(principal)(unwrap(await workspace.entity(entityId)));
 };
 
 /** Refuses to change an entity without the workspace's rights, and an agent, which is changed as an agent. */
@@ -58,7 +66,8 @@ entities.route("GET /v1/entities", {
   problems: badPage,
   handle: async ({ context, principal, query }) => {
     const visibleTo = hasWorkspaceRights(principal) ? undefined : principal.entityId;
-    return unwrap(await workspaceOf(context).entities({ ...query, visibleTo }));
+    const { items, nextCursor } = unwrap(await workspaceOf(context).entities({ ...query, visibleTo }));
+    return { items: items.map(shownTo(principal)), nextCursor };
   },
 });
 

@@ -22,6 +22,12 @@ const securitySchemes = {
   },
   secretKeyHeader: { type: "apiKey", in: "header", name: "x-secret-key", description: "The same secret key" },
   entityToken: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of POST /v1/tokens" },
+  sessionCookie: {
+    type: "apiKey",
+    in: "cookie",
+    name: "colloquy_session",
+    description: "A browser's session (POST /v1/session), from its own origin; `__Host-colloquy_session` over https",
+  },
   queryToken: {
     type: "apiKey",
     in: "query",
@@ -34,6 +40,7 @@ const tags = [
   { name: "Workspace", description: "A tenant: entities, spaces, agents, keys and secrets that belong together." },
   { name: "Keys and secrets", description: "What opens the workspace, and what its models and tools may use." },
   { name: "Entities", description: "Who takes part: people, services, and agents." },
+  { name: "Sessions", description: "How a person signs in to the page: a link, once, then a cookie." },
   { name: "Agents", description: "Participants that think by themselves. An agent's id is its entity id." },
   { name: "Inbox", description: "What came to an agent and waits, or was given up." },
   { name: "Webhooks", description: "How other systems reach an agent: signed, told apart, each delivery once." },
@@ -181,14 +188,12 @@ type Answer = { description: string; headers?: ApiHeaders; content?: Content };
 
 /** The problems of a route, by their status. */
 const problemsOf = ({ access, problems = [], body, ownBody, idempotent }: Route): Record<number, Answer> => {
-  if (access === "public") return {};
   const hasBody = body !== undefined || (ownBody !== undefined && isGuarded(access));
-  const codes = new Set([
-    ...problems,
-    ...(hasBody ? bodyProblems : []),
-    ...(idempotent ? repeatProblems : []),
-    ...guardedProblems,
-  ]);
+  const codes = new Set(
+    access === "public"
+      ? ["rate_limited" as const]
+      : [...problems, ...(hasBody ? bodyProblems : []), ...(idempotent ? repeatProblems : []), ...guardedProblems],
+  );
   return Object.fromEntries(
     [...Map.groupBy(codes, (code) => errorKind(code).status)].map(([status, all]) => [
       status,

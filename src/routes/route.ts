@@ -4,7 +4,7 @@ import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
 import { excerpt } from "../shared/quote.ts";
 import { soundJsonIn } from "../shared/sound-json.ts";
-import { type Access, accesses, admit, isGuarded } from "./access.ts";
+import { type Access, accesses, admit, countPublic, isGuarded } from "./access.ts";
 import { type AskedAgent, agentAt, askedAgent, type HttpContext, spaceAt } from "./http-context.ts";
 import { idempotently, type NewId } from "./idempotent.ts";
 import { holdsIdsOnly, pathSchema, requireIssued } from "./path-parameters.ts";
@@ -148,9 +148,10 @@ export class Resource {
       if (guarded) {
         await admit(context, access);
         requireIssued(context.get("ids"), inPath);
-      }
+      } else if (access !== "signature") countPublic(context);
       // A handler that reads the body itself checks it as it reads. To read a body that is not there takes time too.
-      const text = guarded && !description.ownBody && req.raw.body ? await req.text() : "";
+      const isRead = (guarded || body) && !description.ownBody && req.raw.body;
+      const text = isRead ? await req.text() : "";
       const json = text === "" ? undefined : soundJsonIn(text);
       // What is open to anybody, and a hook, gets the queries that other systems add.
       if (guarded && req.url.includes("?")) requireKnown(context, inQuery);

@@ -90,7 +90,7 @@ stream.route("GET /v1/spaces/{spaceId}/events", {
     const answer = await openSocket(context, params.spaceId, asked["last-event-id"] || cursor);
     const socket = answer.webSocket;
     if (!socket) return answer;
-    const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache, no-transform" };
+    const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store, no-transform" };
     if (context.req.method !== "HEAD") return new Response(bridge(socket, context.req.raw.signal), { headers });
     socket.accept();
     socket.close(1000, "only the headers were asked for");

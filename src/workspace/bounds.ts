@@ -8,6 +8,11 @@ export const maxSpaces = 10_000;
 export const maxKeys = 20;
 export const maxSecrets = 100;
 
+/** How long a sign-in link can be used. */
+export const signInCodeMs = 10 * 60_000;
+/** Sign-in links that could be used now. */
+export const maxSignInCodes = 1000;
+
 /** How long an answer under an `Idempotency-Key` is kept to be given again. */
 export const requestLifetimeMs = 24 * 60 * 60_000;
 /** A request that began and never ended (its isolate died) may be tried again after this. */

@@ -50,6 +50,18 @@ export const secrets = sqliteTable("secrets", {
   updatedAt: integer("updated_at").notNull(),
 });
 
+/** Codes of sign-in links that were not used yet, as hashes. `madeBy`: the admin who made it for another person. */
+export const signInCodes = sqliteTable(
+  "sign_in_codes",
+  {
+    hash: text("hash").primaryKey(),
+    entityId: text("entity_id").notNull(),
+    madeBy: text("made_by"),
+    expiresAt: integer("expires_at").notNull(),
+  },
+  (table) => [index("sign_in_codes_entity").on(table.entityId)],
+);
+
 /** The index of spaces, up to `cursor` in each space's log. A deleted space stays as a tombstone. */
 export const spaces = sqliteTable(
   "spaces",

@@ -15,6 +15,7 @@ import { createOutbox } from "./outbox.ts";
 import { createRequests } from "./requests.ts";
 import { workspaces } from "./schema.ts";
 import { createSecrets } from "./secrets.ts";
+import { createSignInCodes } from "./sign-in-codes.ts";
 import { createSpaceIndex } from "./space-index.ts";
 import { createWaitingCalls } from "./waiting-calls.ts";
 
@@ -35,6 +36,7 @@ const createServices = (ctx: DurableObjectState, env: Env) => {
   return {
     ...{ db, timers, jobs, directory, secrets, spaces, requests, self },
     keys: createKeys(db, clock),
+    signInCodes: createSignInCodes(db, clock, directory),
     waitingCalls: createWaitingCalls(db),
     outbox: createOutbox({ env, directory, secrets, spaces, jobs, workspaceId, object: ctx }),
     /** Forgets the requests that are past their time, and sets the timer to when the next will be. */
@@ -78,6 +80,10 @@ const answers: Served<Pick<WorkspaceRpc, Installed>, Services & { row: Row }> = 
   secretNames: ({ secrets }) => secrets.names(),
   sealedSecrets: ({ secrets }) => secrets.sealed(),
 
+  addSignInCode: ({ signInCodes }, code) => signInCodes.add(code),
+  offeredSession: ({ signInCodes }, hash) => signInCodes.offered(hash),
+  useSignInCode: ({ signInCodes }, hash) => signInCodes.use(hash),
+
   createEntity: ({ directory }, id, input) => directory.create(id, input),
   createAgentEntity: ({ directory }, id, name) => directory.create(id, { type: "agent", name, role: "member" }),
   entities: ({ directory }, page) => directory.page(page),
@@ -89,9 +95,10 @@ const answers: Served<Pick<WorkspaceRpc, Installed>, Services & { row: Row }> = 
     if (entity.name !== before.name) outbox.entityRenamed(id);
     return entity;
   },
-  removeEntity: ({ directory, waitingCalls, outbox }, id) => {
+  removeEntity: ({ directory, signInCodes, waitingCalls, outbox }, id) => {
     const { type } = directory.get(id);
     directory.remove(id);
+    signInCodes.forgetEntity(id);
     waitingCalls.forgetAgent(id);
     outbox.entityRemoved(id, type);
   },

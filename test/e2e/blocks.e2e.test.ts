@@ -13,8 +13,8 @@ let spaceId: string;
 
 const signIn = async (person: Person, options = {}): Promise<Page> => {
   const page = await openPage(browser, person.link, options);
-  // The page must take the token out of the address before the address changes.
-  await page.waitForURL(({ hash }) => !hash.startsWith("#token="));
+  // The page must take the code out of the address before the address changes.
+  await page.waitForURL(({ hash }) => !hash.startsWith("#sign-in="));
   return page;
 };
 

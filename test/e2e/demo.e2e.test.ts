@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
 const demo = await seedDemo(house.url, house.adminKey, join(folder, "demo.json"));
 const workspace = createApi(house.url, demo.secretKey);
-const his = await openPage(browser, `${house.url}/#token=${demo.people[0]?.token}`);
+const his = await openPage(browser, demo.people[0]?.link ?? "");
 his.setDefaultTimeout(10_000);
 
 /** The README's suggestions: items of a list that begin with "in <space>", each with its sentences in backticks. */

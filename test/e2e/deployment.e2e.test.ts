@@ -52,7 +52,7 @@ const deployTo = async (url: string): Promise<string> => {
 
 const signIn = async (name: string): Promise<Page> => {
   const person = demo.people.find((each) => each.name === name);
-  const page = await openPage(browser, `${house.url}/#token=${person?.token}`);
+  const page = await openPage(browser, person?.link ?? "");
   await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name: "Workshop" }).click();
   await page.getByRole("combobox", { name: "Message to Workshop" }).waitFor();
   return page;
@@ -72,7 +72,7 @@ const said = (page: Page, text: string | RegExp): Promise<void> =>
     .last()
     .waitFor();
 
-const asPerson = () => createApi(house.url, demo.people[0]?.token ?? "");
+const asPerson = () => createApi(house.url, demo.secretKey).as(demo.people[0]?.id ?? "");
 const runs = async (): Promise<Run[]> =>
   (await createApi(house.url, demo.secretKey).get<{ items: Run[] }>(`/v1/agents/${agentId}/runs`)).items;
 const callsShown = async (): Promise<Message[]> => {

@@ -23,8 +23,8 @@ const scribe = await house.addAgent({ name: "Scribe", model, messaging: "threade
 const kitchen = await house.addSpace("Kitchen", [husam.id, sara.id, scribe]);
 const work = await house.addSpace("Work", [husam.id, sara.id, scribe]);
 const his = await openPage(browser, husam.link);
-// The page must take the token out of the address before the address changes.
-await his.waitForURL(({ hash }) => !hash.startsWith("#token="));
+// The page must take the code out of the address before the address changes.
+await his.waitForURL(({ hash }) => !hash.startsWith("#sign-in="));
 await his.goto(`${house.url}/#${kitchen}`);
 await his.getByRole("heading", { level: 1, name: "Kitchen" }).waitFor();
 await his.getByRole("button", { name: "Blocks", exact: true }).click();

@@ -45,7 +45,10 @@ test("the demo is seeded once, and an interrupted seeding continues", async () =
   expect(third.people.map(({ id }) => id)).toEqual(first.people.map(({ id }) => id));
 
   const [husam] = third.people;
-  const mine = await createApi(house.url, husam?.token ?? "").get<{ items: { name: string }[] }>("/v1/spaces");
+  expect(husam?.link).toMatch(/#sign-in=si_wsp_/);
+  const mine = await createApi(house.url, third.secretKey)
+    .as(husam?.id ?? "")
+    .get<{ items: { name: string }[] }>("/v1/spaces");
   expect(mine.items.map(({ name }) => name)).toContain("Town Square");
 });
 

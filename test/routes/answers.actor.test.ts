@@ -40,6 +40,7 @@ let mona: Participant;
 let omar: Participant;
 let known: Record<string, string>;
 let outsideCallId: string;
+let signInCode: string;
 
 beforeAll(async () => {
   house = await openHouse();
@@ -66,6 +67,8 @@ beforeAll(async () => {
   const hook = { scheme: "header", name: "monitor", secret: hookSecret, template: "{{payload.a}}", events: ["a"] };
   const opened = await made(z.object({ hookId: z.string() }), `${path}/hooks`, hook);
   const runId = await endedRun(house, mona, agentId);
+  const { link } = await made(z.object({ link: z.string() }), `/v1/entities/${mona.id}/sign-in-links`, "");
+  signInCode = link.split("#sign-in=")[1] ?? "";
   outsideCallId = (await outsideCall(house, await outsideCaller(house))).toolCallId;
   const created = await made(z.object({ key: z.object({ id: z.string() }) }), "/v1/workspace/keys", "");
   known = {
@@ -100,6 +103,7 @@ const bodies: Record<string, () => unknown> = {
   "POST /v1/entities": () => ({ type: "service", name: "Jira", role: "admin", externalId: "j-1" }),
   "PATCH /v1/entities/{entityId}": () => ({ name: "Mona" }),
   "POST /v1/tokens": () => ({ entityId: mona.id }),
+  "POST /v1/session": () => ({ code: signInCode }),
   "POST /v1/agents": () => ({ name: "Other", model: { provider: "workers-ai", name: "@cf/x", temperature: 1 } }),
   "POST /v1/imports": () => ({
     format: "colloquy.agent",

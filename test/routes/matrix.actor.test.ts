@@ -87,6 +87,11 @@ const rows: Record<string, Row> = {
   "GET /v1/entities/{entityId}": { own: [200, 200, 200, 200, 200, 200, 404] },
   "PATCH /v1/entities/{entityId}": { own: [200, 200, 200, 200, 200, 403, 404], body: named("Renamed") },
   "DELETE /v1/entities/{entityId}": { own: [204, 204, 204, 204, 204, 403, 404] },
+  "POST /v1/entities/{entityId}/sign-in-links": { own: [201, 201, 201, 201, 201, 403, 403] },
+  // Whoever calls: what counts is the code, or the cookie, which none of them sends.
+  "GET /v1/session": { own: all(200) },
+  "POST /v1/session": { own: all(401), body: () => ({ code: "si_guessed" }) },
+  "DELETE /v1/session": { own: all(204) },
   "POST /v1/tokens": { own: workspace(201), elsewhere: 422, body: ({ mona }) => ({ entityId: mona.id }) },
   "POST /v1/agents": { own: workspace(201), elsewhere: 201, body: newAgent },
   "GET /v1/agents": { own: workspace(200), elsewhere: 200 },
@@ -378,7 +383,14 @@ const leave = async (answer: Response): Promise<void> => {
   await answer.body?.cancel();
 };
 
-describe("[S1] [S3] [S5] every operation by every kind of principal", () => {
+/** What is for one caller is kept by nobody, and nothing is taken for what it is not. */
+const expectUnkept = ({ path }: Operation, { headers }: Response): void => {
+  expect(headers.get("x-content-type-options")).toBe("nosniff");
+  const isPublic = ["/openapi.json", "/docs"].includes(path);
+  expect(headers.get("cache-control")).toMatch(isPublic ? /^public, max-age=\d+$/ : /^no-store\b/);
+};
+
+describe("[S1] [S3] [S5] [C15] every operation by every kind of principal", () => {
   test("every operation has a row, and every row an operation", () => {
     expect(Object.keys(rows).toSorted()).toEqual(operations.map(({ name }) => name).toSorted());
   });
@@ -390,6 +402,7 @@ describe("[S1] [S3] [S5] every operation by every kind of principal", () => {
     for (const who of everyone) {
       const answer = await ask(operation, row, who);
       got[who] = answer.status;
+      if (answer.status !== 101) expectUnkept(operation, answer);
       if (answer.status >= 400) await problemIn(answer);
       else await leave(answer);
     }

@@ -20,6 +20,10 @@ GET /v1/entities/{entityId}
 PATCH /v1/entities/{entityId}
 DELETE /v1/entities/{entityId}
 POST /v1/tokens
+POST /v1/entities/{entityId}/sign-in-links
+GET /v1/session
+POST /v1/session
+DELETE /v1/session
 POST /v1/agents
 GET /v1/agents
 POST /v1/imports

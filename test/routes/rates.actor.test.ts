@@ -6,15 +6,21 @@ import { app } from "../../src/routes/app.ts";
 import { call, ids, openHouse } from "../support/house.ts";
 import { apiDocument, operations, problemIn } from "./operations.ts";
 
+type Asked = { method?: string; body?: string; headers?: Record<string, string>; bearer?: string; address?: string };
+
 /** The worker with this rate, of five a minute, counting. */
-const counting = (binding: "RATE_KEY" | "RATE_ENTITY" | "RATE_HOOK" | "RATE_STRANGER", limiter = env.RATE_OF_TESTS) => {
+const counting = (
+  binding: "RATE_KEY" | "RATE_ENTITY" | "RATE_HOOK" | "RATE_PUBLIC" | "RATE_STRANGER",
+  limiter = env.RATE_OF_TESTS,
+) => {
   const bindings: Env = { ...env, RATE_LIMITS: "on", [binding]: limiter };
-  return (path: string, { bearer, address, ...init }: RequestInit & { bearer?: string; address?: string } = {}) =>
+  return (path: string, { bearer, address, ...init }: Asked = {}) =>
     Promise.resolve(
       app.fetch(
         new Request(`https://colloquy.test${path}`, {
           ...init,
           headers: {
+            ...init.headers,
             ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
             ...(address === undefined ? {} : { "cf-connecting-ip": address }),
           },
@@ -105,6 +111,23 @@ test("[B3] wrong credentials count by address and stop its look-ups, but not its
   }
 });
 
+test("[B3] [C15] public routes are counted by address, guessed sign-in codes as strangers", async () => {
+  const ask = counting("RATE_PUBLIC");
+  const { admitted, refusal } = await untilRefused(() => ask("/openapi.json", { address: "192.0.2.9" }));
+  expect(new Set(admitted)).toEqual(new Set([200]));
+  await expectRefusal(refusal, "RATE_PUBLIC");
+  expect((await ask("/healthz", { address: "192.0.2.10" })).status).toBe(200);
+
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ code: `si_${ids.mint("wsp")}_${"A".repeat(43)}` });
+  const guessing = counting("RATE_STRANGER");
+  const guessed = await untilRefused(() =>
+    guessing("/v1/session", { method: "POST", body, headers, address: "192.0.2.11" }),
+  );
+  expect(new Set(guessed.admitted)).toEqual(new Set([401]));
+  await expectRefusal(guessed.refusal, "RATE_STRANGER");
+});
+
 test("[B3] an expired token does not count as a wrong credential", async () => {
   const house = await openHouse();
   const mia = await house.person("Mia");
@@ -129,9 +152,8 @@ test("a limiter that fails or is switched off refuses nobody", async () => {
   }
 });
 
-test("every guarded route and the hooks document 429 and Retry-After", () => {
+test("every route documents 429 and Retry-After", () => {
   for (const operation of operations) {
-    if (operation["x-who"] === "anybody") continue;
     expect(operation.responses["429"], operation.name).toMatchObject({
       description: expect.stringContaining("`rate_limited`"),
       headers: { "Retry-After": { schema: { type: "integer" } } },

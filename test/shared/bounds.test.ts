@@ -109,6 +109,15 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
   ["spaces", "maxSpaces", "workspace/bounds.ts", "limit_reached", "workspace/space-index.actor.test.ts"],
   ["keys", "maxKeys", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],
   ["secrets", "maxSecrets", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],
+  ["sign-in links", "maxSignInCodes", "workspace/bounds.ts", "limit_reached", "routes/sessions.actor.test.ts"],
+  [
+    "patterns of a check",
+    "maxPatternSteps",
+    "shared/linear-pattern.ts",
+    "invalid_request",
+    "shared/json-schema.test.ts",
+  ],
+  ["steps of a check", "maxSchemaSteps", "shared/json-schema.ts", "invalid_request", "shared/json-schema.test.ts"],
 ];
 
 const row = (...cells: string[]): string => `| ${cells.join(" | ")} |`;

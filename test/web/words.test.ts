@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Message } from "../../src/client/index.ts";
 import { day, daysAgo } from "../../src/web/look/time.tsx";
-import { sessionOf } from "../../src/web/session/session.ts";
+import { codeIn } from "../../src/web/session/session.ts";
 import { byActivity, preview, withOpenSpace, withReadMarks } from "../../src/web/spaces/space-items.ts";
 import { presence, presenceText } from "../../src/web/timeline/presence.ts";
 import { after, husam, loaded, message, nova, runId, sara, space, start, welcome } from "../client/frames.ts";
@@ -88,19 +88,15 @@ describe("days", () => {
 });
 
 describe("a sign-in link", () => {
-  const claims = { sub: ids.mint("ent"), wsp: ids.mint("wsp"), exp: 2000 };
-  const token = `h.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.s`;
+  const code = `si_${ids.mint("wsp")}_${"A-z_9".repeat(8)}abc`;
 
-  test("signs in, as a link or as its token", () => {
-    const session = { token, entityId: claims.sub, workspaceId: claims.wsp, expiresAt: 2_000_000 };
-    expect(sessionOf(token, 0)).toEqual({ status: "in", session });
-    expect(sessionOf(` http://127.0.0.1:8787/#token=${token}\n`, 0)).toEqual({ status: "in", session });
+  test("holds a code, as a whole or after its mark", () => {
+    for (const text of [code, ` http://127.0.0.1:8787/#sign-in=${code}\n`, `#sign-in=${code}`]) {
+      expect(codeIn(text)).toBe(code);
+    }
   });
 
-  test("says why a bad link does not sign in", () => {
-    expect(sessionOf(token, 2_000_000)).toEqual({ status: "out", reason: "expired" });
-    for (const text of ["", "hello", "a.b.c", `h.${Buffer.from("{}").toString("base64url")}.s`]) {
-      expect(sessionOf(text, 0)).toEqual({ status: "out", reason: "not_a_token" });
-    }
+  test("is none where it is cut, or something else", () => {
+    for (const text of ["", "hello", code.slice(0, -1), `${code}x`, "#token=a.b.c"]) expect(codeIn(text)).toBeNull();
   });
 });

@@ -1,77 +1,126 @@
 import { createContext, use, useCallback, useEffect, useState } from "react";
-import { type Client, type ConnectionState, readToken, type TokenClaims } from "../../client/index.ts";
-import { recall, remember } from "../storage.ts";
-
-/** The signed-in person, by the token of their link. */
-export type Session = { token: string } & TokenClaims;
-
-export type SignedOutReason = "new" | "expired" | "refused" | "not_a_token" | "left";
-
-export type SessionState = { status: "in"; session: Session } | { status: "out"; reason: SignedOutReason };
-
-/** The session of this tab. A link that is opened while the page is open signs in anew. */
-export const useSession = () => {
-  const [state, setState] = useState(findSession);
-
-  useEffect(() => {
-    const follow = (): void => {
-      if (location.hash.startsWith("#token=")) setState(findSession());
-    };
-    addEventListener("hashchange", follow);
-    return () => removeEventListener("hashchange", follow);
-  }, []);
-
-  const signIn = useCallback((text: string): void => setState(keptSession(text)), []);
-
-  const signOut = useCallback((reason: SignedOutReason): void => {
-    setState((current) => {
-      if (current.status === "in") forget(current.session);
-      return { status: "out", reason };
-    });
-  }, []);
-
-  return { state, signIn, signOut };
-};
-
-const key = "colloquy.token";
+import { browserSession, type Client, ColloquyError, type ConnectionState } from "../../client/index.ts";
+import { remember } from "../storage.ts";
 
 /**
- * The tab's own session, else the browser's. So two tabs can be two people, and a new tab is the last who signed in.
+ * Who is signed in. The session is the browser's: a cookie that this page cannot read.
+ *
+ * Invariants
+ * 1. A link never replaces a session before its person has agreed.
+ * 2. All tabs follow: one that shows another person than the cookie's asks again.
  */
-const findSession = (): SessionState => {
-  const token = takeFromAddress() ?? recall("tab", key) ?? recall("kept", key);
-  return token === null ? { status: "out", reason: "new" } : keptSession(token);
-};
+export type SignedOutReason = "new" | "expired" | "refused" | "not_a_link" | "left" | "perhaps_left";
 
-/** Takes the token out of the address bar, so that it is neither seen, shared nor kept in the history. */
-const takeFromAddress = (): string | null => {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token !== null) history.replaceState(null, "", location.pathname + location.search);
-  return token;
-};
+export type SessionState =
+  | { status: "asked" }
+  | { status: "in"; entityId: string }
+  | { status: "out"; reason: SignedOutReason };
 
-const keptSession = (text: string): SessionState => {
-  const state = sessionOf(text, Date.now());
-  if (state.status === "in") {
-    remember("tab", key, state.session.token);
-    remember("kept", key, state.session.token);
+/** A link that was opened while somebody else is signed in. */
+export type Offer = { question: string; code: string };
+
+const isRefusal = (error: unknown, ...codes: string[]): boolean =>
+  error instanceof ColloquyError && codes.includes(error.code);
+
+const retryMs = 2_000;
+const pause = (): Promise<void> => new Promise((resume) => setTimeout(resume, retryMs));
+
+/** Who the browser's session is of. A server that cannot be reached is asked until it can. */
+const findSession = async (reason: SignedOutReason): Promise<SessionState> => {
+  for (;;) {
+    try {
+      const session = await sessions().current();
+      return session ? { status: "in", entityId: session.entity.id } : { status: "out", reason };
+    } catch (error) {
+      if (!isRefusal(error, "unavailable", "rate_limited")) return { status: "out", reason: "refused" };
+      await pause();
+    }
   }
-  return state;
 };
 
-const forget = ({ token }: Session): void => {
-  remember("tab", key, null);
-  if (recall("kept", key) === token) remember("kept", key, null);
+const sessions = () => browserSession(location.origin);
+
+/** Tells the other tabs that the browser's session has changed. */
+const otherTabs = "BroadcastChannel" in globalThis ? new BroadcastChannel("colloquy.session") : null;
+
+export const useSession = () => {
+  const [state, setState] = useState<SessionState>({ status: "asked" });
+  const [offer, setOffer] = useState<Offer | null>(null);
+
+  const signInBy = useCallback(async (code: string, replace: boolean): Promise<void> => {
+    const { entity } = await sessions().signIn(code, replace);
+    setOffer(null);
+    setState({ status: "in", entityId: entity.id });
+    otherTabs?.postMessage("changed");
+  }, []);
+
+  const signIn = useCallback(
+    async (text: string): Promise<void> => {
+      const code = codeIn(text);
+      if (code === null) return setState({ status: "out", reason: "not_a_link" });
+      try {
+        await signInBy(code, false);
+      } catch (error) {
+        if (error instanceof ColloquyError && error.code === "signed_in") setOffer({ question: error.message, code });
+        setState(await findSession("refused"));
+      }
+    },
+    [signInBy],
+  );
+
+  useEffect(() => {
+    const begin = (): void => {
+      const code = takeFromAddress();
+      if (code !== null) void signIn(code);
+      else void findSession("new").then(setState);
+    };
+    const follow = (): void => {
+      if (location.hash.startsWith(mark)) begin();
+    };
+    const ask = (): void => void findSession("left").then(setState);
+    // What earlier versions kept where scripts read it.
+    for (const drawer of ["tab", "kept"] as const) remember(drawer, "colloquy.token", null);
+    begin();
+    addEventListener("hashchange", follow);
+    otherTabs?.addEventListener("message", ask);
+    return () => {
+      removeEventListener("hashchange", follow);
+      otherTabs?.removeEventListener("message", ask);
+    };
+  }, [signIn]);
+
+  const signOut = useCallback((reason: SignedOutReason): void => {
+    sessions()
+      .signOut()
+      .then(
+        () => setState({ status: "out", reason }),
+        () => setState({ status: "out", reason: reason === "left" ? "perhaps_left" : reason }),
+      )
+      .finally(() => otherTabs?.postMessage("changed"));
+  }, []);
+
+  return {
+    state,
+    offer,
+    signIn,
+    signOut,
+    accept: ({ code }: Offer) => signInBy(code, true),
+    decline: () => setOffer(null),
+  };
 };
 
-/** A session from a token, or from a whole sign-in link. */
-export const sessionOf = (text: string, now: number): SessionState => {
-  const token = text.trim().replace(/^.*#token=/s, "");
-  const claims = readToken(token);
-  if (!claims) return { status: "out", reason: "not_a_token" };
-  if (claims.expiresAt <= now) return { status: "out", reason: "expired" };
-  return { status: "in", session: { token, ...claims } };
+const mark = "#sign-in=";
+
+/** Takes the code out of the address bar, so that it is neither seen, shared nor kept in the history. */
+const takeFromAddress = (): string | null => {
+  if (!location.hash.startsWith(mark)) return null;
+  const code = location.hash.slice(mark.length);
+  history.replaceState(null, "", location.pathname + location.search);
+  return code;
 };
+
+/** The code in a whole sign-in link, or in what stands after its mark; null where there is none. */
+export const codeIn = (text: string): string | null => /si_wsp_\w{34}_[\w-]{43}(?![\w-])/.exec(text)?.[0] ?? null;
 
 /** The signed-in person and their client, for every part of the page. */
 export type SignedIn = { client: Client; entityId: string; signOut: (reason: SignedOutReason) => void };

@@ -7,13 +7,20 @@ import "./sign-in.css";
 
 const words: Record<SignedOutReason, string | null> = {
   new: null,
-  expired: "Your sign-in link has run out. Ask for a new one.",
-  refused: "Colloquy does not take this sign-in any more. Ask for a new link.",
-  not_a_token: "That is not a sign-in link. Paste the whole link, or the token after “#token=”.",
+  expired: "You were signed in for long enough. Ask for a new link.",
+  refused: "Colloquy does not take this sign-in any more: a link works once, for ten minutes. Ask for a new link.",
+  not_a_link: "That is not a sign-in link. Paste the whole link.",
+  perhaps_left: "Colloquy could not be reached, so this browser may still be signed in. Reload, and sign out again.",
   left: null,
 };
 
-export const SignIn = ({ reason, onSignIn }: { reason: SignedOutReason; onSignIn: (text: string) => void }) => {
+export const SignIn = ({
+  reason,
+  onSignIn,
+}: {
+  reason: SignedOutReason;
+  onSignIn: (text: string) => Promise<void>;
+}) => {
   const [text, setText] = useState("");
   const trouble = words[reason];
   return (
@@ -33,15 +40,15 @@ export const SignIn = ({ reason, onSignIn }: { reason: SignedOutReason; onSignIn
         )}
         <form className="stack" action={() => onSignIn(text)}>
           <label className="field">
-            <span className="field-label">Link or token</span>
+            <span className="field-label">Link</span>
             <input
               className="input"
               value={text}
               onChange={(event) => setText(event.target.value)}
-              placeholder="https://…/#token=…"
+              placeholder="https://…/#sign-in=…"
               autoComplete="off"
               spellCheck={false}
-              aria-invalid={reason === "not_a_token"}
+              aria-invalid={reason === "not_a_link"}
               aria-describedby={trouble ? "sign-in-trouble" : undefined}
             />
           </label>

@@ -8,7 +8,7 @@ export type Person = {
   id: string;
   name: string;
   token: string;
-  /** What opens the page as this person. */
+  /** What opens the page as this person, once. */
   link: string;
   /** With this person's token. */
   api: Api;
@@ -27,6 +27,8 @@ export type House = {
   /** With the workspace's secret key. */
   api: Api;
   addPerson(name: string): Promise<Person>;
+  /** Another link that opens the page as a person, once. */
+  linkFor(entityId: string): Promise<string>;
   /** Creates an agent and answers its id. */
   addAgent(config: { name: string } & Record<string, unknown>): Promise<string>;
   /** Creates a space with these members and answers its id. */
@@ -73,7 +75,10 @@ export const openHouse = async (options: { config?: string; inspectorPort?: numb
         entityId: entity.id,
         expiresInSeconds: 3600,
       });
-      return { id: entity.id, name, token, link: `${url}/#token=${token}`, api: createApi(url, token) };
+      return { id: entity.id, name, token, link: await house.linkFor(entity.id), api: createApi(url, token) };
+    },
+    async linkFor(entityId) {
+      return (await api.post<{ link: string }>(`/v1/entities/${entityId}/sign-in-links`, {})).link;
     },
     async addAgent(config) {
       return (await api.post<{ agent: { id: string } }>("/v1/agents", config)).agent.id;

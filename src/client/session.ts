@@ -1,0 +1,21 @@
+import { z } from "zod";
+import { Session } from "../protocol/workspace.ts";
+import { createCredentials } from "./credentials.ts";
+import { createHttp } from "./http.ts";
+
+const path = "/v1/session";
+
+/** The session of this browser, on Colloquy's own page: a cookie that no script reads. */
+export const browserSession = (baseUrl: string) => {
+  const http = createHttp(baseUrl, createCredentials(""));
+  return {
+    current: (): Promise<Session | null> =>
+      http({ path, answer: z.object({ session: Session.nullable() }) }).then(({ session }) => session),
+    /** Rejects with `signed_in` where the browser is signed in as another, until `replace`; else with `unauthorized`. */
+    signIn: (code: string, replace: boolean): Promise<Session> =>
+      http({ method: "POST", path, body: { code, replace }, answer: z.object({ session: Session }) }).then(
+        ({ session }) => session,
+      ),
+    signOut: (): Promise<unknown> => http({ method: "DELETE", path, answer: z.unknown() }),
+  };
+};

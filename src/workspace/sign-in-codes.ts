@@ -1,0 +1,58 @@
+import { and, eq, gt, lte } from "drizzle-orm";
+import type { OfferedSession } from "../protocol/rpc.ts";
+import type { Clock } from "../shared/clock.ts";
+import { countOf, type Database } from "../shared/database.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { maxSignInCodes, signInCodeMs } from "./bounds.ts";
+import type { Directory } from "./directory.ts";
+import { signInCodes } from "./schema.ts";
+
+/**
+ * The one-time codes of sign-in links, of which only hashes are here.
+ *
+ * Invariants
+ * 1. A code signs in once: it is deleted by the transaction that answers it.
+ * 2. One that is past its time is as if it had never been; it goes when the next is made.
+ */
+export const createSignInCodes = (db: Database, clock: Clock, directory: Pick<Directory, "get" | "find">) => {
+  /** Whom the code signs in. */
+  const offered = (hash: string): OfferedSession => {
+    const isLiving = and(eq(signInCodes.hash, hash), gt(signInCodes.expiresAt, clock.now()));
+    const row = db.select().from(signInCodes).where(isLiving).get();
+    const entity = row && directory.find(row.entityId);
+    if (row && entity) return { entity, madeBy: row.madeBy };
+    const detail = "The sign-in code is not valid: it was used, has run out, or was never issued. Ask for a new link.";
+    throw new ColloquyError("unauthorized", detail);
+  };
+
+  return {
+    offered,
+
+    add(code: { hash: string; entityId: string; madeBy: string | null }): { expiresAt: number } {
+      const { type, name } = directory.get(code.entityId);
+      if (type !== "human") {
+        throw new ColloquyError("conflict", `${JSON.stringify(name)} is no person: only people sign in to the page.`);
+      }
+      db.delete(signInCodes).where(lte(signInCodes.expiresAt, clock.now())).run();
+      if (countOf(db, signInCodes) >= maxSignInCodes) {
+        const detail = `A workspace has at most ${maxSignInCodes} unused sign-in links (maxSignInCodes): use those, or wait ten minutes.`;
+        throw new ColloquyError("limit_reached", detail);
+      }
+      const expiresAt = clock.now() + signInCodeMs;
+      db.insert(signInCodes)
+        .values({ ...code, expiresAt })
+        .run();
+      return { expiresAt };
+    },
+
+    use(hash: string): OfferedSession {
+      const session = offered(hash);
+      db.delete(signInCodes).where(eq(signInCodes.hash, hash)).run();
+      return session;
+    },
+
+    forgetEntity(entityId: string): void {
+      db.delete(signInCodes).where(eq(signInCodes.entityId, entityId)).run();
+    },
+  };
+};

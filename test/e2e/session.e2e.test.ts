@@ -1,0 +1,107 @@
+import type { Page } from "playwright-core";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { browserForFile, houseForFile } from "./support/for-file.ts";
+import type { Person } from "./support/house.ts";
+
+/** Signing in to the page: by a link, once, into a session that no script reads and no link replaces. */
+const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
+let ada: Person;
+let bob: Person;
+let spaceId: string;
+let count = 0;
+
+beforeEach(async () => {
+  count += 1;
+  ada = await house.addPerson(`Ada ${count}`);
+  bob = await house.addPerson(`Bob ${count}`);
+  spaceId = await house.addSpace("Town square", [ada.id, bob.id]);
+});
+
+/** What a page refused or failed at, as its console tells. */
+const troubles: string[] = [];
+
+const open = async (link: string, beside?: Page): Promise<Page> => {
+  const context = beside?.context() ?? (await browser.newContext());
+  if (!beside) onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.on("console", (line) => line.type() === "error" && troubles.push(line.text()));
+  await page.goto(link);
+  return page;
+};
+
+const seesAs = (page: Page, person: Person) => page.getByText(person.name, { exact: true }).first().waitFor();
+const enter = async (page: Page): Promise<void> => {
+  await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name: "Town square" }).click();
+  await page.getByRole("combobox", { name: "Message to Town square" }).waitFor();
+};
+const say = async (page: Page, text: string): Promise<void> => {
+  await page.getByRole("combobox").fill(text);
+  await page.keyboard.press("Enter");
+};
+const signInPage = (page: Page) => page.getByRole("heading", { name: "Sign in with your link" }).waitFor();
+const sender = async (text: string): Promise<string | undefined> => {
+  type Said = { items: { senderId: string; text: string }[] };
+  const { items } = await ada.api.get<Said>(`/v1/spaces/${spaceId}/messages`);
+  return items.find((message) => message.text === text)?.senderId;
+};
+
+test("[C14] a link signs in, and leaves nothing in the address or within reach of a script", async () => {
+  const page = await open(ada.link);
+  await enter(page);
+  expect(page.url()).toBe(`${house.url}/#${spaceId}`);
+  await seesAs(page, ada);
+  await say(page, "over the socket");
+  await page.getByRole("article", { name: ada.name }).getByText("over the socket").waitFor();
+  const readable = await page.evaluate(async () => {
+    const databases = await indexedDB.databases();
+    return JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }, location.href, databases]);
+  });
+  const [cookie] = await page.context().cookies();
+  expect(cookie).toMatchObject({ name: "colloquy_session", httpOnly: true, sameSite: "Strict", path: "/" });
+  expect(readable).not.toContain(cookie?.value);
+  expect(readable).not.toMatch(/eyJ|si_wsp|sk_wsp/);
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Town square" }).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await signInPage(page);
+  expect(await page.context().cookies()).toEqual([]);
+  await page.reload();
+  await signInPage(page);
+  // What the page does is within its policy: its own socket, no inline styles or scripts.
+  expect(troubles).toEqual([]);
+});
+
+test("[C14] a used link signs nobody in, and says why; a new one is pasted", async () => {
+  await open(ada.link).then((page) => seesAs(page, ada));
+  const page = await open(ada.link);
+  await page.getByRole("alert").filter({ hasText: "a link works once" }).waitFor();
+  await page.getByRole("textbox", { name: "Link" }).fill("https://example.com/");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").filter({ hasText: "not a sign-in link" }).waitFor();
+  await page.getByRole("textbox", { name: "Link" }).fill(` ${await house.linkFor(ada.id)} `);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await seesAs(page, ada);
+});
+
+test("[C14] another person's link asks before it takes the session, and every tab follows", async () => {
+  const first = await open(ada.link);
+  await enter(first);
+  const second = await open(bob.link, first);
+  const dialog = second.getByRole("dialog", { name: "Sign in as somebody else?" });
+  await dialog.getByText(`You are signed in as ${ada.name}. Sign in as ${bob.name} instead?`).waitFor();
+  await dialog.getByRole("button", { name: "Stay" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await seesAs(second, ada);
+  await say(first, "still Ada");
+  await expect.poll(() => sender("still Ada")).toBe(ada.id);
+
+  // The link was not used up by the question.
+  await second.goto("about:blank");
+  await second.goto(bob.link);
+  await dialog.getByRole("button", { name: "Sign in instead" }).click();
+  await seesAs(second, bob);
+  await seesAs(first, bob);
+  await enter(first);
+  await say(first, "now Bob");
+  await expect.poll(() => sender("now Bob")).toBe(bob.id);
+});
