@@ -13,7 +13,8 @@ const configured = [
 ].map(([, name = "", namespace = "", limit = "", period = ""]) => ({ name, namespace, limit, period: Number(period) }));
 
 test("[B3] every rate has a binding of its own, whose window is what Retry-After says", () => {
-  expect(configured.map(({ name }) => name)).toEqual(["RATE_KEY", "RATE_ENTITY", "RATE_HOOK", "RATE_STRANGER"]);
+  const names = ["RATE_KEY", "RATE_ENTITY", "RATE_HOOK", "RATE_PUBLIC", "RATE_STRANGER"];
+  expect(configured.map(({ name }) => name)).toEqual(names);
   expect(new Set(configured.map(({ namespace }) => namespace)).size).toBe(configured.length);
   expect(new Set(configured.map(({ period }) => period))).toEqual(new Set([rateWindowSeconds]));
 });

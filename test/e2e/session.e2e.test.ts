@@ -40,9 +40,9 @@ const say = async (page: Page, text: string): Promise<void> => {
 };
 const signInPage = (page: Page) => page.getByRole("heading", { name: "Sign in with your link" }).waitFor();
 const sender = async (text: string): Promise<string | undefined> => {
-  type Said = { items: { senderId: string; text: string }[] };
+  type Said = { items: { sender: { id: string }; text: string }[] };
   const { items } = await ada.api.get<Said>(`/v1/spaces/${spaceId}/messages`);
-  return items.find((message) => message.text === text)?.senderId;
+  return items.find((message) => message.text === text)?.sender.id;
 };
 
 test("[C14] a link signs in, and leaves nothing in the address or within reach of a script", async () => {
