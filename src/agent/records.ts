@@ -74,7 +74,10 @@ export type Awaited = {
   name: string;
   replyId: string | null;
   held?: { messageId: string; seq: number }[];
-  left?: true;
+  /** A run has read the answer already, which answers its question too. */
+  isRead?: true;
+  /** It left the space, or the agent itself did. */
+  left?: true | "agent";
 };
 
 /** The outcome of a call that has a row of its own. The model is given `value`. */

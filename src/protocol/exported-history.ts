@@ -116,12 +116,14 @@ export type ResultMeta = z.infer<typeof ResultMeta>;
 
 /** The outcome of the questions that a run waited for. */
 const Answers = z.object({
-  /** The members who answered; their messages are in the history. */
+  /** The members who answered; their messages are in the input. */
   replies: z.array(z.object({ messageId: z.string(), name: z.string() })),
   /** Names of those who did not answer in time. */
   timedOut: z.array(z.string()),
   /** Names of those who left the space before they answered. */
   gone: z.array(z.string()).exactOptional(),
+  /** Names of those who had not answered when the agent itself left the space. */
+  apart: z.array(z.string()).exactOptional(),
 });
 export type Answers = z.infer<typeof Answers>;
 

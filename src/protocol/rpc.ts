@@ -41,8 +41,8 @@ export type SpaceSnapshot = Pick<Space, "id" | "name" | "shareOrigin" | "wakePol
   deleted?: true;
 };
 
-/** One message as one agent gets it. */
-export type DeliveredMessage = { message: Message; root: Root; triggerSource: TriggerSource };
+/** One message as one agent gets it. `repliesToIt`: it replies to a message that the agent said. */
+export type DeliveredMessage = { message: Message; root: Root; triggerSource: TriggerSource; repliesToIt?: true };
 
 /**
  * All that is pending for one agent in one space. `after` < every `seq` ≤ `cursor`; a receiver that has come to

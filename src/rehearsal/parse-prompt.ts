@@ -18,7 +18,7 @@ import type {
  * Reads a prompt as every model reads it. STATE tells all, STATE CHANGES what is new. The last inbox begins the running
  * cycle, and the tool calls after it are what that cycle did so far. In a timeline the trigger begins the run.
  */
-type Section = "none" | "inbox" | "state" | "spaces" | "goals" | "memories" | "thisRun" | "trigger";
+type Section = "none" | "inbox" | "state" | "spaces" | "goals" | "memories" | "thisRun" | "answers" | "trigger";
 
 const sections = new Map<string, Section>([
   [grammar.headings.state, "state"],
@@ -26,6 +26,7 @@ const sections = new Map<string, Section>([
   [`${grammar.stateSections.goals}:`, "goals"],
   [`${grammar.stateSections.memories}:`, "memories"],
   [grammar.headings.thisRun, "thisRun"],
+  [grammar.headings.answers, "answers"],
   [grammar.headings.trigger, "trigger"],
 ]);
 
@@ -154,6 +155,16 @@ const beginSection = (view: PromptView, section: Section): void => {
   Object.assign(view, { hasInbox: true, events: [], actions: [] });
 };
 
+/** Reads a line of an answer that no history shows: its sender comes before its words. */
+const readAnswer = (view: PromptView, line: string): void => {
+  const { field, value = "" } = grammar.triggerField.read(line) ?? {};
+  const name = field === "sender" ? grammar.sender.read(value)?.name : undefined;
+  const text = field === "message" ? grammar.quoted.read(value)?.text : undefined;
+  const last = view.replies.at(-1);
+  if (name !== undefined) view.replies.push({ name, text: "" });
+  else if (text !== undefined && last) last.text = text;
+};
+
 const readLine = (view: PromptView, section: Section, line: string): void => {
   const { goneItems, memoryItem } = grammar;
   if (section === "inbox") addTo<InboxEvent>(view.events, eventOf(line));
@@ -164,7 +175,8 @@ const readLine = (view: PromptView, section: Section, line: string): void => {
   } else if (section === "thisRun") {
     if (grammar.earlierCall.read(grammar.listItem.read(line)?.item ?? "")) view.callCount += 1;
     view.resume = grammar.resumeLine.read(line) ?? view.resume;
-  } else addTo(view.replies, replyOf(line));
+  } else if (section === "answers") readAnswer(view, line);
+  else addTo(view.replies, replyOf(line));
 };
 
 const readUser = (view: PromptView, text: string): void => {

@@ -41,9 +41,9 @@ export const post = (
     delivery.kick();
     return { message, created: false };
   }
-  checkRepliable(services, replyTo);
+  const repliedTo = authorOf(services, replyTo);
   const root: Root = { id, kind: member.type === "human" ? "person" : "service" };
-  const message = store(services, space, member, { id, text, replyTo, expectsReply, clientKey }, root);
+  const message = store(services, space, member, { id, text, replyTo, expectsReply, clientKey }, { root, repliedTo });
   return { message, created: true };
 };
 
@@ -64,9 +64,9 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
   }
   const sender = requireSpeaker(services, input);
   checkText(text);
-  checkRepliable(services, replyTo);
+  const repliedTo = authorOf(services, replyTo);
   const body = { id, text, origin, reads, expectsReply: awaits.length > 0 || expectsReply, replyTo, streamId };
-  return store(services, space, sender, body, root, awaits);
+  return store(services, space, sender, body, { root, repliedTo }, awaits);
 };
 
 /** The agent that says or shows something. Throws where it has stopped waiting (R5), or has left. */
@@ -100,7 +100,7 @@ const store = (
   space: SettingsRow,
   sender: MemberRow,
   body: NewMessage,
-  root: Root,
+  known: Pick<Routing, "root" | "repliedTo">,
   awaits: string[] = [],
 ): Message => {
   requireStorage(services);
@@ -123,7 +123,7 @@ const store = (
     space.router !== null && space.wakePolicy === "addressed" && members.some(({ type }) => type === "agent");
   const asksRouter = addressesNobody && isRouted ? true : undefined;
   const addressed = [...new Set([...mentions, ...awaits])];
-  const routing: Routing = { root, wakePolicy: space.wakePolicy, mentions: addressed, pair, asksRouter };
+  const routing: Routing = { ...known, wakePolicy: space.wakePolicy, mentions: addressed, pair, asksRouter };
   const { seq } = recordSpoken(services, sender, body.streamId, (append) => {
     const row = append({ type: "space.message", message, routing });
     if (asksRouter) services.router.hold(append, row);
@@ -132,8 +132,9 @@ const store = (
   return { ...message, seq };
 };
 
-const checkRepliable = ({ log }: SpaceServices, replyTo: string | undefined): void => {
-  if (replyTo === undefined) return;
+/** Who said the message that is replied to. Throws where nobody can reply to it. */
+const authorOf = ({ log }: SpaceServices, replyTo: string | undefined): string | undefined => {
+  if (replyTo === undefined) return undefined;
   const row = log.findMessage(replyTo);
   if (!row) {
     throw new ColloquyError("unknown_reference", `${replyTo} is no message of this space: reply to one that is`);
@@ -141,6 +142,7 @@ const checkRepliable = ({ log }: SpaceServices, replyTo: string | undefined): vo
   if (messageOf(row.frame).kind === "tool_call") {
     throw new ColloquyError("not_repliable", `${replyTo} is a tool call: say what you have to say without replyTo`);
   }
+  return row.entityId ?? undefined;
 };
 
 const checkText = (text: string): void => {

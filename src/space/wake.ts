@@ -9,6 +9,8 @@ export type Routing = {
   root: Root;
   wakePolicy: WakePolicy;
   mentions: string[];
+  /** Who said the message that it replies to. */
+  repliedTo?: string | undefined;
   /** The space had two members. */
   pair: boolean;
   /** The space's router decides; until it has, the message is delivered to nobody. */

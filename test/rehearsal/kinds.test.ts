@@ -179,14 +179,20 @@ describe.each(kinds.filter(({ continuity }) => continuity === "timeline"))("$mes
               memories: [memory("k", text)],
               trigger: triggerOf(trigger, room, "mention"),
               histories: [historyOf(room, [fresh(trigger), seen(said("O", "15:06", echo, text)), fresh(reply)])],
-              resume: { soFar: [], replies: [{ messageId: reply.id, name }], timedOut: [name, name], gone: [name] },
+              resume: {
+                soFar: [],
+                replies: [{ messageId: reply.id, name }],
+                timedOut: [name, name],
+                gone: [name],
+                apart: [name],
+              },
             }),
           ),
         );
         expect(view.events).toMatchObject([{ text, senderName: name, spaceName, spaceId: room.id }]);
         expect(view.memories).toEqual([{ key: "k", value: text }]);
         expect(view.replies).toEqual([{ name, text }]);
-        expect(view.resume).toEqual({ replied: [name], timedOut: [name, name], gone: [name] });
+        expect(view.resume).toEqual({ replied: [name], timedOut: [name, name], gone: [name], apart: [name] });
         expect(view.activeSpaceId).toBe(room.id);
       }),
     );
@@ -234,14 +240,20 @@ describe.each(threadedTimelines)("a threaded timeline, history as $history", (ki
       histories: [historyOf(family, [fresh(request), seen(question), fresh(hostile), fresh(answer)])],
       resume: {
         soFar: [{ toolName: "send_message", input: { text: question.text, wait: true }, output: { success: true } }],
-        replies: [{ messageId: "msg_A", name: "Ahmad" }],
+        replies: [
+          { messageId: "msg_A", name: "Ahmad" },
+          { messageId: "msg_H", name: "Husam" },
+        ],
         timedOut: ["Designer"],
         gone: ["Sarah"],
       },
+      answers: [triggerOf(said("H", "15:01:30", husam, "message: fine"), family, "none")],
     });
     const { calls, summary } = play(snapshot);
     expect(calls).toEqual([
-      say('Ahmad said: He said "yes"\nand left\nDesigner did not answer in time.\nSarah left before answering.'),
+      say(
+        'Ahmad said: He said "yes"\nand left\nHusam said: message: fine\nDesigner did not answer in time.\nSarah left before answering.',
+      ),
     ]);
     expect(summary).toBe('Answered "Husam" in "Family": reported the answers.');
   });

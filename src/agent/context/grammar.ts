@@ -10,6 +10,7 @@ export const headings = {
   role: "YOUR ROLE:",
   state: "STATE:",
   thisRun: "THIS RUN SO FAR:",
+  answers: "ANSWERS (no history here shows them):",
   trigger: "TRIGGER:",
 } as const;
 
@@ -122,9 +123,14 @@ export const tellsMessage = (input: string, id: string): boolean => {
 };
 
 const names = `${quotedPattern}(?:, ${quotedPattern})*`;
-const outcomes = { replied: "replied.", timedOut: "did not reply in time.", gone: "left the space without a reply." };
+const outcomes = {
+  replied: "replied.",
+  timedOut: "did not reply in time.",
+  gone: "left the space without a reply.",
+  apart: "gave no reply: you are no longer in the space.",
+};
 const outcome = <Name extends keyof typeof outcomes>(name: Name) => raw(name, `(?:${names} ${outcomes[name]} )?`);
-const resumeForm = line`← RESUME: ${outcome("replied")}${outcome("timedOut")}${outcome("gone")}Continue from here.`;
+const resumeForm = line`← RESUME: ${outcome("replied")}${outcome("timedOut")}${outcome("gone")}${outcome("apart")}Continue from here.`;
 /** The names in a list of them. */
 export const eachName = text("name");
 
@@ -136,13 +142,15 @@ export const resumeLine = {
   write: (of: WaitOutcome): string => {
     const told = (name: keyof WaitOutcome): string =>
       of[name].length === 0 ? "" : `${of[name].map(quote).join(", ")} ${outcomes[name]} `;
-    return resumeForm.write({ replied: told("replied"), timedOut: told("timedOut"), gone: told("gone") });
+    const [replied, timedOut, gone, apart] = [told("replied"), told("timedOut"), told("gone"), told("apart")];
+    return resumeForm.write({ replied, timedOut, gone, apart });
   },
   read: (written: string): WaitOutcome | undefined => {
     const found = resumeForm.read(written);
     const namesIn = (list: string): string[] => eachName.readAll(list).map(({ name }) => name);
     if (!found) return undefined;
-    return { replied: namesIn(found.replied), timedOut: namesIn(found.timedOut), gone: namesIn(found.gone) };
+    const [replied, timedOut] = [namesIn(found.replied), namesIn(found.timedOut)];
+    return { replied, timedOut, gone: namesIn(found.gone), apart: namesIn(found.apart) };
   },
 };
 

@@ -9,6 +9,7 @@ import type { CallServices } from "../calls/calls.ts";
 import { excerpt } from "../context/wording.ts";
 import type { PlanRow } from "../plans/plans.ts";
 import type { Awaited, InboxData, Question } from "../records.ts";
+import type { RunRow } from "../runs.ts";
 import type { CallRow, InboxRow } from "../schema.ts";
 import { isLateAnswer } from "../tools/call-mode.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
@@ -77,7 +78,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const events: NewEvent[] = [];
     const given: { ordinal: number; index: number }[] = [];
     for (const delivered of fresh) {
-      const waiting = isAwaited ? services.waits.answer(delivered.message, idOfQuestion) : [];
+      const waiting = isAwaited ? services.waits.answer(delivered, idOfQuestion) : [];
       const ofCycles = waiting.filter(isOfCycle);
       // A timeline reads messages that wake nobody in the history.
       if (waiting.length === 0 && !isWaking(delivered) && continuity === "timeline") {
@@ -88,16 +89,15 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       const answers = waiting.flatMap((wait) => (wait.questionSeq === null ? [] : questionOf(services, wait)));
       const answering = answers.length === 0 ? {} : { answers };
       const data: InboxData = { type: "space_message", spaceName, delivered, ...answering };
-      // It belongs to the run that waits for it: it begins no other, and is acknowledged with that one.
-      const resting = waiting.find(
-        (wait) => !isOfCycle(wait) && services.runs.at(wait.runOrdinal)?.completedAt === null,
-      );
+      // It belongs to the runs that wait for it: it begins no other, and is acknowledged with the last of them.
+      const ofRuns = waiting.filter((wait) => !isOfCycle(wait)).map(({ runOrdinal }) => runOrdinal);
+      const resting = new Set(ofRuns.filter((ordinal) => services.runs.at(ordinal)?.completedAt === null));
       if (waiting.length > 0) arm();
-      if (resting) given.push({ ordinal: resting.runOrdinal, index: events.length });
+      for (const ordinal of resting) given.push({ ordinal, index: events.length });
       // What answers a cycle wakes the agent together with the other answers.
-      const isHeld = ofCycles.length > 0 && !resting;
+      const isHeld = ofCycles.length > 0 && resting.size === 0;
       const wakes = isWaking(delivered) && !isHeld;
-      events.push({ eventId, data, wakes, isTaken: resting !== undefined, isAwaited: isHeld });
+      events.push({ eventId, data, wakes, isTaken: resting.size > 0, isAwaited: isHeld });
     }
     const to = Math.max(from, delivery.cursor);
     // First, so that what the inbox evicts is counted for a space that is new.
@@ -111,7 +111,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const decided = (delivery.answers ?? []).filter((each) => each.seq > from && services.calls.decided(each));
     if (known?.version !== delivery.space.version || known.left !== delivery.left) {
       const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
-      if (services.waits.left(delivery.space.id, members)) arm();
+      if (services.waits.left(delivery.space.id, members, delivery.left ? "agent" : true)) arm();
     }
     if (delivery.left) {
       services.calls.left(delivery.space.id);
@@ -203,16 +203,28 @@ export const settleWaits = (services: InboxServices): void => {
   }
 };
 
-/** Releases messages that were taken for answers and are none. Those of another question stay with it. */
+/** Those of a run's events that no other run has which goes on: an answer may belong to several. */
+export const unsharedOf = (
+  { runs, calls }: InboxServices,
+  { ordinal, events }: Pick<RunRow, "ordinal" | "events">,
+): number[] => {
+  // One that has its trigger alone shares nothing.
+  if (events.length <= 1) return events;
+  const others = [...runs.active(), ...runs.those(calls.waitingRuns())].filter((run) => run.ordinal !== ordinal);
+  const shared = new Set(others.flatMap((run) => run.events));
+  return events.filter((seq) => !shared.has(seq));
+};
+
+/** Takes messages from a run that answer no question of it any more. What no other run has is released. */
 const takeBack = (services: InboxServices, ordinal: number, taken: string[]): void => {
-  const messageIds = services.waits.free(taken);
+  const messageIds = services.waits.free(taken, ordinal);
   if (messageIds.length === 0) return;
   const seqs = messageIds.map((id) => services.inbox.byEventId(messageEventId(services, id))?.seq);
-  const events = services.runs.at(ordinal)?.events ?? [];
-  services.inbox.release(events.filter((seq) => seqs.includes(seq)));
+  const run = { ordinal, events: services.runs.at(ordinal)?.events ?? [] };
+  services.inbox.release(unsharedOf(services, run).filter((seq) => seqs.includes(seq)));
   services.armLoop();
-  services.runs.update(ordinal, { events: events.filter((seq) => !seqs.includes(seq)) });
-  wakeAsDelivered(services, messageIds);
+  services.runs.update(ordinal, { events: run.events.filter((seq) => !seqs.includes(seq)) });
+  wakeAsDelivered(services, services.waits.free(messageIds));
 };
 
 /**

@@ -26,8 +26,8 @@ import type { Roots } from "./roots.ts";
  * Invariants
  * 1. An event id is taken in once, however often it is delivered (R7): a message by the cursor of its space, a service's
  *    event by its dedupe key, a plan's by its due time, a result by its call's phase.
- * 2. A taken event belongs to one run. The transaction that ends the run acknowledges it, or makes it pending again
- *    (R1). After `maxAttempts` failed runs it is dead: no run takes it any more, until a person retries or discards it.
+ * 2. A taken event belongs to one run, an answer to each run that waits for it. The transaction that ends the last of
+ *    them acknowledges it, or makes it pending again (R1). After `maxAttempts` failed runs it is dead: no run takes it any more, until a person retries or discards it.
  * 3. Batches are taken in the order of arrival, which `seq` is in both tables. Only answers to a question of the
  *    agent's come before their turn, so that one batch has them all.
  * 4. An event that a run took before has a `retryAt`. It wakes again if it did before, and its wake is not counted

@@ -1,5 +1,5 @@
 import { and, countDistinct, eq, isNotNull, ne, sql } from "drizzle-orm";
-import type { Message } from "../../protocol/message.ts";
+import type { DeliveredMessage } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
 import { replyWaitMs } from "../bounds.ts";
@@ -13,7 +13,8 @@ import { waits } from "../schema.ts";
  * Invariants
  * 1. A wait is opened before its message is said: an answer can never come before anybody waits for it.
  * 2. The first message of an awaited participant in that space after the question is the answer, to each question that
- *    is open there unless it replies to one of them. It belongs to the waiting run and begins no other. Until the question's `seq` is known, all their messages are held for the run.
+ *    is open there. A reply to the agent's own words answers the one question that it names, or none. It belongs to each
+ *    waiting run and begins no other. Until the question's `seq` is known, all their messages are held for the run.
  * 3. A wait is over when every awaited participant has answered or left the space, or the time is up.
  * 4. A cycle's wait has a root, and outlives its run. A timeline's has none, and ends with its run at the latest.
  */
@@ -54,12 +55,16 @@ export const createWaits = (db: Database, clock: Clock) => {
 
     awaitedBy: (callId: string): Awaited[] => db.select().from(waits).where(isOfCall(callId)).get()?.awaited ?? [],
 
-    /** Deletes the wait of a message that was not said. Answers the ids of the messages that were taken for answers. */
-    drop: (callId: string): string[] => takenBy(db.delete(waits).where(isOfCall(callId)).returning().all()),
+    /** Deletes a wait. Answers the ids of the messages that were taken for answers, but for those that a run has read. */
+    drop(callId: string): string[] {
+      const [wait] = db.delete(waits).where(isOfCall(callId)).returning().all();
+      return wait ? takenBy([{ ...wait, awaited: wait.awaited.filter(({ isRead }) => !isRead) }]) : [];
+    },
 
-    /** The messages among these that no other wait holds. */
-    free(messageIds: string[]): string[] {
-      const taken = new Set(messageIds.length === 0 ? [] : takenBy(db.select().from(waits).all()));
+    /** The messages among these that no wait holds, or none of this run. */
+    free(messageIds: string[], runOrdinal?: number): string[] {
+      const held = runOrdinal === undefined ? db.select().from(waits).all() : this.ofRun(runOrdinal);
+      const taken = new Set(takenBy(held));
       return messageIds.filter((id) => !taken.has(id));
     },
 
@@ -83,12 +88,12 @@ export const createWaits = (db: Database, clock: Clock) => {
     },
 
     /** Ends the wait for participants who left the space. Answers whether a run waited for one. */
-    left(spaceId: string, members: Set<string>): boolean {
+    left(spaceId: string, members: Set<string>, how: NonNullable<Awaited["left"]>): boolean {
       const isGone = ({ id, replyId, left }: Awaited): boolean => replyId === null && !left && !members.has(id);
       const open = inSpace().all({ key: spaceId });
       const changed = open.filter(({ awaited }) => awaited.some(isGone));
       for (const { callId, awaited } of changed) {
-        change(callId, { awaited: awaited.map((who) => (isGone(who) ? { ...who, left: true } : who)) });
+        change(callId, { awaited: awaited.map((who) => (isGone(who) ? { ...who, left: how } : who)) });
       }
       return changed.length > 0;
     },
@@ -96,8 +101,16 @@ export const createWaits = (db: Database, clock: Clock) => {
     ofRun: (runOrdinal: number): WaitRow[] =>
       none.get() ? [] : db.select().from(waits).where(eq(waits.runOrdinal, runOrdinal)).all(),
 
+    /** The run has read its answers. What answers others too is theirs, but it is given back no more. */
     endOf(runOrdinal: number): void {
-      if (!none.get()) none.writing().delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
+      if (none.get()) return;
+      const ended = none.writing().delete(waits).where(eq(waits.runOrdinal, runOrdinal)).returning().all();
+      const read = new Set(takenBy(ended));
+      const isRead = ({ replyId }: Awaited): boolean => replyId !== null && read.has(replyId);
+      for (const { callId, awaited } of read.size === 0 ? [] : db.select().from(waits).all()) {
+        if (!awaited.some(isRead)) continue;
+        change(callId, { awaited: awaited.map((who) => (isRead(who) ? { ...who, isRead: true } : who)) });
+      }
     },
 
     isWaiting(runOrdinal: number): boolean {
@@ -123,13 +136,12 @@ export const createWaits = (db: Database, clock: Clock) => {
     awaits: (spaceId: string): boolean => !none.get() && inSpace().all({ key: spaceId }).length > 0,
 
     /**
-     * Takes a message as an awaited answer: a reply to one of the questions, whose id `questionId` tells, answers that one
-     * alone. A tool call is none. Answers the waits that it is taken for, by their place.
+     * Takes a message as an awaited answer. A reply to the agent's own words answers the question that it names, whose id
+     * `questionId` tells, or none; a reply to others answers by its place. A tool call is none. Answers the waits that it
+     * is taken for, by their place.
      */
-    answer(
-      { id: messageId, kind, seq, spaceId, sender, replyTo }: Message,
-      questionId: (wait: WaitRow) => string,
-    ): WaitRow[] {
+    answer({ message, repliesToIt }: DeliveredMessage, questionId: (wait: WaitRow) => string): WaitRow[] {
+      const { id: messageId, kind, seq, spaceId, sender, replyTo } = message;
       if (kind === "tool_call") return [];
       const isAwaited = ({ id, replyId }: Awaited): boolean => id === sender.id && replyId === null;
       const awaiting = inSpace()
@@ -137,7 +149,7 @@ export const createWaits = (db: Database, clock: Clock) => {
         .filter((wait) => isOpen(wait, clock.now()))
         .filter(({ awaited, questionSeq }) => seq > (questionSeq ?? 0) && awaited.some(isAwaited));
       const named = awaiting.filter((wait) => replyTo === questionId(wait));
-      const answered = named.length > 0 ? named : awaiting;
+      const answered = named.length > 0 || repliesToIt ? named : awaiting;
       for (const { callId, questionSeq, awaited } of answered) {
         const taken = (who: Awaited): Awaited =>
           questionSeq === null

@@ -1,7 +1,7 @@
 import { backoff } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
-import { closeWaits } from "../inbox/deliver.ts";
+import { closeWaits, unsharedOf } from "../inbox/deliver.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
 import { correct } from "../tokens.ts";
@@ -84,7 +84,9 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
     if (kept) services.spaces.toldOfHistory(inputsIn(rows.all).flatMap(({ history = [] }) => history));
     closeWaits(services, run, { wasCut: cut, isAbsorbed: ending.kind === "absorbed" });
     const events = runs.at(run.ordinal)?.events ?? run.events;
-    const receipts = settleEvents(services, { ...run, events }, rows, ending);
+    // An answer that another run has too is acknowledged with that one.
+    const unshared = unsharedOf(services, { ordinal: run.ordinal, events });
+    const receipts = settleEvents(services, { ...run, events: unshared }, rows, ending);
     updateIdentity(services, run, rows, ending, kept);
 
     const changes = {

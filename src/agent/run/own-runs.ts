@@ -42,13 +42,16 @@ const wholeTrigger = (events: InboxRow[], run: RunRow, rows: JournalRow[]): obje
   return whole.success ? whole.data : { ...run.trigger, ...(lines.length === 0 ? {} : { events: lines }) };
 };
 
-/** The answers to its questions that came to a run and that no run has ended with yet. */
-const answersTo = (events: InboxRow[], { trigger }: RunRow): object[] =>
-  events.flatMap(({ eventId, data }) => {
-    if (eventId === trigger.eventId || data.type !== "space_message" || !data.answers) return [];
-    const { sender, id: messageId, text } = data.delivered.message;
-    return [{ from: sender.name, messageId, text }];
-  });
+const Answer = z.object({ delivered: z.object({ message: Told }), answers: z.array(z.unknown()) });
+
+/** The answers to its questions, as they lie in the inbox, and as its inputs told them after what began it. */
+const answersTo = (events: InboxRow[], { trigger }: RunRow, rows: JournalRow[]): object[] => {
+  const told = inputsIn(rows).flatMap(({ lines }) => lines.slice(1).map(jsonOf));
+  const held = events.flatMap(({ eventId, data }) => (eventId === trigger.eventId ? [] : [data]));
+  const answers = [...told, ...held].flatMap((each) => Answer.safeParse(each).data?.delivered.message ?? []);
+  const each = new Map(answers.map(({ id, sender, text }) => [id, { from: sender.name, messageId: id, text }]));
+  return [...each.values()];
+};
 
 /** All that a run called, oldest first. A call without an output goes on. */
 const actionsIn = ({ calls }: RunRows): { toolName: string; input: unknown; output?: unknown }[] =>
@@ -65,7 +68,7 @@ const wholeRun = (services: RunServices, run: RunRow, rows: JournalRow[]) => {
   const { outcome, reason, error, endedBy } = run;
   const notes = cutOffIn(rows);
   const events = services.inbox.rows(run.events);
-  const answers = answersTo(events, run);
+  const answers = answersTo(events, run, rows);
   const absorbed = services.runs.absorbedBy(run.id).map(({ id }) => id);
   return {
     ...{ runId: run.id, status: run.status, trigger: wholeTrigger(events, run, rows) },
@@ -209,7 +212,8 @@ const endOther = (services: RunServices, self: RunRow, runId: string, kind: "can
   services.transaction(() => {
     const ended = finish(services, other, { kind, by: self.id });
     // They are acknowledged, or given back, with this run.
-    if (kind === "absorbed") services.runs.update(self.ordinal, { events: [...now.events, ...ended.events] });
+    if (kind === "absorbed")
+      services.runs.update(self.ordinal, { events: [...new Set([...now.events, ...ended.events])] });
   });
   return other;
 };

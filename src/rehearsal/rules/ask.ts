@@ -44,5 +44,6 @@ export const report = (turn: Turn): Doing => {
   });
   const late = (resume?.timedOut ?? []).map((name) => `${name} did not answer in time.`);
   const gone = (resume?.gone ?? []).map((name) => `${name} left before answering.`);
-  return answer(turn, [...said, ...late, ...gone].join("\n") || "Nobody answered.", "reported the answers");
+  const apart = (resume?.apart ?? []).map((name) => `I left the space before ${name} answered.`);
+  return answer(turn, [...said, ...late, ...gone, ...apart].join("\n") || "Nobody answered.", "reported the answers");
 };

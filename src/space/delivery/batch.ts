@@ -72,11 +72,12 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen): Batch =>
     if (!batch.inside || !concerns(subscriber, row)) continue;
     batch.pending = true;
     if (row.type === "space.message" && row.routing) {
-      const { root } = row.routing;
+      const { root, repliedTo } = row.routing;
       batch.messages.push({
         message: messageIn(row),
         root,
         triggerSource: triggerSource(row.routing, subscriber.id, chosen.get(row.seq) ?? []),
+        ...(repliedTo === subscriber.id ? { repliesToIt: true } : {}),
       });
       length += row.frame.length;
     }

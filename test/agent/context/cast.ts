@@ -233,6 +233,7 @@ export type Situation = {
   past?: PastRuns;
   otherRuns?: ActiveRun[];
   resume?: TimelineSnapshot["resume"];
+  answers?: TimelineSnapshot["answers"];
   takenOver?: TimelineSnapshot["takenOver"];
   activeSpace?: TimelineSnapshot["activeSpace"];
 };
@@ -270,6 +271,7 @@ export const snapshotOf = (situation: Situation): TimelineSnapshot => {
     trigger,
     activeSpace: situation.activeSpace ?? activeIn(trigger),
     resume: situation.resume ?? null,
+    answers: situation.answers ?? [],
     takenOver: situation.takenOver ?? [],
   };
 };

@@ -28,7 +28,7 @@ import {
   tokensIn,
 } from "../sections.ts";
 import { brief, callLine, quote, quoteJson, shortTime } from "../wording.ts";
-import { asMessages, type History, showHistory } from "./history.ts";
+import { asMessages, type History, type ShownHistory, showHistory } from "./history.ts";
 import { type PastRuns, recentRunsSection } from "./past-runs.ts";
 
 /** A run of this agent that is under way or waits. */
@@ -63,6 +63,8 @@ export type TimelineSnapshot = InputParts & {
   activeSpace: (SpaceRef & { why: keyof typeof whys }) | null;
   /** The run goes on after a wait, in a fresh invocation. `soFar`: its earlier calls, oldest first. */
   resume: (Answers & { soFar: Action[] }) | null;
+  /** What answered the run's questions. */
+  answers: InboxData[];
   /** The runs that this one absorbed before it was composed, and what began them. */
   takenOver: { runId: string; event: InboxData }[];
   /** Estimated tokens of the input that the model refused as too long, where this one is composed instead. */
@@ -122,17 +124,22 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const { past } = snapshot;
   const forPast = past.runs.length === 0 ? 0 : Math.max(0, Math.min(maxRecentRunsTokens, budget * pastShare));
   const each = snapshot.histories.length;
-  const [ofRoom, ofHistory] = [(room - forCalls(budget) - forPast) / each, limits.historyTokens / correction / each];
+  const ofHistory = limits.historyTokens / correction / each;
   const marks = {
     agentId: state.agentId,
     triggerId: snapshot.trigger.type === "space_message" ? snapshot.trigger.delivered.message.id : null,
     replyIds: new Set(resume?.replies.map(({ messageId }) => messageId)),
   };
   const asTurns = config.context.history === "messages";
-  const rule = ofRoom < ofHistory ? "maxTokens" : "historyTokens";
   const newest = config.context.historyMessages;
-  const most = { newest, tokens: Math.min(ofRoom, ofHistory), rule, asTurns } as const;
-  const histories = snapshot.histories.map((history) => showHistory(history, marks, most));
+  const historiesIn = (tokens: number): ShownHistory[] => {
+    const ofRoom = (tokens - forCalls(budget) - forPast) / each;
+    const rule = ofRoom < ofHistory ? "maxTokens" : "historyTokens";
+    const most = { newest, tokens: Math.min(ofRoom, ofHistory), rule, asTurns } as const;
+    return snapshot.histories.map((history) => showHistory(history, marks, most));
+  };
+  const { cut: besides, histories } = withAnswers(snapshot, room, historiesIn);
+  const answers = take(besides);
   const shown = histories.map(({ section }) => section);
   // ACTIVE RUNS tells these questions.
   const asked = snapshot.activeRuns.flatMap(({ waiting }) => (waiting && "callId" in waiting ? [waiting.callId] : []));
@@ -140,7 +147,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const recent = recentRunsSection(past, standing, Math.min(forPast, room));
 
   const head = [...(blocks.length === 0 ? [] : [documents]), ...shares, spaces, goals, memories];
-  const told = [recent.section, plans, runs, ...thisRun, takenOver, ...others, ...last];
+  const told = [recent.section, plans, runs, ...thisRun, answers, takenOver, ...others, ...last];
   const tail = told.filter(({ text }) => text !== "");
   const inPrompt = [textOf(head), ...shown.map(({ text }) => text), textOf(tail)].join("\n\n");
   const messages: ModelMessage[] = asTurns
@@ -198,7 +205,7 @@ const stateSection = (
 
 /** The run's calls before its wait, the newest that fit `room`, and why it goes on. */
 const resumeSection = (
-  { soFar, replies, timedOut, gone = [] }: NonNullable<TimelineSnapshot["resume"]>,
+  { soFar, replies, timedOut, gone = [], apart = [] }: NonNullable<TimelineSnapshot["resume"]>,
   room: number,
 ): Cut =>
   listSection(room, {
@@ -207,7 +214,7 @@ const resumeSection = (
       .map((action) => grammar.earlierCall.write({ call: callLine(action) }))
       .map((item) => `  ${grammar.listItem.write({ item })}`),
     note: ({ length }) => `  (${length} earlier calls are not shown)`,
-    end: grammar.resumeLine.write({ replied: replies.map(({ name }) => name), timedOut, gone }),
+    end: grammar.resumeLine.write({ replied: replies.map(({ name }) => name), timedOut, gone, apart }),
     reason: (left) => `${left} earlier calls do not fit context.maxTokens`,
   });
 
@@ -244,6 +251,29 @@ const eventFields = (
 
 const eventLines = (event: InboxData, config: TimelineSnapshot["config"]): string[] =>
   Object.entries(eventFields(event, config)).map(([field, value]) => grammar.triggerField.write({ field, value }));
+
+/** The answers that no history shows, each whole, and the histories beside them: less room shows fewer messages. */
+const withAnswers = (
+  { answers, config }: TimelineSnapshot,
+  room: number,
+  historiesIn: (tokens: number) => ShownHistory[],
+): { cut: Cut; histories: ShownHistory[] } => {
+  const cutOf = (those: InboxData[]): Cut =>
+    listSection(room, {
+      ...{ name: "answers", heading: grammar.headings.answers },
+      lines: those.map((event) => `  - ${eventLines(event, config).join("\n    ")}`),
+      note: ({ length }) => `  (${length} more do not fit: get_my_runs reads them)`,
+      reason: (left) => `${left} do not fit context.maxTokens`,
+    });
+  for (let beside: InboxData[] = []; ; ) {
+    const cut = cutOf(beside);
+    const histories = historiesIn(room - cut.section.tokens);
+    const standing = new Set(histories.flatMap((history) => history.standing));
+    const unshown = answers.filter((data) => "delivered" in data && !standing.has(data.delivered.message.id));
+    if (unshown.length <= beside.length) return { cut, histories };
+    beside = unshown;
+  }
+};
 
 /** Why this run runs. Never cut. */
 const triggerLines = ({ trigger, config }: TimelineSnapshot): string[] => [

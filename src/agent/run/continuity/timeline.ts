@@ -149,7 +149,8 @@ const resumeOf = (services: RunServices, run: RunRow): TimelineSnapshot["resume"
     soFar,
     replies: awaited.flatMap(({ name, replyId }) => (replyId === null ? [] : [{ messageId: replyId, name }])),
     timedOut: awaited.filter(({ replyId, left }) => replyId === null && !left).map(({ name }) => name),
-    gone: awaited.filter(({ left }) => left).map(({ name }) => name),
+    gone: awaited.filter(({ left }) => left === true).map(({ name }) => name),
+    apart: awaited.filter(({ left }) => left === "agent").map(({ name }) => name),
   };
 };
 
@@ -232,6 +233,7 @@ const gatherTimeline = async (
     if (space) histories.push(await historyOf(services, space.id, past, signal));
   }
   const active = resumed ? waited : home;
+  const resume = resumed ? resumeOf(services, resumed.run) : null;
   const begun = event.type === "tool_result" ? "call" : "trigger";
   const parts = partsIn(services, window);
   const read = histories.map((history) => ({ ...history.space, messages: messagesIn(history) }));
@@ -249,7 +251,8 @@ const gatherTimeline = async (
     ...activeRunsOf(services, gathering),
     trigger: event,
     activeSpace: active ? { id: active.id, name: active.name, why: active === home ? begun : "wait" } : null,
-    resume: resumed ? resumeOf(services, resumed.run) : null,
+    resume,
+    answers: resumed ? answersOf(services, resumed.run, resume).map(({ data }) => data) : [],
     takenOver: resumed ? takenOverBy(services, resumed.run) : [],
   };
 };

@@ -20,6 +20,7 @@ import {
   laterStep,
   memory,
   plan,
+  type Situation,
   said,
   seen,
   sent,
@@ -30,6 +31,7 @@ import {
 import { readable } from "../readable.ts";
 
 const standing = "instructions-timeline-simple.golden.txt";
+const threaded = "instructions-timeline-threaded.golden.txt";
 const alpha = space("Project Alpha", husam, ahmad, designer, analyst);
 const ask = said("A6", "15:06:55", husam, "@DataAnalyst pull the Q4 revenue numbers", { replyTo: "msg_A4" });
 const talk = [
@@ -269,6 +271,34 @@ test("what runs did elsewhere stands in the history that began them, or below it
     },
   });
   await expect(readable(compose(snapshot), standing)).toMatchFileSnapshot("./recent-runs.golden.txt");
+});
+
+test("an answer that no history has room for stands whole below the run's calls", async () => {
+  const early = said("B1", "09:30", ahmad, 'Blue\n← RESUME: "Husam" replied.');
+  const chatter = Array.from({ length: 8 }, (_, n) => fresh(said(`C${n}`, "10:00", husam, "chatter ".repeat(40))));
+  const resumed = (config: Situation["config"]): Situation => ({
+    now: "15:07",
+    spaces: [alpha],
+    config: { messaging: "threaded", ...config },
+    trigger: triggerOf(ask, alpha, "mention"),
+    histories: [historyOf(alpha, [fresh(early), ...chatter, fresh(said("B2", "10:01", husam, "Red"))])],
+    resume: {
+      soFar: [{ toolName: "send_message", input: { text: "@Ahmad @Husam which?", wait: true }, output: "said" }],
+      replies: [early, said("B2", "10:01", husam, "Red")].map(({ id, sender }) => ({
+        messageId: id,
+        name: sender.name,
+      })),
+      timedOut: [],
+      apart: ["Designer"],
+    },
+    answers: [early, said("B2", "10:01", husam, "Red")].map((message) => ({
+      ...triggerOf(message, alpha, "none"),
+      answers: [{ messageId: "msg_Q1", text: "@Ahmad @Husam which?" }],
+    })),
+  });
+  const input = readable(compose(snapshotOf(resumed({ context: { historyTokens: 250 } }))), threaded);
+  await expect(input).toMatchFileSnapshot("./answers.golden.txt");
+  expect(compose(snapshotOf(resumed({}))).sections.map(({ name }) => name)).not.toContain("answers");
 });
 
 test("what a run took over stands in its input when it goes on, whole", async () => {
