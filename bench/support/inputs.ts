@@ -71,6 +71,7 @@ export const timelineSnapshots = (
       trigger: eventOf(turn),
       activeSpace: { ...space, why: "trigger" },
       resume: null,
+      answers: [],
       takenOver: [],
     };
     return { run, snapshot, answer: spoken(turn) };

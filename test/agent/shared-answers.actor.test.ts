@@ -180,7 +180,7 @@ test.each(["completes", "is canceled"])(
   },
 );
 
-test("[K4] [K8] a run that absorbs a waiting one is told an answer that another run waits for too", async () => {
+test("[K4] [K8] a run that absorbs a waiting one is told an answer that is another run's too", async () => {
   const scene = await stage();
   const { house, sara, tom, space, agent, inbox, stand } = scene;
   let absorbed = "";
