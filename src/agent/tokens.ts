@@ -1,7 +1,9 @@
 import type { ModelMessage } from "ai";
 import { estimateTokenCount } from "tokenx";
+import { textBytes } from "../protocol/text.ts";
 import { oncePerObject } from "../shared/once-per-object.ts";
 import { excerpt } from "../shared/quote.ts";
+import { maxToolOutputBytes, maxToolOutputTokens } from "./bounds.ts";
 
 /**
  * Estimated tokens, before the correction by what the model's provider billed. `tokenx` looks at words and
@@ -46,6 +48,18 @@ export const cutTo = (text: string, maxTokens: number, tokensOf: (text: string) 
     cut = excerpt(cut, Math.floor(([...cut].length - 1) * Math.min(0.95, maxTokens / tokens)));
   }
   return cut;
+};
+
+/** The beginning of a text that a next page goes on from: without an ellipsis, and never empty. */
+export const pageOf = (text: string, maxTokens: number, tokensOf: (text: string) => number): string => {
+  const cut = cutTo(text, maxTokens, tokensOf);
+  return cut === text ? text : cut.slice(0, -1) || excerpt(text, 1).slice(0, -1);
+};
+
+/** What a value fills of a tool's result: estimated tokens, or what its bytes count where they are no words. */
+export const sizeOf = (value: unknown): number => {
+  const text = JSON.stringify(value) ?? "";
+  return Math.max(estimateText(text), (textBytes(text) * maxToolOutputTokens) / maxToolOutputBytes);
 };
 
 export const contentText = ({ content }: ModelMessage): string =>

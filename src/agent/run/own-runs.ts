@@ -1,17 +1,16 @@
 import { z } from "zod";
 import { Message } from "../../protocol/message.ts";
 import { RunStatus } from "../../protocol/run.ts";
-import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
-import { maxToolOutputBytes, maxToolOutputTokens } from "../bounds.ts";
+import { maxToolOutputTokens } from "../bounds.ts";
 import { spacesReadIn } from "../calls/reads.ts";
 import { jsonOf } from "../context/wording.ts";
 import type { JournalRow } from "../journal.ts";
 import { hasEnded, isActive, type RunRow } from "../runs.ts";
 import type { InboxRow } from "../schema.ts";
-import { cutTo, estimateText, firstFitting } from "../tokens.ts";
+import { firstFitting, pageOf, sizeOf } from "../tokens.ts";
 import type { ToolContext } from "../tools/tool.ts";
 import { inputTokensLeft } from "./composing.ts";
 import { finish } from "./finish.ts";
@@ -85,17 +84,11 @@ const wholeRun = (services: RunServices, run: RunRow, rows: JournalRow[]) => {
 /** The spaces whose messages are told with a run: those of its events, and those that it read. */
 const spacesTold = (run: RunRow, rows: JournalRow[]): string[] => [...run.spaceIds, ...spacesReadIn(rows)];
 
-/** Estimated tokens, or what its bytes count where they are no words. */
-const sizeOf = (value: unknown): number => {
-  const text = JSON.stringify(value) ?? "";
-  return Math.max(estimateText(text), (textBytes(text) * maxToolOutputTokens) / maxToolOutputBytes);
-};
-
 /** A value that fills so much at most: where there is too much, the part of its text that begins at `offset`. */
 const partOf = (value: unknown, room: number, offset: number): unknown => {
   if (sizeOf(value) <= room) return value;
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  const part = cutTo(text.slice(offset), room, sizeOf);
+  const part = pageOf(text.slice(offset), room, sizeOf);
   const end = offset + part.length;
   const more = end < text.length ? `: ask with runId and offset: ${end}` : "";
   return { part, note: `characters ${offset} to ${end} of ${text.length}${more}` };

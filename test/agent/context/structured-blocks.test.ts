@@ -83,7 +83,10 @@ describe("the fields of a schema", () => {
     [{ type: "list", itemSchema: { type: "integer", minimum: 3 } }, ["items: integer"]],
     [{ type: "list", itemSchema: { type: ["string", "null"] } }, ["items: string or null"]],
     [{ type: "list", itemSchema: { enum: ["a\n", "b"] } }, ['items: one of "a\\n", "b"']],
-    [{ type: "list", itemSchema: { anyOf: [{ type: "null" }] } }, ["items: by its schema: block_load shows it"]],
+    [
+      { type: "list", itemSchema: { anyOf: [{ type: "null" }] } },
+      ["items: by its schema: block_load with schema: true shows it"],
+    ],
     [
       { type: "list", itemSchema: { properties: { state: { const: 5 }, n: { enum: [..."abcdefghij"] } } } },
       ['item fields: state (one of 5) · n (one of "a", "b", "c", "d", "e", "f", "g", "h", 2 more)'],

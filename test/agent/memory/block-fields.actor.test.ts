@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { CreateBlock } from "../../../src/protocol/block.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
@@ -178,8 +179,13 @@ test("[K11] a schema that is too large for a result is told in short", async () 
   const { create, run } = await stage();
   const fields = Array.from({ length: 64 }, (_, index) => ({ name: `f${index}`, description: "words ".repeat(160) }));
   await create({ label: "large", schema: { type: "map", fields }, pinned: false });
-  const { outputs } = await run(call("block_load", { label: "large" }));
+  const load = (more: object = {}) => call("block_load", { label: "large", ...more });
+  const { outputs } = await run(load(), load({ schema: true, lines: 200 }), load({ schema: true, startLine: 201 }));
   expect(outputs[0]).not.toHaveProperty("schema");
   expect(outputs[0]).toMatchObject({ fields: [expect.stringMatching(/^fields: f0 \(text\): "words .*…" · f1 /)] });
   expect(JSON.stringify(outputs[0])).toContain("more");
+  expect(outputs[0]).toMatchObject({ wholeSchema: "block_load with schema: true" });
+  const pages = z.array(z.object({ content: z.string(), note: z.string() })).parse(outputs.slice(1));
+  expect(pages[0]?.note).toMatch(/^cut: 200 of \d+ lines; block_load with schema: true, startLine: 201 reads on$/);
+  expect(JSON.parse(pages.map(({ content }) => content).join("\n"))).toMatchObject({ type: "map", fields });
 });

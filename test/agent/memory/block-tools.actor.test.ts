@@ -219,7 +219,8 @@ describe("block tools", () => {
     const [, shown] = /^cut: (\d+) of \d+ lines; block_load with startLine: \d+ reads on$/.exec(note) ?? [];
     expect(note).toContain(`startLine: ${Number(shown) + 1} `);
     expect(page).toMatchObject({ content: "line 6\nline 7", note: expect.stringContaining("startLine: 9 reads on") });
-    expect(end).toMatchObject({ content: "", note: expect.stringMatching(/^cut: 0 of \d+ lines$/) });
+    const beyond = expect.stringMatching(/^startLine: it has (\d+) lines, so \1 is the last$/);
+    expect(end).toMatchObject({ error: { code: "tool_input_invalid", message: beyond } });
     expect(windowed).toHaveProperty("hidden");
     expect(windowed).toMatchObject({
       content: expect.stringMatching(/^\[Showing lines 100-101 of \d+\]\nline 99\nline 100$/),

@@ -348,6 +348,58 @@ test("[K10] reads all that a log of another holds, and is told why only its owne
   expect(others).toMatchObject([theirs, theirs, theirs, theirs]);
 });
 
+const Page = z.object({ content: z.string(), note: z.string().optional() });
+const words = (of: number): string => Array.from({ length: of }, (_, at) => `“naïve” 😀 word${at}`).join(" ");
+const texts: [what: string, block: object, whole: string][] = [
+  ["one long line", { content: words(8000) }, words(8000)],
+  [
+    "lines short and long",
+    { content: `a\n\n${words(3000)}\n${"字".repeat(9000)}\n` },
+    `a\n\n${words(3000)}\n${"字".repeat(9000)}\n`,
+  ],
+  ["long items", { schema: { type: "list" }, content: [words(4000), "b"] }, `1. ${words(4000)}\n2. b`],
+];
+
+test.for(texts)("[K10] every character of %s is read by following the notes", async ([, block, whole]) => {
+  const { run, create, share, scribe } = await scene({ continuity: "timeline" });
+  await create({ ...block, charLimit: 200_000 }, scribe);
+  await share("notes", "ReadOnly");
+  let read = "";
+  let next: object | undefined = {};
+  for (let pages = 0; next && pages < 20; pages += 1) {
+    const [page] = z.array(Page).parse(await run(call("block_load", { label: "notes", from: "Scribe", ...next })));
+    read += page?.content ?? "";
+    const [, given] = /^cut: .*; block_load with from: "Scribe", (.*) reads on$/.exec(page?.note ?? "") ?? [];
+    next = given === undefined ? undefined : JSON.parse(`{${given.replace(/(\w+):/g, '"$1":')}}`);
+    if (next && !("offset" in next)) read += "\n";
+  }
+  expect(read === whole).toBe(true);
+});
+
+test("[K10] says that it hides what a viewport does not show, and nothing else", async () => {
+  const { run, create } = await scene();
+  const viewport = (content: string) => ({
+    content,
+    schema: { type: "text", viewport: { startLine: 1, displayLines: 1 } },
+  });
+  await create(viewport("all of it\n"));
+  await create({ label: "more", ...viewport("some\nof it") });
+  const load = (label: string, more: object = {}) => call("block_load", { label, ...more });
+  const outputs = await run(
+    load("notes"),
+    load("more"),
+    load("more", { startLine: 1, offset: 4 }),
+    load("more", { lines: 1 }),
+  );
+  expect(outputs[0]).not.toHaveProperty("hidden");
+  const hidden = "it holds more than is shown: block_load with startLine: 1 reads all that it holds";
+  expect(outputs.slice(1)).toMatchObject([
+    { hidden, content: "[Showing lines 1-1 of 2]\nsome" },
+    refused("tool_input_invalid", "offset: line 1 has 4 characters"),
+    { content: "some", note: "cut: 1 of 2 lines; block_load with startLine: 2 reads on" },
+  ]);
+});
+
 test("[K10] search finds a shared block whole, and blocks alone once the index is full", async () => {
   const { run, create, share, scribe, reader } = await scene();
   const find = (query: string) => call("search", { query, types: ["block"] });

@@ -42,7 +42,7 @@ const choicesOf = (schema: unknown): string | undefined => {
     return `one of ${[...values.slice(0, mostChoices).map(choice), ...more].join(", ")}`;
   }
   const isCombined = !rules.has("type") && combinators.some((name) => rules.has(name));
-  return isCombined ? "by its schema: block_load shows it" : undefined;
+  return isCombined ? "by its schema: block_load with schema: true shows it" : undefined;
 };
 
 const textIn = (schema: unknown, name: string): string | undefined => {

@@ -68,6 +68,17 @@ const renderPlain = (schema: PlainSchema, value: Json | undefined, whole: boolea
   }
 };
 
+/** Whether a viewport or a limit leaves out some of what it holds. */
+export const isPartial = (schema: BlockSchema, value: Json): boolean =>
+  partsOf(schema).some((part) => {
+    const held = valueOfPart(part, value);
+    if (part.schema.type === "log") return Array.isArray(held) && held.length > part.schema.displayLimit;
+    if (part.schema.type !== "text" || !part.schema.viewport) return false;
+    const { startLine, displayLines } = part.schema.viewport;
+    const lines = typeof held === "string" ? linesOf(held).length : 0;
+    return lines > 0 && (startLine > 1 || displayLines < lines);
+  });
+
 /** With `whole`, also what a viewport or a limit does not show: for search, and to measure it. */
 export const render = (schema: BlockSchema, value: Json, { whole = false }: { whole?: boolean } = {}): string =>
   partsOf(schema)

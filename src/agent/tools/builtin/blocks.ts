@@ -4,14 +4,14 @@ import { BlockOperations, maxOperations, operationNames } from "../../../protoco
 import { type BlockSchema, Viewport } from "../../../protocol/block-schema.ts";
 import type { Approval } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { excerpt } from "../../../shared/quote.ts";
+import { quoteJson } from "../../../shared/quote.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";
 import { ownPrincipal } from "../../memory/blocks/shared-blocks.ts";
 import { fieldLines } from "../../memory/documents/declared-fields.ts";
 import { permissionRefusal, ranks, verdictOn } from "../../memory/documents/permission.ts";
-import { render } from "../../memory/documents/render.ts";
-import { estimateText, firstFitting } from "../../tokens.ts";
+import { isPartial, render } from "../../memory/documents/render.ts";
+import { estimateText, firstFitting, pageOf, sizeOf } from "../../tokens.ts";
 import { asUnknownOutcome } from "../outcome.ts";
 import {
   type CallContext,
@@ -42,36 +42,55 @@ const parsed = <Schema extends z.ZodType>(schema: Schema, input: unknown): z.inf
   return parseInput(schema, input);
 };
 
-type Lines = { startLine?: number | undefined; lines?: number | undefined };
+type Place = { startLine?: number | undefined; offset?: number | undefined; lines?: number | undefined };
 
-/** As many lines as there is room for beside `taken` tokens. `asked`: those of all that a block holds. */
-const fittingLines = (text: string, context: ToolContext, asked?: Lines, taken = 0) => {
-  const { startLine = 1, lines } = asked ?? {};
-  const room = Math.max(1, Math.min(maxToolOutputTokens, context.roomTokens() - frameTokens) - taken);
+/** Room for what a result holds beside `taken` tokens. */
+const roomFor = (context: ToolContext, taken = 0): number =>
+  Math.max(1, Math.min(maxToolOutputTokens, context.roomTokens() - frameTokens) - taken);
+
+/** As many lines of it as have room; of a line that has none, its beginning. `readOn` says what reads the rest. */
+const pageAt = (
+  text: string,
+  room: number,
+  { startLine = 1, offset = 0, lines }: Place,
+  readOn: (next: Place) => string,
+) => {
   const all = text.split("\n");
-  const wanted = all.slice(startLine - 1, lines && startLine - 1 + lines);
-  const isFit = estimateText(wanted.join("\n")) <= room;
-  const fit = isFit ? wanted : firstFitting(wanted, room, (line) => estimateText(line) + 1);
-  // Of a line that has no room its beginning, so that the next page is another.
-  const shown = fit.length > 0 ? fit : wanted.slice(0, 1).map((line) => excerpt(line, room));
-  const next = startLine + shown.length;
-  const rest = asked ? `startLine: ${next} reads on` : "startLine reads the rest";
-  const cut = [
-    `cut: ${shown.length} of ${all.length} lines`,
-    ...(next > all.length ? [] : [`block_load with ${rest}`]),
-  ];
-  const isAll = shown.length === all.length && fit.length > 0;
-  return { content: shown.join("\n"), ...(isAll ? {} : { note: cut.join("; ") }) };
+  const refused = (message: string) => new ColloquyError("tool_input_invalid", message);
+  const first = all[startLine - 1];
+  if (first === undefined) throw refused(`startLine: it has ${all.length} lines, so ${all.length} is the last`);
+  const { length } = first;
+  if (offset > 0 && offset >= length) throw refused(`offset: line ${startLine} has ${length} characters, from 0`);
+  const begun = first.slice(offset).toWellFormed();
+  const wanted = [begun, ...all.slice(startLine, lines && startLine - 1 + lines)];
+  const fit = sizeOf(wanted.join("\n")) <= room ? wanted : firstFitting(wanted, room, sizeOf);
+  const shown = fit.length > 0 ? fit : [pageOf(begun, room, sizeOf)];
+  const content = shown.join("\n");
+  const end = offset + (shown[0]?.length ?? 0);
+  const after = startLine + shown.length;
+  const next = end < length ? { startLine, offset: end } : { startLine: after };
+  const isEnd = end === length && after > all.length;
+  if (isEnd && startLine === 1 && offset === 0) return { content };
+  const part = `characters ${offset} to ${end} of ${length} of line ${startLine}`;
+  const what = end < length || offset > 0 ? part : `${shown.length} of ${all.length} lines`;
+  return { content, note: `cut: ${what}; ${isEnd ? "that is the end" : readOn(next)}` };
+};
+
+/** What a call of block_load is given. */
+const loadWith = (input: object): string => {
+  const given = Object.entries(input).filter(([, value]) => value !== undefined);
+  return `block_load with ${given.map(([name, value]) => `${name}: ${quoteJson(value)}`).join(", ")}`;
 };
 
 const Operations = z.object({ operations: BlockOperations });
 
-/** The schema of a structured block. Its fields in words, if the schema has no room. */
-const schemaOf = (schema: BlockSchema, room: number): { schema?: BlockSchema; fields?: string[] } => {
+/** The schema of a structured block. Its fields in words, if the schema has no room, and what reads it whole. */
+const schemaOf = (schema: BlockSchema, room: number) => {
   if (schema.type === "text") return {};
   const most = Math.min(schemaTokens, room / 2);
-  const told = [{ schema }, { fields: fieldLines(schema) }];
-  return told.find((each) => estimateText(JSON.stringify(each)) <= most) ?? {};
+  const wholeSchema = "block_load with schema: true";
+  const told = [{ schema }, { fields: fieldLines(schema), wholeSchema }];
+  return told.find((each) => estimateText(JSON.stringify(each)) <= most) ?? { wholeSchema };
 };
 
 const BlockEdit = z.strictObject({
@@ -149,25 +168,35 @@ export const blockTools = [
     input: z.strictObject({
       ...{ label, from, version: z.int().min(1).optional().describe("An earlier version.") },
       startLine: z.int().min(1).optional().describe("Reads all that it holds, whatever is shown, from this line."),
+      offset: z.int().min(0).optional().describe("Where in that line to begin, in characters."),
       lines: z.int().min(1).optional(),
+      schema: z.boolean().optional().describe("Its whole schema instead."),
     }),
     ...reads,
-    async execute({ label: name, startLine, lines, ...view }, context) {
+    async execute({ label: name, startLine, offset, lines, schema: isOfSchema, ...view }, context) {
       const { blocks, sharedBlocks } = context.services;
       const block = await sharedBlocks.load(name, context.signal, view);
       const { type, permission, description, schema, version, value, rendered, sharedFrom } = block;
-      const whole = render(schema, value, { whole: true });
-      const isPage = startLine !== undefined || lines !== undefined;
-      const isAll = isPage || whole === rendered;
       if (sharedFrom === undefined && view.version === undefined) blocks.touch(name);
       const owner = sharedFrom === undefined ? {} : { sharedFrom: sharedFrom.agentName };
+      const place = { startLine, offset, lines };
+      const readOn = (next: Place) => `${loadWith({ ...view, schema: isOfSchema, ...next })} reads on`;
+      if (isOfSchema) {
+        const text = JSON.stringify(schema, null, 1);
+        return { value: { label: name, ...owner, ...pageAt(text, roomFor(context), place, readOn) } };
+      }
+      const hidesSome = isPartial(schema, value) && Object.values(place).every((each) => each === undefined);
       const declared = schemaOf(schema, context.roomTokens());
-      const taken = estimateText(JSON.stringify(declared));
+      const room = roomFor(context, estimateText(JSON.stringify(declared)));
+      const readAll = `${loadWith({ ...view, startLine: 1 })} reads all that it holds`;
+      const page = hidesSome
+        ? pageAt(rendered, room, {}, () => readAll)
+        : pageAt(render(schema, value, { whole: true }), room, place, readOn);
       return {
         value: {
           ...{ label: name, type, permission, description, version, ...owner, ...declared },
-          ...(isAll ? {} : { hidden: "it holds more than is shown: startLine reads all of it" }),
-          ...fittingLines(isPage ? whole : rendered, context, isAll ? { startLine, lines } : undefined, taken),
+          ...(hidesSome ? { hidden: `it holds more than is shown: ${readAll}` } : {}),
+          ...page,
         },
       };
     },
@@ -228,7 +257,8 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
       const { services } = context;
       ownBlock(services, name);
       const { rendered } = await services.blocks.update(name, { viewport, section }, author(services));
-      return { value: { success: true, ...fittingLines(rendered, context) } };
+      const readAll = () => `${loadWith({ startLine: 1 })} reads all that it holds`;
+      return { value: { success: true, ...pageAt(rendered, roomFor(context), {}, readAll) } };
     },
   }),
   defineTool({
