@@ -1,6 +1,5 @@
 import type { z } from "zod";
 import type { Issue } from "./errors.ts";
-import { nearestIssues } from "./nearest-issues.ts";
 import { excerpt } from "./quote.ts";
 
 /** The issues of a schema in words that a person or a model can act on. They never repeat a value. */
@@ -47,6 +46,26 @@ const ruleOf = (issue: z.core.$ZodIssue): string => {
         .replace(/^Invalid (?!input)/, "must be a valid ");
   }
 };
+
+const otherKind = 100;
+
+/** The distance of a value from one form of a union. Another kind of value counts more than all wrong fields. */
+const distance = (issues: z.core.$ZodIssue[]): number =>
+  issues.reduce((sum, { code, path }) => {
+    if (code === "invalid_type" && path.length === 0) return sum + otherKind;
+    return sum + (code === "invalid_union" ? 1.5 : 1);
+  }, 0);
+
+/** The issues of a union's nearest form, where the value fits none. */
+const innermost = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] => {
+  if (issue.code !== "invalid_union") return [issue];
+  const [nearest] = issue.errors.toSorted((one, other) => distance(one) - distance(other));
+  if (!nearest) return [issue];
+  return nearest.flatMap(innermost).map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
+};
+
+/** The issues of a value, of each union those of the form that it is nearest to. */
+const nearestIssues = ({ issues }: z.core.$ZodError): z.core.$ZodIssue[] => issues.flatMap(innermost);
 
 /** What is wrong with a value: where, and the rule that it breaks. */
 export const issuesOf = (error: z.core.$ZodError): Issue[] =>

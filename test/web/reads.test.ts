@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readsInWords } from "../../src/web/timeline/reads.ts";
+import { readsInWords } from "../../src/web/timeline/presence.ts";
 
 test("[C8] the page says which spaces an agent read, and whether its reader is in them", () => {
   const board = { spaceId: "spc_BOARD", name: "Board", members: 3 };

@@ -8,9 +8,8 @@ import { ToolCallCard } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame, QuoteLine } from "./message-frame.tsx";
 import { OriginLine } from "./origin-line.tsx";
-import { list } from "./presence.ts";
+import { list, readsInWords } from "./presence.ts";
 import type { Quoted } from "./quoted.ts";
-import { readsInWords } from "./reads.ts";
 import type { Reader, ShownMessage } from "./rows.ts";
 
 /** The actions of a row; the same functions for all rows. */
