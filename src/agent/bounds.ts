@@ -2,6 +2,10 @@
 
 /** Events that wait for one agent or that it has taken, dead ones aside; past it whatever comes is refused, and comes again. */
 export const maxInboxEvents = 5000;
+/** Events that are held until a person's share of the tokens begins anew; what comes beyond them is only heard. */
+export const maxHeldEvents = 1000;
+/** A space that could not be told whose budget is used up is told again after this time. */
+export const tellBudgetAgainMs = 30_000;
 /** Dead events that are kept. Beyond it those that died first are evicted: messages to their space's history, others to the log. */
 export const maxDeadLetters = 1000;
 /** Overheard events, and the UTF-8 that they may fill, in bytes. Beyond it the oldest are evicted: messages to their space's history, others to the log. */
@@ -43,8 +47,10 @@ export const maxBlockUpdateBytes = 1_500_000;
 /** Blocks that are open in memory; edits whose calls are remembered. */
 export const maxOpenDocuments = 16;
 export const maxBlockCalls = 500;
-/** Sockets that follow one agent's blocks, how often their rights are proven again, how long that may take, and frames that one may send in vain. */
+/** Sockets that follow one agent's blocks, and of those one person's or service's, opened by a token of their own. */
 export const maxSubscribers = 200;
+export const maxSubscribersPerPerson = 20;
+/** How often their rights are proven again, how long that may take, and frames that one may send in vain. */
 export const subscriberProofMs = 45_000;
 export const subscriberAnswerMs = 10_000;
 export const maxSubscriberFrames = 20;
@@ -154,6 +160,9 @@ export const minPlanAheadMs = 1000;
 export const maxPlanAheadMs = 3653 * 24 * 60 * 60_000;
 /** A plan whose event cannot enter the inbox is tried again after this time. */
 export const planRetryMs = 60_000;
+/** The time in which `maxRunsPerHour` runs may begin, and when to try again what would wait for as many runs. */
+export const runsHourMs = 60 * 60_000;
+export const crowdedRetryMs = 60_000;
 /** Recurring plans that an agent set itself begin at most one new root in this time (B1). */
 export const agentRootEveryMs = 5 * 60_000;
 /** Tools that one MCP server may bring, what each may say of itself, and what the list of one server may fill. */

@@ -1,5 +1,5 @@
 import { unseal } from "../auth/sealing.ts";
-import type { AgentConfig } from "../protocol/agent.ts";
+import { type AgentConfig, Limits } from "../protocol/agent.ts";
 import { withoutIdleTimeouts } from "../protocol/tool.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../shared/database.ts";
@@ -21,7 +21,10 @@ export const createIdentity = (db: Database, clock: Clock, signingSecret: string
   const query = prepared(() => db.select().from(agent));
   const known = new Remembered(db, () => {
     const row = query().get();
-    return row && { ...row, config: withoutIdleTimeouts(row.config) };
+    if (!row) return undefined;
+    // A config that was stored before a limit there was has its default.
+    const config = { ...row.config, limits: { ...Limits.parse({}), ...row.config.limits } };
+    return { ...row, config: withoutIdleTimeouts(config) };
   });
 
   return {

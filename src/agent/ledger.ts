@@ -1,6 +1,6 @@
-import { lt, sql } from "drizzle-orm";
+import { lt, or, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
-import { type Database, placeholders, prepared, Remembered, rowsBy } from "../shared/database.ts";
+import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
 import { ledgerMemoryMs } from "./bounds.ts";
 import { ledger } from "./schema.ts";
 
@@ -13,6 +13,8 @@ import { ledger } from "./schema.ts";
  *    reservation, unless its provider refused it: a call that may have been billed is never forgotten.
  * 3. What the journal says too, and what leaves the total as it is, is settled in memory. The next write of the day
  *    stores that. After a restart it follows from the journal, or the reservation counts.
+ * 4. A step that a person pays for is in the person's row of the day too, by the same rules and in the same write: what one
+ *    person's steps are billed and reserve is within their share at every start, however many runs go on (C11).
  */
 export type Ledger = ReturnType<typeof createLedger>;
 
@@ -22,13 +24,13 @@ export const createLedger = (
   clock: Clock,
   billedOf: (step: string) => number | undefined = () => undefined,
 ) => {
-  /** The row that was read last; undefined if its day has none. */
-  const known = new Remembered<{ day: string; row: LedgerRow | undefined } | undefined>(db, () => undefined);
+  /** The rows of one day that were read: the day's, and persons'. Undefined where there is none. */
+  const known = new Remembered<Known>(db, () => ({ day: "", rows: new Map() }));
   const ofDay = prepared(() => rowsBy(db, ledger, ledger.day));
   const store = prepared(() =>
     db
       .insert(ledger)
-      .values(placeholders(["day", "spent", "reserved"]))
+      .select(sql`select value ->> 0, value ->> 1, value ->> 2 from json_each(${sql.placeholder("rows")}) where true`)
       .onConflictDoUpdate({
         target: ledger.day,
         set: { spent: sql`excluded.spent`, reserved: sql`excluded.reserved` },
@@ -38,57 +40,87 @@ export const createLedger = (
   const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
   const today = (): string => dayOf(clock.now());
 
-  const rowOf = (day: string): LedgerRow | undefined => {
-    const held = known.get();
-    if (held?.day === day) return held.row;
-    let row = ofDay().get({ key: day });
+  /** The rows that are in memory, of this day alone. What is settled there alone follows from the journal once more. */
+  const held = (day: string): Known["rows"] => {
+    const { rows, day: of } = known.get();
+    if (of === day && rows.size <= maxHeldRows) return rows;
+    known.set({ day, rows: new Map() });
+    return known.get().rows;
+  };
+
+  const rowOf = (day: string, person?: string): LedgerRow | undefined => {
+    const key = keyOf(day, person);
+    const rows = held(day);
+    if (rows.has(key)) return rows.get(key);
+    let row = ofDay().get({ key });
     for (const step of Object.keys(row?.reserved ?? {})) {
       const billed = billedOf(step);
       if (row && billed !== undefined) row = settled(row, step, billed);
     }
-    known.set({ day, row });
+    rows.set(key, row);
     return row;
   };
 
-  const write = (row: LedgerRow): void => {
-    store().run(row);
-    known.set({ day: row.day, row });
+  const write = (day: string, rows: LedgerRow[]): void => {
+    store().run({ rows: JSON.stringify(rows.map((row) => [row.day, row.spent, JSON.stringify(row.reserved)])) });
+    for (const row of rows) held(day).set(row.day, row);
+  };
+
+  /** Days that are forgotten, and persons' rows of an earlier day. */
+  const isOver = (day: string) => {
+    const isPersons = sql`instr(${ledger.day}, ' ') > 0 and substr(${ledger.day}, 1, 10) < ${day}`;
+    return or(lt(ledger.day, dayOf(clock.now() - ledgerMemoryMs)), isPersons);
   };
 
   return {
-    dayOf,
-    today,
-
     /** When today's ledger ends, in milliseconds since the epoch. */
     resetsAt: (): number => Date.parse(`${today()}T00:00:00Z`) + 24 * 60 * 60_000,
 
     spent: (): number => total(rowOf(today())),
 
-    /** Reserves what a step may cost. False if it does not fit today's limit; then nothing is reserved. */
-    reserve(step: string, tokens: number, limit: number): boolean {
+    /**
+     * Reserves what a step may cost. False if it does not fit today's limit, or the share of the person who pays; then
+     * nothing is reserved.
+     */
+    reserve(step: string, tokens: number, limit: number, share?: Share): boolean {
       const day = today();
       const row = rowOf(day);
-      const oldest = dayOf(clock.now() - ledgerMemoryMs);
-      if (!row) db.delete(ledger).where(lt(ledger.day, oldest)).run();
-      if (total(row) + tokens > limit) return false;
-      // A call of this step that was cut may have been billed.
-      const { spent, reserved } = row ? settled(row, step, row.reserved[step] ?? 0) : { spent: 0, reserved: {} };
-      write({ day, spent, reserved: { ...reserved, [step]: tokens } });
+      if (!row) db.delete(ledger).where(isOver(day)).run();
+      const payer = share && rowOf(day, share.person);
+      if (total(row) + tokens > limit || (share && total(payer) + tokens > share.limit)) return false;
+      const reserving = (key: string, before: LedgerRow | undefined): LedgerRow => {
+        // A call of this step that was cut may have been billed.
+        const { spent, reserved } = before
+          ? settled(before, step, before.reserved[step] ?? 0)
+          : { spent: 0, reserved: {} };
+        return { day: key, spent, reserved: { ...reserved, [step]: tokens } };
+      };
+      const payers = share ? [reserving(keyOf(day, share.person), payer)] : [];
+      write(day, [reserving(day, row), ...payers]);
       return true;
     },
 
     /** The step was billed so many tokens, none if it was refused. `inMemory`: a restart comes to the same total, or to a larger one if the step was not journaled. */
-    settle(step: string, billed: number, inMemory = false): void {
-      const row = rowOf(today());
-      if (row?.reserved[step] === undefined) return;
-      const after = settled(row, step, billed);
-      if (inMemory) known.set({ day: row.day, row: after });
-      else write(after);
+    settle(step: string, billed: number, inMemory = false, person?: string): void {
+      const day = today();
+      const rows = [rowOf(day), person === undefined ? undefined : rowOf(day, person)];
+      const after = rows.flatMap((row) => (row?.reserved[step] === undefined ? [] : settled(row, step, billed)));
+      if (!inMemory && after.length > 0) write(day, after);
+      for (const row of after) held(day).set(row.day, row);
     },
   };
 };
 
+/** The person who pays, and the tokens that one person's steps may cost today. */
+type Share = { person: string; limit: number };
+
 type LedgerRow = typeof ledger.$inferSelect;
+type Known = { day: string; rows: Map<string, LedgerRow | undefined> };
+
+/** Rows of persons that are kept in memory. */
+const maxHeldRows = 1000;
+
+const keyOf = (day: string, person: string | undefined): string => (person === undefined ? day : `${day} ${person}`);
 
 const total = (row: LedgerRow | undefined): number =>
   Object.values(row?.reserved ?? {}).reduce((sum, tokens) => sum + tokens, row?.spent ?? 0);

@@ -3,7 +3,7 @@ import type { RunStatus } from "../protocol/run.ts";
 import type { Clock } from "../shared/clock.ts";
 import { among, type Database, prepared, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { workNoteMs } from "./bounds.ts";
+import { crowdedRetryMs, runsHourMs, workNoteMs } from "./bounds.ts";
 import { runs } from "./schema.ts";
 
 /**
@@ -92,6 +92,20 @@ export const createRuns = (db: Database, clock: Clock) => {
     },
 
     nextOrdinal: (): number => (known.get().at(-1)?.ordinal ?? 0) + 1,
+
+    /**
+     * When one run more may begin of the `most` that may within an hour, `waiting` others first. Undefined: now. In
+     * milliseconds since the epoch.
+     */
+    hourFullUntil(most: number, waiting = 0): number | undefined {
+      const now = clock.now();
+      if (waiting >= most) return now + crowdedRetryMs;
+      const ordinal = this.nextOrdinal() - most + waiting;
+      const first = ordinal < 1 ? undefined : this.at(ordinal);
+      // A clock that went back does not hold it up for longer.
+      const until = Math.min(first?.startedAt ?? Number.NEGATIVE_INFINITY, now) + runsHourMs;
+      return until > now ? until : undefined;
+    },
 
     begin(run: NewRun): RunRow {
       const ordinal = this.nextOrdinal();

@@ -15,6 +15,7 @@ import { createDedupeKeys } from "./inbox/dedupe-keys.ts";
 import { acceptHeartbeat, acceptPlan, acceptToolResult } from "./inbox/deliver.ts";
 import { createHooks } from "./inbox/hooks.ts";
 import { createInbox } from "./inbox/inbox.ts";
+import { createOutOfBudget } from "./inbox/out-of-budget.ts";
 import { createRoots } from "./inbox/roots.ts";
 import { createWaits } from "./inbox/waits.ts";
 import { createJournal } from "./journal.ts";
@@ -63,6 +64,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     listsInUse: () => runs.windowsOf(calls.waitingRuns()).flatMap((id) => windows.window(id)?.toolset.mcpListId ?? []),
   });
   const roots = createRoots(db, clock);
+  const outOfBudget = createOutOfBudget(db, clock);
   const ledger = createLedger(db, clock, (name) => {
     const [ordinal = 0, step = 0] = /^\d+:\d+$/.test(name) ? name.split(":").map(Number) : [];
     const run = ordinal > 0 && runs.at(ordinal);
@@ -83,11 +85,11 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     importedJournalEnd: () => importedJournalEnd(db),
   });
   const services: RunServices = {
-    ...{ env, clock, ids, identity, spaces, journal, runs, windows, calls, mcp, roots, ledger },
+    ...{ env, clock, ids, identity, spaces, journal, runs, windows, calls, mcp, roots, ledger, outOfBudget },
     ...{ blocks, sharedBlocks, shares, subscriptions, archival, search },
     object: ctx,
     transaction: (work) => db.transaction(work),
-    inbox: createInbox(db, { clock, identity, spaces, roots, armLoop }),
+    inbox: createInbox(db, { clock, identity, spaces, roots, outOfBudget, armLoop }),
     dedupeKeys: createDedupeKeys(db, clock),
     waits: createWaits(db, clock),
     hooks: createHooks(db, clock),

@@ -283,7 +283,7 @@ export const windows = sqliteTable("windows", {
   createdAt: integer("created_at").notNull(),
 });
 
-/** Tokens a day, UTC (B2). `reserved` is what the steps under way, by name (`ordinal:step`), may cost. */
+/** Tokens a day, UTC (B2), and of a person's share of today (`day`, a blank, the person). `reserved`: what the steps under way, by name (`ordinal:step`), may cost. */
 export const ledger = sqliteTable("ledger", {
   day: text("day").primaryKey(),
   spent: integer("spent").notNull(),

@@ -65,6 +65,8 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
       return routed(state, frame);
     case "space.updated":
       return { ...state, space: frame.space };
+    case "agent.budget_exhausted":
+      return spent(state, frame);
     case "tool-call.start":
     case "stream.snapshot": {
       const { type: _, ...stream } = frame;
@@ -125,7 +127,10 @@ const reduceLocal = (state: SpaceState, frame: LocalFrame, now: number): SpaceSt
 const pending = { kind: "pending" } as const;
 const loading = { status: "loading" } as const;
 
-const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
+const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState =>
+  (frame.spent ?? []).reduce(spent, welcomed(state, frame));
+
+const welcomed = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
   const { resumed, space, members, you, cursor, streams, active, reads = [] } = frame;
   const kept = resumed ? state : { ...state, messages: [], unplaced: {}, notes: [], reads: {}, history: loading };
   return {
@@ -218,6 +223,8 @@ const leftBackingOff = (state: SpaceState, runId: string): SpaceState =>
 /** The end of a run without a message leaves a note. */
 const runEvent = (state: SpaceState, frame: Frame<(typeof runEventTypes)[number]>): SpaceState => {
   const { type, runId, entityId, outcome, error } = frame;
+  // A notice of its own tells for whom the agent has no tokens left, and until when.
+  if (error?.code === "budget_exhausted") return state;
   const kind = type === "run.completed" && outcome === "silent" ? outcome : noteKinds[type];
   const afterSeq = state.messages.at(-1)?.seq ?? state.cursor ?? 0;
   return kind ? withNote(state, { runId, entityId, kind, afterSeq }, error?.message ?? frame.reason) : state;
@@ -244,11 +251,20 @@ const routed = (state: SpaceState, { messageId, outcome, error }: Frame<"message
   return withNote(state, { messageId, kind: "unrouted", afterSeq }, error?.message);
 };
 
+/** An agent has no tokens left today. It is told once, so a note of it keeps its place. */
+const spent = (state: SpaceState, frame: NonNullable<WelcomeFrame["spent"]>[number]): SpaceState => {
+  const { entityId, personId, resetsAt, cursor: afterSeq } = frame;
+  return withNote(state, { kind: "spent", entityId, resetsAt, afterSeq, ...(personId && { personId }) }, undefined);
+};
+
 /** Notes help people who watch. The runs API keeps the history. */
 const maxNotes = 50;
 
-/** The id of the run or message that a note is about. */
-export const keyOfNote = (note: Note): string => (note.kind === "unrouted" ? note.messageId : note.runId);
+/** What tells a note from others: the run or message that it is about, or whose budget. */
+export const keyOfNote = (note: Note): string => {
+  if (note.kind === "spent") return [note.entityId, note.personId ?? "", note.resetsAt].join(" ");
+  return note.kind === "unrouted" ? note.messageId : note.runId;
+};
 
 /** Keeps one note for each run or message, in its first place. A later note only adds missing fields. */
 const withNote = (state: SpaceState, bare: Note, reason: string | undefined): SpaceState => {

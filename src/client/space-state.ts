@@ -7,6 +7,9 @@ import type { ErrorCode } from "../shared/errors.ts";
 /** A tool call that an agent is writing. `text` grows. Where it `speaks` that is a message, otherwise raw JSON. */
 export type RunningStream = Omit<StreamSnapshot, "type">;
 
+/** `personId`: whose share is used up; left out: the agent's whole day is. */
+export type SpentBudget = { entityId: string; personId?: string; resetsAt: string };
+
 export type ActiveAgent = { entityId: string; runId: string };
 
 /** `until` is in milliseconds, by the `now` that `reduce` was given. */
@@ -17,11 +20,13 @@ export type ReadMark = { messageId: string; seq: number; outcome?: RunOutcome; r
 
 /**
  * What left no message; it is shown after the message at `afterSeq`: a run that failed, was canceled, or whose agent
- * chose silence, or the space's router, which failed on this message, so that it woke no agent.
+ * chose silence, or the space's router, which failed on this message, so that it woke no agent; or that an agent has no
+ * tokens left today, for anybody or for one person.
  */
 export type Note = { reason?: string; afterSeq: number } & (
   | { runId: string; entityId: string; kind: "failed" | "silent" | "canceled" }
   | { messageId: string; kind: "unrouted" }
+  | ({ kind: "spent" } & SpentBudget)
 );
 
 /** A message of this person that is not in the log yet. */

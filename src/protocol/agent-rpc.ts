@@ -16,7 +16,7 @@ import type { HookSettings, UpdateHook } from "./hook.ts";
 import type { Knowledge, PastThing } from "./knowledge.ts";
 import type { Goal, Memory, PutGoal } from "./mind.ts";
 import type { Plan, PutPlan } from "./plan.ts";
-import type { DeliveryText, Page, PageRequest, Rpc } from "./rpc.ts";
+import type { DeliveryText, Page, PageRequest, Root, Rpc } from "./rpc.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { SearchAnswer, SearchQuery } from "./search.ts";
 import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "./tool-call.ts";
@@ -38,6 +38,8 @@ export type SealedHook = { workspaceId: string; agentId: string; settings: HookS
 export type ProvenDelivery = {
   name: { id: string } | { bodyHash: string };
   payload: TriggerAgent["payload"];
+  /** The chain that it belongs to; left out: it begins one. */
+  root?: Root | undefined;
 };
 
 /** An agent's note to another about a block that it shares with it. */
@@ -135,7 +137,8 @@ export interface AgentMethods extends BlockMethods {
   /** The workspace's sealed secrets, all of them, by name; kept sealed. */
   setSecrets(sealed: Record<string, string>): null;
 
-  trigger(event: TriggerAgent, idempotencyKey?: string): { eventId: string };
+  /** `root`: the chain that it belongs to; left out: it begins one. */
+  trigger(event: TriggerAgent, idempotencyKey?: string, root?: Root): { eventId: string };
 
   inbox(request: InboxRequest): Page<InboxItem>;
   /** Retries a dead event; `conflict` where it is not dead, as for `discardEvent`. */

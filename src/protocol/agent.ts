@@ -23,7 +23,11 @@ export const Limits = z.strictObject({
   /** Minutes of work in all. They stop while a run pauses after a fault, or waits for people or tools. */
   maxRunMinutes: z.number().min(0.1).max(minutesOfDay).default(30),
   maxWakesPerRoot: z.int().min(1).max(100).default(6),
+  /** Runs that may begin in any hour. */
+  maxRunsPerHour: z.int().min(1).max(100_000).default(600),
   maxTokensPerDay: z.int().min(1000).max(1_000_000_000).default(2_000_000),
+  /** The share of a day's tokens that what one person began may use; 1 bounds nobody. */
+  maxShareOfPerson: z.number().min(0.01).max(1).default(0.25),
 });
 export type Limits = z.infer<typeof Limits>;
 
@@ -90,9 +94,11 @@ export const AgentActivity = z.object({
   /** Runs that rest until people or agents have answered and open questions of cycles, tool calls that somebody has, events in the inbox. */
   waiting: z.object({ replies: z.int(), calls: z.int(), events: z.int(), dead: z.int() }),
   refusing: z
-    .literal("maxInboxEvents")
+    .enum(["maxInboxEvents", "maxRunsPerHour"])
     .optional()
-    .describe("The bound that has it refuse whatever comes; left out while it takes things in"),
+    .describe(
+      "The bound that has it refuse what comes: all of it, or triggers and webhooks; left out while it takes things in",
+    ),
   lastError: z.object({ code: z.string(), message: z.string(), at: Timestamp }).optional(),
   tokensToday: z.int(),
 });

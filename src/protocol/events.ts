@@ -5,6 +5,7 @@ import { entityId, messageId, runId, streamId, toolCallId } from "./ids.ts";
 import { ClientKey, Message, PostMessage, RouterDecision } from "./message.ts";
 import { RunOutcome, runResult } from "./run.ts";
 import { Space } from "./space.ts";
+import { Timestamp } from "./text.ts";
 
 /**
  * The frames of a space's stream. Durable events are the log's: they carry `cursor`, which is their
@@ -21,6 +22,9 @@ const MemberReadEvent = z.object({
   ...runResult,
 });
 
+/** An agent has used its tokens of the day; with `personId`, those that what this person began may use. */
+const SpentBudget = z.object({ entityId, personId: entityId.optional(), resetsAt: Timestamp });
+
 export const DurableEvent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("space.message"), cursor, message: Message }),
   z.object({ type: z.literal("space.message.updated"), cursor, message: Message }),
@@ -31,6 +35,7 @@ export const DurableEvent = z.discriminatedUnion("type", [
   /** The space's router has decided about a message. */
   RouterDecision.extend({ type: z.literal("message.routed"), cursor, messageId }),
   z.object({ type: z.literal("space.updated"), cursor, space: Space.omit({ members: true }) }),
+  SpentBudget.extend({ type: z.literal("agent.budget_exhausted"), cursor }),
 ]);
 export type DurableEvent = z.infer<typeof DurableEvent>;
 
@@ -57,6 +62,8 @@ export const WelcomeFrame = z.object({
   streams: z.array(StreamSnapshot),
   /** Agents at work here now. */
   active: z.array(z.object({ entityId, runId })),
+  /** The agents whose budget is used up now, and for whom: `cursor` is where it was told. */
+  spent: z.array(SpentBudget.extend({ cursor })).optional(),
   /** The members' read marks, those who have one. */
   reads: z.array(MemberReadEvent.omit({ type: true, cursor: true })).optional(),
 });

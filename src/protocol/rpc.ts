@@ -25,9 +25,10 @@ export type PageRequest = { limit: number; cursor?: string | undefined };
 
 /**
  * The start of a chain of wakes. `person`, `service` and `plan` (a standing plan set by a person) are roots that a
- * person answers for; `agent` is a recurring plan that an agent set itself.
+ * person answers for; `agent` is a recurring plan that an agent set itself. `by`: the person whose words began it, or
+ * who answered what nobody had begun.
  */
-export type Root = { id: string; kind: "person" | "service" | "plan" | "agent" };
+export type Root = { id: string; kind: "person" | "service" | "plan" | "agent"; by?: string | undefined };
 
 /** Why a message wakes an agent; `none` where it is only delivered. */
 export type TriggerSource = "every_message" | "mention" | "auto" | "proactive_router" | "none";
@@ -130,6 +131,9 @@ export type AgentToolCall = FromRun & {
   awaits?: Omit<AwaitedAnswer, "answers"> | undefined;
 };
 
+/** ISO 8601. `personId`: whose share is used up; left out: the agent's whole day is. */
+export type BudgetNotice = { resetsAt: string; personId?: string | undefined };
+
 export type EntityRef = { id: string; name: string; type: EntityType };
 
 export type SpaceRpc = Rpc<SpaceMethods>;
@@ -175,6 +179,8 @@ interface SpaceMethods {
   message(workspaceId: string, agentId: string, messageId: string): SpaceMessage;
   speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): null;
   append(message: AgentMessage): Message;
+  /** An agent answers nobody any more until then, or, of a member's share, not this one: told once for each. */
+  noteBudget(workspaceId: string, agentId: string, notice: BudgetNotice): null;
   /** Shows a tool call, or how it stands now, once for each state; answers the message as it is then. */
   recordToolCall(call: AgentToolCall): Message;
 }
@@ -224,8 +230,8 @@ interface WorkspaceMethods {
   standing(entityId: string): { role: Role; type: EntityType };
   shareSpace(entityId: string, otherId: string): boolean;
 
-  /** Whether a space with this id may be made, if it is not there: else `limit_reached`. */
-  admitSpace(id: string): null;
+  /** Whether a space with this id may be made, if it is not there, by this person or service: else `limit_reached`. */
+  admitSpace(id: string, madeBy?: string): null;
   /** From spaces, in order; what is older than what it has is ignored. */
   follow(delivery: IndexDelivery): null;
   /** From agents: a call waits for servers, or does no more. */

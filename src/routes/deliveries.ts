@@ -1,6 +1,7 @@
 import { waitUntil } from "cloudflare:workers";
 import { z } from "zod";
 import { addressOf, countRequest } from "../auth/rates.ts";
+import { openRoot, rootHeader } from "../auth/root-header.ts";
 import { unseal } from "../auth/sealing.ts";
 import { schemes } from "../auth/webhooks/schemes.ts";
 import { eventId } from "../protocol/ids.ts";
@@ -9,6 +10,7 @@ import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { sealedName } from "./hooks.ts";
 import { agentAt } from "./http-context.ts";
 import { Resource } from "./route.ts";
+import { RootHeaders } from "./route-parts.ts";
 import { isWanted, payloadOf, readingOf } from "./webhook-payload.ts";
 
 const Received = z
@@ -30,11 +32,12 @@ deliveries.route("POST /v1/hooks/{hookId}", {
   description:
     "Signed as the hook's scheme says, over the body exactly as it is sent. It is answered once the event is stored; the same delivery again makes no second one. Retry what is answered 429 or 5xx.",
   access: "signature",
+  headers: RootHeaders,
   ownBody: { "*/*": { schema: z.unknown().meta({ description: "JSON, a form or text, in UTF-8" }) } },
   status: 202,
   answers: [Received, "It is the agent's event now, or nothing for it"],
   problems: ["not_found", "delivery_expired", "invalid_json", "invalid_request", "payload_too_large"],
-  handle: async ({ context, params: { hookId } }) => {
+  handle: async ({ context, params: { hookId }, headers: { [rootHeader]: chain } }) => {
     const { ids } = context.var;
     if (!ids.isIssued("hook", hookId)) throw new ColloquyError("not_found", "There is no such hook.");
     const { raw } = context.req;
@@ -52,7 +55,8 @@ deliveries.route("POST /v1/hooks/{hookId}", {
     const event = scheme.eventType(headers, payload, settings);
     if (scheme.isGreeting(event)) return { ignored: "greeting" as const };
     if (!isWanted(settings.events, event)) return { ignored: "event_type" as const };
-    const delivery = { name, payload: readingOf(settings, event, payload) };
+    const root = await openRoot(context.env.SIGNING_SECRET, workspaceId, chain);
+    const delivery = { name, payload: readingOf(settings, event, payload), root };
     return unwrap(await agent.receive(workspaceId, hookId, delivery));
   },
 });

@@ -1,26 +1,31 @@
 import { z } from "zod";
+import { openRoot, rootHeader } from "../auth/root-header.ts";
 import { TriggerAgent } from "../protocol/agent.ts";
 import { eventId } from "../protocol/ids.ts";
 import { InboxItem } from "../protocol/run.ts";
 import { nameOf } from "./idempotent.ts";
 import { Resource } from "./route.ts";
-import { badPage, listOf, pageQuery } from "./route-parts.ts";
+import { badPage, listOf, pageQuery, RootHeaders } from "./route-parts.ts";
 
 /** An agent's inbox, and its trigger for a customer's own services. */
 export const inbox = new Resource("Inbox");
 
 inbox.route("POST /v1/agents/{agentId}/trigger", {
   summary: "Wake an agent with a service's event",
+  description:
+    "A request that a tool of an agent set off passes its `Colloquy-Root` on: what it wakes counts for what began it. Without one `maxRunsPerHour` bounds it.",
   access: "workspace",
+  headers: RootHeaders,
   body: TriggerAgent,
   idempotent: true,
   status: 202,
   answers: [z.object({ eventId }), "The event is in its inbox"],
   problems: ["not_found", "limit_reached"],
-  handle: ({ agent, principal, body, idempotencyKey, once }) => {
+  handle: async ({ context, agent, principal, workspaceId, body, headers, idempotencyKey, once }) => {
+    const root = await openRoot(context.env.SIGNING_SECRET, workspaceId, headers[rootHeader]);
     // The workspace tells another body; the agent itself makes one event of one key, whatever crashes between.
     const key = idempotencyKey === undefined ? undefined : `${nameOf(principal)} ${idempotencyKey}`;
-    return once(async () => agent.trigger(body, key));
+    return once(async () => agent.trigger(body, key, root));
   },
 });
 

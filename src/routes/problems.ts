@@ -55,7 +55,7 @@ const isUnreachable = (error: unknown): boolean =>
   );
 
 const problemOf = (error: unknown, context: Context): Problem => {
-  if (error instanceof ColloquyError) return problem(error.code, error.message, error.issues);
+  if (error instanceof ColloquyError) return problem(error.code, error.message, error.issues, error.retryAfterMs);
   log.error("request.failed", error, { method: context.req.method, path: context.req.path });
   return isUnreachable(error)
     ? problem("unavailable", "It could not be reached just now: try again.")
@@ -71,6 +71,6 @@ const defaultRetrySeconds = 30;
 
 export const answerError = (error: unknown, context: Context): Response => {
   const document = problemOf(error, context);
-  const seconds = retrySeconds[document.code] ?? defaultRetrySeconds;
+  const seconds = document.retryAfter ?? retrySeconds[document.code] ?? defaultRetrySeconds;
   return problemResponse(document, errorKind(document.code).retryable ? { "retry-after": String(seconds) } : {});
 };

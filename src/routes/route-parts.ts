@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { rootHeader } from "../auth/root-header.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 
 /** The pieces that routes' definitions are put together from. */
@@ -32,6 +33,14 @@ export const listOf = <Item extends z.ZodType>(item: Item) =>
 
 /** A whole list on one page. */
 export const onePage = <Item>(items: Item[]): { items: Item[]; nextCursor: null } => ({ items, nextCursor: null });
+
+export const RootHeaders = z.object({
+  [rootHeader]: z
+    .string()
+    .max(1000)
+    .optional()
+    .meta({ description: "As a tool's request brought it: the event goes on in that chain. Pass it on unread" }),
+});
 
 export const idempotencyHeader = "idempotency-key";
 export const IdempotencyHeaders = z.object({

@@ -132,7 +132,7 @@ export class Resource {
   ): void {
     const [method = "", path = ""] = address.split(" ");
     const { access, query, body, answers, idempotent, status = 200 } = description;
-    const headers = idempotent ? IdempotencyHeaders : description.headers;
+    const headers = idempotent ? IdempotencyHeaders.extend(description.headers?.shape ?? {}) : description.headers;
     const params = pathSchema(path, described);
     const guarded = isGuarded(access);
     const idsOnly = guarded && holdsIdsOnly(params);

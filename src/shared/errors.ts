@@ -80,6 +80,7 @@ export const Problem = z
     code: z.enum(errorCodes),
     detail: z.string(),
     issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+    retryAfter: z.int().optional().describe("Seconds to wait before trying again, where that is known"),
   })
   .meta({ id: "Problem", description: "RFC 9457 problem document" });
 export type Problem = z.infer<typeof Problem>;
@@ -90,7 +91,7 @@ type ErrorDetails = { issues?: Issue[]; cause?: unknown; retryAfterMs?: number |
 export class ColloquyError extends Error {
   readonly code: ErrorCode;
   readonly issues: Issue[] | undefined;
-  /** How long a model's provider asks to wait. */
+  /** How long to wait before it is tried again, where that is known. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, detail: string, options: ErrorDetails = {}) {
@@ -106,13 +107,14 @@ export class ColloquyError extends Error {
   }
 }
 
-export const problem = (code: ErrorCode, detail: string, issues?: Issue[]): Problem => ({
+export const problem = (code: ErrorCode, detail: string, issues?: Issue[], retryAfterMs?: number): Problem => ({
   type: `https://colloquy.dev/problems/${code}`,
   title: errorKind(code).title,
   status: errorKind(code).status,
   code,
   detail,
   ...(issues && issues.length > 0 ? { issues } : {}),
+  ...(retryAfterMs === undefined ? {} : { retryAfter: Math.max(1, Math.ceil(retryAfterMs / 1000)) }),
 });
 
 /** The answer of an actor's RPC. An expected refusal is a value, since a rejected RPC loses its class on the way. */
@@ -120,22 +122,25 @@ export type Outcome<T> = { ok: true; value: T } | { ok: false; problem: Problem 
 
 export const ok = <T>(value: T): Outcome<T> => ({ ok: true, value });
 
-export const refuse = (code: ErrorCode, detail: string, issues?: Issue[]): { ok: false; problem: Problem } => ({
-  ok: false,
-  problem: problem(code, detail, issues),
-});
+export const refuse = (
+  code: ErrorCode,
+  detail: string,
+  issues?: Issue[],
+  retryAfterMs?: number,
+): { ok: false; problem: Problem } => ({ ok: false, problem: problem(code, detail, issues, retryAfterMs) });
 
 /** A thrown `ColloquyError` as the refusal that it stands for; anything else is thrown on. */
 export const refusalOf = (error: unknown): { ok: false; problem: Problem } => {
-  if (error instanceof ColloquyError) return refuse(error.code, error.message, error.issues);
+  if (error instanceof ColloquyError) return refuse(error.code, error.message, error.issues, error.retryAfterMs);
   throw error;
 };
 
 /** The value of an outcome, or its refusal thrown as a `ColloquyError`. */
 export const unwrap = <T>(outcome: Outcome<T>): T => {
   if (outcome.ok) return outcome.value;
-  const { code, detail, issues } = outcome.problem;
-  throw new ColloquyError(code, detail, issues ? { issues } : {});
+  const { code, detail, issues, retryAfter } = outcome.problem;
+  const retryAfterMs = retryAfter === undefined ? undefined : retryAfter * 1000;
+  throw new ColloquyError(code, detail, { retryAfterMs, ...(issues && { issues }) });
 };
 
 /** Runs `work` on the part of an input at `part`, which a refusal then names; a bound is of the `whole`. */

@@ -3,6 +3,8 @@
 /** Sockets at a time. A bigger audience needs relays. */
 export const maxSockets = 5000;
 export const maxSocketsPerMember = 1000;
+/** Those that a member has opened with a token of its own. A secret key may open as many as the member may have. */
+export const maxSocketsPerPerson = 50;
 
 /** Events that a reconnecting socket is given; one that is further behind reloads by HTTP. */
 export const maxReplayEvents = 2000;

@@ -2,6 +2,7 @@ import type { WelcomeFrame } from "../protocol/events.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { callerOf } from "../sockets/authenticated-sockets.ts";
 import { maxReplayBytes, maxReplayEvents, replayPageEvents } from "./bounds.ts";
+import { spentBy } from "./budget-notices.ts";
 import { publicMember } from "./members.ts";
 import { marksOf } from "./reading.ts";
 import { acting } from "./rights.ts";
@@ -28,7 +29,7 @@ export const connect = (services: SpaceServices, request: Request): Response => 
   const missed = asked === undefined ? [] : missedFrames(services, asked, head);
   const [client, server] = Object.values(new WebSocketPair());
   if (!client || !server) throw new Error("connect: a WebSocketPair is two sockets");
-  requireSocketRoom(services.sockets, member.entityId);
+  requireSocketRoom(services.sockets, member.entityId, principal.kind);
   const session = services.sockets.accept(server, principal, { entityId: member.entityId });
   const members = services.members.all();
   const welcome: WelcomeFrame = {
@@ -41,6 +42,7 @@ export const connect = (services: SpaceServices, request: Request): Response => 
     streams: services.live.snapshots(),
     active: services.live.active(),
     reads: marksOf(members),
+    spent: spentBy(members, services.clock.now()),
   };
   services.sockets.send(session, JSON.stringify(welcome));
   for (const frame of missed ?? []) services.sockets.send(session, frame);

@@ -72,7 +72,7 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
 
 /** Nothing is answered here from now on. The log is kept until all know of the end, agents that have left as well. */
 export const removeSpace = (services: SpaceServices, principal: Principal): void => {
-  owns(services, principal);
+  runs(services, principal);
   services.live.stopAll("gone", "The space was deleted");
   services.transaction(() => {
     const { seq: cursor } = services.log.head();
@@ -98,6 +98,7 @@ export const join = (services: SpaceServices, append: Append, entity: EntityRef)
     readSeq: head.seq + 1,
     readCount: head.messageCount,
     mark: null,
+    spent: null,
   };
   append({ type: "member.joined", member: publicMember(row) });
   services.members.insert(row);

@@ -39,7 +39,10 @@ export const createMembers = (db: Database) => {
       inOrder.forget();
     },
 
-    change(row: MemberRow, changes: Partial<Pick<MemberRow, "name" | "readSeq" | "readCount" | "mark">>): void {
+    change(
+      row: MemberRow,
+      changes: Partial<Pick<MemberRow, "name" | "readSeq" | "readCount" | "mark" | "spent">>,
+    ): void {
       db.update(members).set(changes).where(isIt(row.entityId)).run();
       known.get().set(row.entityId, { ...row, ...changes });
       inOrder.forget();

@@ -42,7 +42,7 @@ export const post = (
     return { message, created: false };
   }
   const repliedTo = authorOf(services, replyTo);
-  const root: Root = { id, kind: member.type === "human" ? "person" : "service" };
+  const root: Root = member.type === "human" ? { id, kind: "person", by: member.entityId } : { id, kind: "service" };
   const message = store(services, space, member, { id, text, replyTo, expectsReply, clientKey }, { root, repliedTo });
   return { message, created: true };
 };

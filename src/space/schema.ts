@@ -89,6 +89,9 @@ export const log = sqliteTable(
 /** A member's newest read mark, `at` in milliseconds since the epoch. `run` and `late` are an agent's. */
 export type ReadMark = { messageId: string; at: number; run?: RunMark; late?: LateRead[] };
 
+/** An agent's day that ends at `resetsAt`: the place in the log where it was told for whom; "" for everybody. */
+export type SpentBudget = { resetsAt: string; told: Record<string, number> };
+
 /** The members now. The log has when they came and went. */
 export const members = sqliteTable("members", {
   entityId: text("entity_id").primaryKey(),
@@ -101,6 +104,8 @@ export const members = sqliteTable("members", {
   readCount: integer("read_count").notNull(),
   /** The mark itself, once there is one; for an agent, with what came of it. */
   mark: text("mark", { mode: "json" }).$type<ReadMark>(),
+  /** Of an agent: who was told last that it has no tokens left for them. */
+  spent: text("spent", { mode: "json" }).$type<SpentBudget>(),
 });
 
 /** The subscribers of the log, and how far each has come. */

@@ -12,6 +12,7 @@ import { faultOnceStored } from "../shared/fault.ts";
 import { log as logger } from "../shared/log.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import { jobsTimer } from "../timers/jobs.ts";
+import { noteBudget } from "./budget-notices.ts";
 import { receiveFrame } from "./client-frames.ts";
 import { connect } from "./connect.ts";
 import { deliverTimer } from "./delivery/delivery.ts";
@@ -57,6 +58,7 @@ const answers = {
   markRead,
   reads: readsOf,
   routing: routingOf,
+  noteBudget,
   renameMember,
   answerToolCall: (services, principal, toolCallId, answer) => {
     const { message, created } = answerToolCall(services, principal, toolCallId, answer);

@@ -108,7 +108,7 @@ const answering = async (maxTokensPerDay: number) => {
   onTestFinished(disarmFaults);
   const house = await openHouse();
   const husam = await house.person("Husam");
-  const agent = await house.agent({ name: "Analyst", limits: { maxTokensPerDay } });
+  const agent = await house.agent({ name: "Analyst", limits: { maxTokensPerDay, maxShareOfPerson: 1 } });
   const space = await house.space("Alpha", [husam, agent]);
   const gate = createGate();
   const model = scripted(({ prompt }) =>

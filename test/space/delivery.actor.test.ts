@@ -154,7 +154,7 @@ test("[B1] a message carries its root: a person's own, or the one that an agent 
   unwrap(await home.rpc.append({ ...said(home, robo, "three"), root: { id: message.id, kind: "person" } }));
   await vi.waitFor(() => expect(heardBy(hal)).toHaveLength(3));
   expect(deliveredTo(hal).flatMap(({ messages }) => messages.map(({ root }) => root))).toEqual([
-    { id: message.id, kind: "person" },
+    { id: message.id, kind: "person", by: ann.id },
     { id: build.id, kind: "service" },
     { id: message.id, kind: "person" },
   ]);

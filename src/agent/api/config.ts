@@ -92,7 +92,8 @@ const figuresOf = ({ db, services }: AgentRuntime): Figures =>
  */
 const activityOf = (runtime: AgentRuntime): NonNullable<AgentView["activity"]> => {
   const { services, timers, loop } = runtime;
-  const { createdAt, lastError } = services.identity.get();
+  const { createdAt, lastError, config } = services.identity.get();
+  const hourFullUntil = services.runs.hourFullUntil(config.limits.maxRunsPerHour);
   const { state, runId = null, since, resumesAt } = loop.state();
   const { writtenAt, retriedAt, replyDueAt, filling, ...waitingEvents } = figuresOf(runtime);
   // A loop that does nothing has done so since its last run ended or came to rest.
@@ -100,7 +101,8 @@ const activityOf = (runtime: AgentRuntime): NonNullable<AgentView["activity"]> =
   const earliest = (...times: (number | null | undefined)[]): number =>
     Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY));
   const shown = (time: number): string | null => (Number.isFinite(time) ? isoTime(time) : null);
-  const nextRetryAt = earliest(state === "backing_off" ? resumesAt : undefined, retriedAt);
+  const waitsForHour = waitingEvents.events > 0 ? hourFullUntil : undefined;
+  const nextRetryAt = earliest(state === "backing_off" ? resumesAt : waitsForHour, retriedAt);
   const nextPlanAt = earliest(timers.dueAt(plansTimer));
   const waitsEnd = earliest(replyDueAt, services.calls.nextDueAt());
   const nextDueAt = earliest(resumesAt, nextRetryAt, nextPlanAt, timers.dueAt(heartbeatTimer), waitsEnd);
@@ -109,7 +111,12 @@ const activityOf = (runtime: AgentRuntime): NonNullable<AgentView["activity"]> =
     since: isoTime(since ?? rests),
     ...withoutNulls({
       ...{ runId, nextDueAt: shown(nextDueAt), nextRetryAt: shown(nextRetryAt), nextPlanAt: shown(nextPlanAt) },
-      refusing: filling >= maxInboxEvents ? ("maxInboxEvents" as const) : null,
+      refusing:
+        filling >= maxInboxEvents
+          ? ("maxInboxEvents" as const)
+          : hourFullUntil !== undefined
+            ? ("maxRunsPerHour" as const)
+            : null,
       lastError: lastError && { ...lastError, at: isoTime(lastError.at) },
     }),
     waiting: {

@@ -28,8 +28,8 @@ const inboxView = (row: InboxRow): InboxItem => ({
 
 /** A service's way into the inbox, what waits there, and what becomes of dead letters. */
 export const inboxArea: Area<"trigger" | "inbox" | "retryEvent" | "retryDeadEvents" | "discardEvent"> = {
-  trigger: ({ services, loop }, event, idempotencyKey) => {
-    const accepted = acceptTrigger(services, event, idempotencyKey);
+  trigger: ({ services, loop }, event, idempotencyKey, root) => {
+    const accepted = acceptTrigger(services, event, idempotencyKey, root);
     loop.wake();
     return accepted;
   },

@@ -20,8 +20,9 @@ export const builtinAsConfigured = (name: string, approval: Approval): ToolConfi
   ToolConfig.parse({ name, description: name, executionType: "internal", idempotent: true, approval });
 
 /** Throws what refuses it, and the signal's reason where that was aborted. */
-const carryOut = (services: CallServices, { callId, tool, input }: CallRow, signal: AbortSignal): Promise<unknown> => {
-  const call = { services, callId, signal, replayed: true, consented: true };
+const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {
+  const { callId, tool, input } = row;
+  const call = { services, callId, signal, replayed: true, consented: true, root: () => row.root };
   const builtin = builtinTool(tool.name);
   if (!builtin) return runConfigured(tool, input, call);
   if (!builtin.consent) throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);

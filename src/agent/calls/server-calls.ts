@@ -66,7 +66,8 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
     data: { toolCallId: callId, agentId: services.identity.get().id, spaceId, name: tool.name, input },
   });
   const signed = signStandard(key, callId, services.clock.now(), body);
-  const own = Object.entries({ ...signed, "content-type": "application/json", "idempotency-key": callId });
+  const chained = await outside.chained(row.root);
+  const own = Object.entries({ ...signed, ...chained, "content-type": "application/json", "idempotency-key": callId });
   const ownNames = new Set(own.map(([name]) => name));
   const all = [...headers.filter(([name]) => !ownNames.has(name.toLowerCase())), ...own];
   const answered = await fetchOutgoing({ method: "POST", url, headers: all, body }, outside);

@@ -15,6 +15,7 @@ import { isLateAnswer } from "../tools/call-mode.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
 import type { Hooks } from "./hooks.ts";
 import type { Inbox, NewEvent } from "./inbox.ts";
+import type { OutOfBudget } from "./out-of-budget.ts";
 import { ownRoot, type Roots } from "./roots.ts";
 import type { WaitRow, Waits } from "./waits.ts";
 
@@ -32,6 +33,7 @@ export type InboxServices = CallServices & {
   hooks: Hooks;
   roots: Roots;
   waits: Waits;
+  outOfBudget: OutOfBudget;
 };
 
 /** Throws `unavailable` while the inbox takes no more: the sender tries again. */
@@ -271,34 +273,62 @@ const requireFitting = (what: string, payload: unknown, hint: string): void => {
   );
 };
 
-/** Takes in a service's event. Without an id it is a new one; with one it comes once. */
-const acceptService = (services: InboxServices, event: TriggerAgent, id: string | undefined): { eventId: string } => {
+/**
+ * Throws `rate_limited` where as many runs have begun in the last hour, or wait for services' events, as may. What is no
+ * service's, or goes on in a root, is bounded by its root: it comes in, and waits.
+ */
+const requireHour = ({ runs, inbox, identity, clock }: InboxServices): void => {
+  const { maxRunsPerHour } = identity.get().config.limits;
+  const until = runs.hourFullUntil(maxRunsPerHour, inbox.waitingOfServices());
+  if (until === undefined) return;
+  const reached = `maxRunsPerHour (${maxRunsPerHour}) is reached: so many runs of the agent began in an hour, or wait.`;
+  const remedy = "Send it again later; pass Colloquy-Root on where a tool's request set it off.";
+  throw new ColloquyError("rate_limited", `${reached} ${remedy}`, { retryAfterMs: until - clock.now() });
+};
+
+/** Takes in a service's event. Without an id it is a new one; with one it comes once. `inherited`: the root it goes on in. */
+const acceptService = (
+  services: InboxServices,
+  event: TriggerAgent,
+  id: string | undefined,
+  inherited: Root | undefined,
+): { eventId: string } => {
   const eventId = id ?? services.ids.mintOwned("evt", services.identity.get().id);
   services.transaction(() => {
     if (id !== undefined && !services.dedupeKeys.firstSight(id)) return;
-    enterOne(services, eventId, { type: "service", ...event, root: { id: eventId, kind: "service" } });
+    requireRoom(services, 1);
+    if (!inherited) requireHour(services);
+    enterOne(services, eventId, { type: "service", ...event, root: inherited ?? { id: eventId, kind: "service" } });
   });
   return { eventId };
 };
 
-/** The same idempotency key again is the same event. Throws `payload_too_large`, and `unavailable` while the inbox is full. */
-export const acceptTrigger = (services: InboxServices, event: TriggerAgent, key?: string): { eventId: string } => {
+/**
+ * The same idempotency key again is the same event. Throws `payload_too_large`, `rate_limited` beyond `maxRunsPerHour`, and
+ * `unavailable` while the inbox is full.
+ */
+export const acceptTrigger = (
+  services: InboxServices,
+  event: TriggerAgent,
+  key?: string,
+  root?: Root,
+): { eventId: string } => {
   requireFitting("payload", event.payload, "");
-  return acceptService(services, event, key === undefined ? undefined : eventIdOf(services, "trigger", key));
+  return acceptService(services, event, key === undefined ? undefined : eventIdOf(services, "trigger", key), root);
 };
 
 /**
  * Takes in a webhook delivery. The same delivery again answers the same event (D5). Throws `not_found`,
- * `payload_too_large`, and `unavailable` while the inbox is full.
+ * `payload_too_large`, `rate_limited` beyond `maxRunsPerHour`, and `unavailable` while the inbox is full.
  */
 export const acceptDelivery = (
   services: InboxServices,
   hookId: string,
-  { name, payload }: ProvenDelivery,
+  { name, payload, root }: ProvenDelivery,
 ): { eventId: string } => {
   const { name: serviceName } = services.hooks.get(hookId);
   requireFitting("The delivery", payload, ". A template of the hook picks what the agent reads of it.");
-  return acceptService(services, { serviceName, payload }, idOfDelivery(services, hookId, name));
+  return acceptService(services, { serviceName, payload }, idOfDelivery(services, hookId, name), root);
 };
 
 /**

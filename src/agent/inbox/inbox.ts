@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, gt, isNull, lt, lte, min, ne, not, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, isNull, lt, lte, min, ne, not, type SQL, sql } from "drizzle-orm";
 import type { SQLiteUpdateSetSource } from "drizzle-orm/sqlite-core";
 import type { Root } from "../../protocol/rpc.ts";
 import { among, countOf, type Database, prepared } from "../../shared/database.ts";
@@ -18,6 +18,20 @@ import type { CallServices } from "../calls/calls.ts";
 import type { Failure, InboxData, Question } from "../records.ts";
 import { events, heardAs, type InboxRow, inbox, overheard } from "../schema.ts";
 import { type Batch, batchOf, fitting, isAnswer } from "./batch.ts";
+import {
+  answersQuestion,
+  isAnswerRow,
+  isDead,
+  isOfSpace,
+  isReady,
+  isReadyAnswer,
+  isReadyEvent,
+  isReadyUnheeded,
+  newestBeyond,
+  newestSeq,
+} from "./event-conditions.ts";
+import { createHeldEvents } from "./held-events.ts";
+import type { OutOfBudget } from "./out-of-budget.ts";
 import type { Roots } from "./roots.ts";
 
 /**
@@ -34,6 +48,7 @@ import type { Roots } from "./roots.ts";
  *    again (B1).
  * 5. What wakes arms the watchdog in the transaction that takes it in. A root that has woken the agent as often as it
  *    may wakes it no more, except by an answer (B1).
+ * 6. What one person's share has no room for is held (`held-events.ts`), and in no batch before (C11).
  */
 type Changes = SQLiteUpdateSetSource<typeof inbox>;
 
@@ -45,45 +60,24 @@ export type NewEvent = { eventId: string; data: InboxData; wakes: boolean; isTak
 export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
   data.type === "space_message" ? data.delivered.root : data.root;
 
-/** `isAnswer` of rows. */
-const isAnswerRow = sql`(${inbox.type} = 'tool_result' and
-  coalesce(json_extract(${inbox.data}, '$.expired'), json_extract(${inbox.data}, '$.late')) is null)`;
-
-/** The event answers a question of the agent's, or tells who has not. */
-const answersQuestion = sql`coalesce(json_extract(data, '$.answers'), json_extract(data, '$.unanswered')) is not null`;
-
-/** The event may be taken now. */
-const isReady = (from: typeof inbox | typeof events) =>
-  and(eq(from.status, "pending"), or(isNull(from.retryAt), lte(from.retryAt, sql.placeholder("now"))));
-
-/** The event came from this space, or is the result of a call that was made there. */
-const isOfSpace = sql`coalesce(json_extract(${events.data}, '$.delivered.message.spaceId'), json_extract(${events.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;
-
-const isDead = eq(inbox.status, "dead");
-
-/** Conditions are made once for all agents: making them takes longer than SQLite does. */
-const isReadyEvent = isReady(events);
-const isReadyAnswer = and(isReadyEvent, answersQuestion);
-const isReadyUnheeded = and(isReadyEvent, not(events.wakes), isOfSpace);
-
-/** The columns of `event`, of the rows of one JSON array. Two more follow in it: `wakes` and `status`. */
+/** The columns of `event`, of the rows of one JSON array. Three more follow in it: `wakes`, `status` and `retry_at`. */
 const added = sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, ${sql.placeholder("receivedAt")}`;
 const fromRows = sql`from json_each(${sql.placeholder("rows")}) where true`;
 
 export type Inbox = ReturnType<typeof createInbox>;
 
-type Around = Pick<CallServices, "clock" | "identity" | "spaces" | "armLoop"> & { roots: Roots };
+type Around = Pick<CallServices, "clock" | "identity" | "spaces" | "armLoop"> & {
+  roots: Roots;
+  outOfBudget: OutOfBudget;
+};
 
-export const createInbox = (db: Database, { clock, identity, spaces, roots, armLoop }: Around) => {
-  const newest = prepared(() =>
-    db
-      .select({
-        seq: sql<number>`max(coalesce((select max(seq) from inbox), 0), coalesce((select max(seq) from overheard), 0))`,
-      })
-      .from(sql`(select 1)`),
-  );
+export const createInbox = (db: Database, { clock, identity, spaces, roots, outOfBudget, armLoop }: Around) => {
+  const newest = prepared(() => db.select({ seq: newestSeq }).from(sql`(select 1)`));
   const adding = prepared(() =>
-    db.insert(inbox).select(sql`${added}, value ->> 5, 0, value ->> 6, null, null ${fromRows}`).onConflictDoNothing(),
+    db
+      .insert(inbox)
+      .select(sql`${added}, value ->> 5, 0, value ->> 6, null, value ->> 7 ${fromRows}`)
+      .onConflictDoNothing(),
   );
   const hear = prepared(() => db.insert(overheard).select(sql`${added} ${fromRows}`));
   /** Rows of both tables. */
@@ -102,17 +96,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
     const where = and(isReady(inbox), inbox.wakes);
     return db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).limit(1);
   });
-  /** The newest overheard event that lies beyond the bounds. */
-  const beyond = prepared(() =>
-    db
-      .select({
-        seq: sql<number | null>`(select max(seq) from (
-          select seq, row_number() over newest as place, sum(octet_length(data)) over newest as bytes
-          from overheard window newest as (order by seq desc)
-        ) where place > ${sql.placeholder("most")} or bytes > ${sql.placeholder("mostBytes")})`,
-      })
-      .from(sql`(select 1)`),
-  );
+  const beyond = prepared(() => db.select({ seq: newestBeyond }).from(sql`(select 1)`));
   const unprocessedIn = prepared(() => {
     const seq = sql<number>`json_extract(${events.data}, '$.delivered.message.seq')`;
     const where = and(eq(events.type, "space_message"), isOfSpace);
@@ -191,6 +175,16 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
 
   const maxWakes = (): number => identity.get().config.limits.maxWakesPerRoot;
 
+  /** Counts a wake of each root. What else comes of one that has had all of its wakes is only heard from now on (B1). */
+  const countWakes = (rootIds: Iterable<string>): void => {
+    const muted = roots.count([...new Set(rootIds)], maxWakes());
+    if (muted.length === 0) return;
+    mute(muted);
+    evictOverheard();
+  };
+
+  const held = createHeldEvents(db, { clock, outOfBudget, countWakes });
+
   return {
     /** Whether so many more events are too many. Dead and overheard ones do not count. */
     isFull(adding: number): boolean {
@@ -205,15 +199,19 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
       const bounded = ({ data, wakes }: NewEvent): boolean => wakes && !isAnswer(data);
       const counts = roots.wakes(added.filter(bounded).map((event) => rootOf(event).id));
       const first = (newest().get()?.seq ?? 0) + 1;
+      const waitsHow = held.admission();
       const rows = added.map((event, index) => {
         const { eventId, data, isTaken = false, isAwaited = false } = event;
-        const { id: rootId } = rootOf(event);
-        const wakes = event.wakes && !(bounded(event) && (counts.get(rootId) ?? 0) >= maxWakes());
+        const { id: rootId, by } = rootOf(event);
+        const mayWake = event.wakes && !(bounded(event) && (counts.get(rootId) ?? 0) >= maxWakes());
+        const how = mayWake && !isTaken ? waitsHow(data, by) : undefined;
+        const wakes = mayWake && how !== "heard";
         const row = [first + index, eventId, data.type, JSON.stringify(data), rootId];
         return {
           wakes,
+          heldRoots: typeof how === "number" ? [rootId] : [],
           isHeard: !wakes && !isTaken && !isAwaited,
-          row: [...row, wakes, isTaken ? "taken" : "pending"],
+          row: [...row, wakes, isTaken ? "taken" : "pending", how ?? null],
         };
       });
       const insert = (isHeard: boolean): void => {
@@ -225,6 +223,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
       insert(true);
       if (rows.some(({ wakes }) => wakes)) armLoop();
       if (rows.some(({ isHeard }) => isHeard)) evictOverheard();
+      countWakes(rows.flatMap(({ heldRoots }) => heldRoots));
       return rows.map((_, index) => first + index);
     },
 
@@ -299,15 +298,11 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
         db.delete(overheard).where(heard).run();
       }
       // The wake of an event that a run took before was counted then.
-      const waking = new Set(woken.filter(({ retryAt }) => retryAt === null).map(({ rootId }) => rootId));
-      const muted = roots.count([...waking], maxWakes());
-      if (muted.length === 0) return;
-      mute(muted);
-      evictOverheard();
+      countWakes(woken.filter(({ retryAt }) => retryAt === null).map(({ rootId }) => rootId));
     },
 
-    acknowledge,
-    leave,
+    ...{ spend: held.spend, free: held.free, requeue: held.requeue, waitingOfServices: held.waitingOfServices },
+    ...{ acknowledge, leave },
 
     /** Those of these events that still wait for a run. */
     waiting(eventIds: string[]): InboxRow[] {
@@ -332,8 +327,6 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, armL
       change([row.seq], { data: { ...row.data, answers: [...(row.data.answers ?? []), ...more] } });
     },
 
-    /** Makes the events pending again without an attempt: the run did not fail because of them (a spent budget). */
-    requeue: (seqs: number[]): void => change(seqs, { status: "pending", retryAt: clock.now() }),
     /** Makes the events pending again as if no run had taken them. */
     release: (seqs: number[]): void => change(seqs, { status: "pending" }),
 

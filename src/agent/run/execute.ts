@@ -144,7 +144,8 @@ const configuredFor = async (
   if (config) return needsRow(config, callModeOf(config, continuityOf(run))) ? config : undefined;
   const known = consent && services.calls.get(call.callId)?.tool;
   if (!consent || known || begunAt !== undefined) return known;
-  const asking = { services, callId: call.callId, replayed: false, consented: false, signal };
+  const root = () => rootOfRun(services, run);
+  const asking = { services, callId: call.callId, replayed: false, consented: false, signal, root };
   const approval = await consent.approval(call.input, asking);
   return approval && builtinAsConfigured(name, approval);
 };

@@ -18,6 +18,7 @@ import type { RunServices } from "./run-services.ts";
  * - `failed`: they go back to the inbox, with one more attempt.
  * - `acknowledged`: they are done, since the run reached a limit and may have acted.
  * - `requeued`: they wait for the budget's reset.
+ * - `held`: they wait for it too, and others' go on: it is one person's share that is used up.
  * - `dead`: they wait for a person, since the run may have acted and cannot go on.
  */
 export type Ending =
@@ -25,7 +26,7 @@ export type Ending =
   | { kind: "skipped"; reason: string | undefined }
   | { kind: "canceled"; by?: string }
   | { kind: "absorbed"; by: string }
-  | { kind: "failed"; error: Failure; events: "failed" | "acknowledged" | "requeued" | "dead" };
+  | { kind: "failed"; error: Failure; events: "failed" | "acknowledged" | "requeued" | "held" | "dead" };
 
 /** The pause before the events of a failed run are tried again: under a minute, so that a dead event is known soon. */
 export const pauseAfter = (attempts: number): number =>
@@ -118,7 +119,7 @@ const settleEvents = (services: RunServices, run: RunRow, { all }: RunRows, endi
     inbox.acknowledge(run.events);
     return receiptsOf(taken);
   }
-  if (ending.events === "requeued") {
+  if (ending.events === "requeued" || ending.events === "held") {
     inbox.requeue(run.events);
     return [];
   }

@@ -5,7 +5,9 @@ import { settledWithin } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
 import { settleWaits } from "../inbox/deliver.ts";
+import { everybody } from "../inbox/out-of-budget.ts";
 import { hasEnded, isActive, loggedRun, type RunRow } from "../runs.ts";
+import { createBudgetNotices } from "./budget-notices.ts";
 import { tellEnd, tellReceipts } from "./channel.ts";
 import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
@@ -35,13 +37,14 @@ export type Loop = ReturnType<typeof createLoop>;
 
 /** `background` keeps the object alive for work beside its handlers. */
 export const createLoop = (services: RunServices, timers: Timers, background: (work: Promise<unknown>) => void) => {
-  const { runs, identity, ledger, journal, inbox, waits, calls, clock } = services;
+  const { runs, identity, ledger, journal, inbox, waits, calls, outOfBudget, clock } = services;
   /** The runs that are in their loop here, by their ids. */
   const live = new Map<string, Live>();
   let isDraining = false;
   let isStopped = false;
   /** The object started with work under way: spaces may not know of the runs that ended last. */
   let wasCut = timers.dueAt(loopTimer) !== undefined;
+  const notices = createBudgetNotices(services, background);
   /** Resolves when work comes while a drain waits for its runs. */
   let poke = Promise.withResolvers<void>();
 
@@ -73,6 +76,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
         services.armLoop();
         start(run);
       }
+      notices.tell();
       if (live.size === 0) {
         // Set in the turn that found no work, so that work that comes a moment later begins a new drain.
         isDraining = false;
@@ -90,7 +94,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     if (cut) return cut;
     const { config } = identity.get();
     const continuity = continuityOf(config);
-    if (running.length >= continuity.maxRuns(config.limits)) return undefined;
+    if (running.filter((run) => !isHeld(run)).length >= continuity.maxRuns(config.limits)) return undefined;
     const isAlone = (run: RunRow): boolean => continuityOf(run).runsAlone;
     const goneOn = running.some(isAlone) ? undefined : answered(active);
     if (goneOn) return goneOn;
@@ -99,7 +103,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     // A new continuity begins once every run of the old one has ended.
     if (running.some((run) => run.continuity !== config.continuity)) return undefined;
     settleWaits(services);
-    if (budgetResetsAt() !== undefined) return undefined;
+    if (budgetResetsAt() !== undefined || hourFullUntil() !== undefined) return undefined;
     const begun = continuity.begin(services);
     if (begun) log.info("run.begun", { ...loggedRun(services, begun), events: begun.events.length });
     return begun;
@@ -149,8 +153,14 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     services.dedupeKeys.forgetBefore(clock.now() - rootMemoryMs);
   };
 
+  /** Set while as many runs began in the last hour as may. What waits for one goes on then. */
+  const hourFullUntil = (): number | undefined => runs.hourFullUntil(identity.get().config.limits.maxRunsPerHour);
+
   const rest = (): void => {
-    const due = [inbox.nextRetryAt(), waits.nextDueAt(), calls.nextDueAt(), budgetResetsAt()];
+    const full = hourFullUntil();
+    const hourEndsAt = full !== undefined && inbox.nextWaking() ? full : undefined;
+    const bounds = [budgetResetsAt(), hourEndsAt, notices.dueAt()];
+    const due = [inbox.nextRetryAt(), waits.nextDueAt(), calls.nextDueAt(), ...bounds];
     const times = [...due, ...runs.running().map(({ resumeAt }) => resumeAt)].filter((at) => typeof at === "number");
     const first = Math.min(...times);
     const now = clock.now();
@@ -159,13 +169,11 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     else timers.set(loopTimer, first > now ? first : now + watchdogMs);
   };
 
-  /** Set while the day's budget is spent: it ended the newest run today, and `reconsider` was not called since. */
-  const budgetResetsAt = (): number | undefined => {
-    const newest = runs.newest();
-    if (newest?.error?.code !== "budget_exhausted" || newest.completedAt === null) return undefined;
-    const isToday = ledger.dayOf(newest.completedAt) === ledger.today();
-    return isToday && identity.get().lastError !== null ? ledger.resetsAt() : undefined;
-  };
+  /** Set while the day's budget is spent: a step did not fit it today, and `reconsider` was not called since. */
+  const budgetResetsAt = (): number | undefined => outOfBudget.until(everybody);
+
+  /** It pauses since one person's share is used up, and takes no other run's place. */
+  const isHeld = ({ resumeAt }: RunRow): boolean => resumeAt === ledger.resetsAt() && budgetResetsAt() === undefined;
 
   /** Stops a run's loop, if one is under way, and waits until it has ended. */
   const abort = async (runId: string, why: string): Promise<void> => {
@@ -204,6 +212,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       for (const { ordinal, resumeAt } of runs.running()) if (resumeAt) runs.update(ordinal, { resumeAt: null });
       // The new config may allow a step that the budget refused.
       if (budgetResetsAt() !== undefined) identity.update({ lastError: null });
+      services.transaction(() => inbox.free());
       wake();
     },
 
@@ -231,7 +240,8 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
 
     /** Times in milliseconds since the epoch. */
     state() {
-      const [first] = runs.running().toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0));
+      const running = runs.running().filter((run) => !isHeld(run));
+      const [first] = running.toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0));
       if (!first) {
         const resumesAt = budgetResetsAt();
         return { state: resumesAt === undefined ? "idle" : "budget_exhausted", resumesAt } as const;

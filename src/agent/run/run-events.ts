@@ -37,6 +37,19 @@ export const rootOfRun = (services: RunServices, run: RunRow): Root => {
   return root;
 };
 
+/**
+ * Who pays for a run, in the order in which they are asked (C11): the persons who began what it answers, who has the most
+ * events in its batch first. `null` stands for what no person began, which falls under no share. Answers that joined the
+ * run later are paid by who had it ask.
+ */
+export const payersOf = (services: RunServices, run: RunRow): (string | null)[] => {
+  const taken = services.inbox.rows(run.events).filter(({ rootId }) => run.roots.includes(rootId));
+  const asking = taken.filter(({ wakes }) => wakes);
+  const byPerson = Map.groupBy(asking.length > 0 ? asking : taken, (row) => rootOf(row).by ?? null);
+  const payers = [...byPerson].sort(([, one], [, other]) => other.length - one.length).map(([person]) => person);
+  return payers.length > 0 ? payers : [null];
+};
+
 /** The plan or the service that an event is of. */
 const planOrService = ({ data }: InboxRow): { type: "plan" | "service"; name: string } | undefined => {
   if (data.type === "service") return { type: data.type, name: data.serviceName };

@@ -14,6 +14,7 @@ import { continuityOf } from "./continuity/continuities.ts";
 import { execute } from "./execute.ts";
 import { type Ending, finish, mayHaveActed, pauseAfter } from "./finish.ts";
 import { nextOf, overLimit } from "./next-step.ts";
+import { payersOf } from "./run-events.ts";
 import { activeSpaceOf, readRows } from "./run-rows.ts";
 import type { LiveRun } from "./run-services.ts";
 import { createSpeech, type Speech } from "./speech.ts";
@@ -46,11 +47,12 @@ export const runLoop = async (live: LiveRun, abort: (reason: ColloquyError) => v
     services.mcp.runBegins();
     const wasCut = services.journal.ofRun(run).length > 1 || run.faults > 0;
     channels.tellRun({ event: wasCut ? "run.resumed" : "run.started" });
+    const payers = config.limits.maxShareOfPerson < 1 ? payersOf(services, run) : [null];
     const model = await resolveModel(config.model, {
       env: services.env,
       openSecret: (name) => services.identity.openSecret(name),
     });
-    const ending = await steps({ ...inLoop, model });
+    const ending = await steps({ ...inLoop, model, payers });
     return typeof ending === "string" ? await rest(inLoop, ending) : await conclude(inLoop, ending);
   } catch (error) {
     if (!signal.aborted) return await failed(inLoop, error);
@@ -188,12 +190,18 @@ const failed = async (live: InLoop, thrown: unknown): Promise<RunRow | null> => 
   return conclude(live, { kind: "failed", error, events: "failed" });
 };
 
-/** Ends the run. One that may have acted is never begun anew: it pauses until the budget's reset, or waits for a person. */
+/**
+ * Ends the run. One that may have acted is never begun anew: it pauses until the budget's reset, or waits for a person. A
+ * cycle that one person's share stops ends there, as at a limit: while it paused, nobody else would be answered.
+ */
 const conclude = async (live: InLoop, ending: Ending): Promise<RunRow | null> => {
   const { services, run } = live;
   const isAnew = ending.kind === "failed" && ending.events !== "acknowledged";
   if (!isAnew || !mayHaveActed(services, run)) return end(live, ending);
-  if (ending.events === "requeued") return pause(live, ending.error, services.ledger.resetsAt());
+  if (ending.events === "held" && continuityOf(run).runsAlone) return end(live, { ...ending, events: "acknowledged" });
+  if (ending.events === "requeued" || ending.events === "held") {
+    return pause(live, ending.error, services.ledger.resetsAt());
+  }
   return end(live, { ...ending, events: "dead" });
 };
 

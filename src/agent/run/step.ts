@@ -5,6 +5,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
 import { compose } from "../context/compose.ts";
 import type { Composed } from "../context/sections.ts";
+import { everybody } from "../inbox/out-of-budget.ts";
 import { isMessage, type JournalRow, messagesOf } from "../journal.ts";
 import { estimateMessages, estimateText } from "../tokens.ts";
 import type { TracedStep } from "../tracing/tracer.ts";
@@ -17,7 +18,8 @@ import { invocationOf } from "./run-rows.ts";
 import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 
-export type StepInput = LiveRun & { model: ResolvedModel };
+/** `payers`: who pays for its steps, the first who may. */
+export type StepInput = LiveRun & { model: ResolvedModel; payers: (string | null)[] };
 
 const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]) => {
   const { config, limits, correction: known, model: present } = composingOf(services);
@@ -53,12 +55,42 @@ const madeOf = ({ sections, dropped }: Composed, rows: JournalRow[]): MadeOf => 
   return { sections: [...made.sections, ...grown], dropped: made.dropped };
 };
 
-/** A step that alone may cost more than a day's tokens cannot wait for the reset: the message says so. */
-const overBudget = (maxTokensPerDay: number, cost: number): Ending => {
+/** A step that alone may cost more than a day's tokens, or a share of them, cannot wait for the reset: the message says so. */
+const overBudget = (bound: string, most: number, cost: number, events: "requeued" | "held"): Ending => {
   const remedy =
-    cost > maxTokensPerDay ? `it may cost ${cost} tokens: raise the limit` : "it goes on after the reset at 00:00 UTC";
-  const message = `maxTokensPerDay (${maxTokensPerDay}) does not allow this step; ${remedy}`;
-  return { kind: "failed", error: { code: "budget_exhausted", message }, events: "requeued" };
+    cost > most ? `it may cost ${cost} tokens: raise the limit` : "it goes on after the reset at 00:00 UTC";
+  return {
+    kind: "failed",
+    error: { code: "budget_exhausted", message: `${bound} does not allow this step; ${remedy}` },
+    events,
+  };
+};
+
+/**
+ * Reserves a step's tokens for the first of its run's payers who may still pay. Answers them; where nobody may, the run's
+ * ending. Who may not is out of budget from now on.
+ */
+const reserve = (
+  { services, run, payers }: StepInput,
+  name: string,
+  cost: number,
+): { payer: string | null } | { ending: Ending } => {
+  const { ledger, inbox } = services;
+  const { maxTokensPerDay: day, maxShareOfPerson } = services.identity.get().config.limits;
+  const share = Math.floor(day * maxShareOfPerson);
+  const events = services.runs.at(run.ordinal)?.events ?? run.events;
+  const spend = (person: string): void => services.transaction(() => inbox.spend(person, ledger.resetsAt(), events));
+  for (const payer of payers) {
+    const person = maxShareOfPerson < 1 ? payer : null;
+    if (ledger.reserve(name, cost, day, person === null ? undefined : { person, limit: share }))
+      return { payer: person };
+    if (person === null || ledger.spent() + cost > day) {
+      spend(everybody);
+      return { ending: overBudget(`maxTokensPerDay (${day})`, day, cost, "requeued") };
+    }
+    spend(person);
+  }
+  return { ending: overBudget(`maxShareOfPerson (${maxShareOfPerson} of ${day} tokens)`, share, cost, "held") };
 };
 
 /** Generates one step and journals it. Answers the run's ending if the budget does not allow the step. */
@@ -73,10 +105,12 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
 
   const cost = composed.tokens + maxOutputTokens;
   const name = `${run.ordinal}:${index}`;
-  const { maxTokensPerDay } = config.limits;
-  /** Null if the budget does not allow it. `trace` sends its span; `error`: why it is not kept. */
-  const once = async (): Promise<{ came: Generation; trace: (error?: string) => void } | null> => {
-    if (!services.ledger.reserve(name, cost, maxTokensPerDay)) return null;
+  /** The run's ending if the budget does not allow it. `trace` sends its span; `error`: why it is not kept. */
+  const once = async (): Promise<{ came: Generation; trace: (error?: string) => void } | { ending: Ending }> => {
+    const reserved = reserve(input, name, cost);
+    if ("ending" in reserved) return reserved;
+    const settle = (billed: number, inMemory?: boolean): void =>
+      services.ledger.settle(name, billed, inMemory, reserved.payer ?? undefined);
     await storedBeforeRequest(services.object);
     const startedAt = services.clock.now();
     const trace = (of: Pick<TracedStep, "came" | "error">): void =>
@@ -92,25 +126,25 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
           fault("agent.mid-stream", services.object);
         },
       });
-      services.ledger.settle(name, came.usage.inputTokens + came.usage.outputTokens, true);
+      settle(came.usage.inputTokens + came.usage.outputTokens, true);
       return { came, trace: (error) => trace({ came, error }) };
     } catch (cause) {
       const error = modelError(cause);
       trace({ error: error.code });
       // A call that was left without an answer may have been billed whole.
-      if (isRefusal(cause)) services.ledger.settle(name, 0);
-      else services.ledger.settle(name, cost, true);
+      if (isRefusal(cause)) settle(0);
+      else settle(cost, true);
       throw error;
     }
   };
   let generated = await once();
   // An empty first answer gets one retry and is then silence (R4). Both are billed.
-  if (generated && index === 0 && generated.came.text.trim() === "" && generated.came.calls.length === 0) {
+  if ("came" in generated && index === 0 && generated.came.text.trim() === "" && generated.came.calls.length === 0) {
     generated.trace("empty_answer");
     speech.giveUp();
     generated = await once();
   }
-  if (!generated) return overBudget(maxTokensPerDay, cost);
+  if ("ending" in generated) return generated.ending;
   const { came: generation, trace } = generated;
   const refused = generation.calls.length === 0 ? failureOfFinish(generation.finishReason) : undefined;
   trace(signal.aborted ? "run_canceled" : refused?.code);

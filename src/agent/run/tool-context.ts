@@ -68,6 +68,7 @@ export const contextOf = (execution: Execution, begunAt: number): ToolContext =>
     ...{ services, callId: call.callId, signal, activeSpaceId },
     replayed: execution.begunAt !== undefined,
     consented: false,
+    root: () => rootOfRun(services, run),
     roomTokens: () => inputTokensLeft(services, run),
     seenIn: continuityOf(run).marksSeen ? (spaceId) => seenIn(services, spaceId) : null,
     originOf: (message) => knownOrigin(services, message),

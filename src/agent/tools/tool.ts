@@ -4,6 +4,7 @@ import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ArchivalSource } from "../../protocol/archival.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
+import type { Root } from "../../protocol/rpc.ts";
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import type { Archival } from "../memory/archival.ts";
 import type { BlockServices } from "../memory/blocks/shared-blocks.ts";
@@ -31,6 +32,8 @@ export type CallContext = {
   /** People have agreed to it. */
   consented: boolean;
   signal: AbortSignal;
+  /** What the call's chain began with. Requests that leave here carry it. */
+  root(): Root;
 };
 
 /** What of its runs an agent asks for. */

@@ -57,6 +57,7 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
       return <OutgoingRow {...row} {...{ state, live, names }} />;
     case "note": {
       const { note } = row;
+      if (note.kind === "spent") return <p className="note wrap small soft">{spentWords(note, state)}</p>;
       const name = note.kind === "unrouted" ? "The router" : nameOf(state, note.entityId, "An agent");
       return (
         <p className={`note wrap small ${note.kind === "failed" ? "danger" : "soft"}`}>
@@ -68,8 +69,19 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
   }
 };
 
+/** Whose tokens of an agent's day are used up. Days end at midnight UTC. */
+const spentWords = ({ entityId, personId }: Extract<Note, { kind: "spent" }>, state: SpaceState): string => {
+  const agent = nameOf(state, entityId, "An agent");
+  if (personId === undefined) return `${agent} has used its tokens for today. It answers again after 00:00 UTC.`;
+  const [person, again] =
+    personId === state.you?.id
+      ? ["You have", "answers you"]
+      : [`${nameOf(state, personId, "Somebody")} has`, "answers them"];
+  return `${person} used what one person may use of ${agent}'s tokens today. It ${again} again after 00:00 UTC.`;
+};
+
 /** The outcome of a run that left no message, or of a router that failed. */
-const noteWords: Record<Note["kind"], string> = {
+const noteWords: Record<Exclude<Note["kind"], "spent">, string> = {
   failed: "could not answer",
   silent: "read this and said nothing",
   canceled: "was stopped",

@@ -1,4 +1,6 @@
 import { jsonSchema } from "ai";
+import { rootHeader, sealRoot } from "../../../auth/root-header.ts";
+import type { Root } from "../../../protocol/rpc.ts";
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
@@ -19,6 +21,10 @@ export const outsideOf = ({ identity, env }: Pick<ToolServices, "identity" | "en
   openSecret: (name: string) => identity.openSecret(name),
   fetch: (...request: Parameters<typeof fetch>) => globalThis.fetch(...request),
   allowLoopback: env.ENVIRONMENT === "development",
+  /** The header by which what a request sets off stays in its chain. */
+  chained: async (root: Root): Promise<Record<string, string>> => ({
+    [rootHeader]: await sealRoot(env.SIGNING_SECRET, identity.get().workspaceId, root),
+  }),
 });
 
 /** By which one on the way says that the server gave it no answer (RFC 9110 15.6; Cloudflare's 520, 522 and 524). */
@@ -39,6 +45,7 @@ const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Pro
   if (!headers.has("user-agent")) headers.set("user-agent", "Colloquy");
   if (request.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
   if (method !== "GET" && !headers.has("idempotency-key")) headers.set("idempotency-key", call.callId);
+  for (const [name, value] of Object.entries(await outside.chained(call.root()))) headers.set(name, value);
 
   const timeout = AbortSignal.timeout(tool.timeoutMs);
   const signal = AbortSignal.any([call.signal, timeout]);

@@ -55,7 +55,7 @@ const isDots = (segment: string): boolean => /^(?:\.|%2e){1,2}$/i.test(segment);
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Headers of the connection, and those that say who asks: the runtime sets them. */
 const ownHeaders =
-  /^(host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|accept-encoding|date|via|proxy-.*|cf-.*|x-forwarded-.*|sec-.*)$/i;
+  /^(host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|accept-encoding|date|via|proxy-.*|cf-.*|x-forwarded-.*|sec-.*|colloquy-.*)$/i;
 /** A header's value is printable ASCII. */
 const isHeaderValue = (value: string): boolean => /^[\x20-\x7e]*$/.test(value);
 

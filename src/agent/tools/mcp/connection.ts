@@ -33,7 +33,12 @@ type ConnectInput = ReturnType<typeof outsideOf> & {
 };
 
 /** Values of the input may have to go into headers, as the schema says. */
-type McpCall = Pick<McpTool, "tool" | "inputSchema"> & { input: Record<string, unknown>; signal: AbortSignal };
+type McpCall = Pick<McpTool, "tool" | "inputSchema"> & {
+  input: Record<string, unknown>;
+  signal: AbortSignal;
+  /** Sent with this call alone. */
+  headers: Record<string, string>;
+};
 
 /** The library's validator would run a server's patterns in the native engine. A call names no schema of its answer. */
 const noValidator = {
@@ -119,11 +124,11 @@ const openConnection = async ({ server, openSecret, legacy, listChanged, ...netw
     },
 
     /** What the server answered, or why it did not. Aborting the signal tells the server. */
-    call: async ({ tool, input, inputSchema, signal }: McpCall) => {
+    call: async ({ tool, input, inputSchema, signal, headers: own }: McpCall) => {
       const toolDefinition = { name: tool, inputSchema: { ...inputSchema, type: "object" as const } };
       const limits = { timeout: server.timeoutMs, maxTotalTimeout: server.timeoutMs, signal };
       try {
-        const answer = client.callTool({ name: tool, arguments: input }, { ...limits, toolDefinition });
+        const answer = client.callTool({ name: tool, arguments: input }, { ...limits, toolDefinition, headers: own });
         return { answer: resultValue(await Promise.race([answer, broken.promise]), redactor) };
       } catch (error) {
         const failure = told(error);

@@ -177,7 +177,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
   };
 
   /** Calls a tool. Throws `ColloquyError`s that the model can read. */
-  const call = async (tool: McpTool, input: Record<string, unknown>, signal: AbortSignal): Promise<unknown> => {
+  const call: Parameters<typeof mcpTool>[1] = async (tool, input, { signal, root }) => {
     const server = servers().find(({ name }) => name === tool.server);
     if (!server || !isAllowed(server, tool.tool)) {
       throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
@@ -186,9 +186,10 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
       const { code, message } = mayBeDone && !tool.idempotent ? unknownOutcome(failure.message) : failure;
       return new ColloquyError(code, `MCP server "${server.name}": ${message}`, { cause: failure });
     };
+    const headers = await outside.chained(root());
     for (let isFirst = true; ; isFirst = false) {
       const called = await sessions
-        .use(server, mcpIdleMs, (connection) => connection.call({ ...tool, input, signal }))
+        .use(server, mcpIdleMs, (connection) => connection.call({ ...tool, input, signal, headers }))
         .catch((error: unknown) => ({ failure: failureOf(error), mayBeDone: false, isLost: false, isUnasked: true }));
       signal.throwIfAborted();
       if ("answer" in called) {

@@ -9,7 +9,7 @@ import {
   maxMcpTools,
 } from "../../bounds.ts";
 import type { LeftOut, McpTool } from "../../records.ts";
-import { broughtTool, parseInput, type Tool } from "../tool.ts";
+import { broughtTool, type CallContext, parseInput, type Tool } from "../tool.ts";
 
 /** What every provider takes as the name of a tool. */
 const sound = /^[A-Za-z0-9_-]{1,64}$/;
@@ -122,7 +122,11 @@ export const acceptTools = (
 /** Whatever its schema says: the server that wrote it is the judge of it, and may change it. */
 const Input = z.record(z.string(), z.unknown(), { error: "must be an object" });
 
-type Call = (tool: McpTool, input: Record<string, unknown>, signal: AbortSignal) => Promise<unknown>;
+type Call = (
+  tool: McpTool,
+  input: Record<string, unknown>,
+  context: Pick<CallContext, "signal" | "root">,
+) => Promise<unknown>;
 
 /** A server's tool as one of the agent's. */
 export const mcpTool = (tool: McpTool, call: Call): Tool => {
@@ -136,6 +140,6 @@ export const mcpTool = (tool: McpTool, call: Call): Tool => {
     isTimed: true,
     schema: () => schema,
     check: (input) => void parseInput(Input, input),
-    execute: async (input, { signal }) => ({ value: await call(tool, parseInput(Input, input), signal) }),
+    execute: async (input, context) => ({ value: await call(tool, parseInput(Input, input), context) }),
   };
 };

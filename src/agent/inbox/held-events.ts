@@ -1,0 +1,96 @@
+import { and, asc, eq, gt, or, sql } from "drizzle-orm";
+import type { Clock } from "../../shared/clock.ts";
+import { among, countOf, type Database } from "../../shared/database.ts";
+import { maxHeldEvents } from "../bounds.ts";
+import type { InboxData } from "../records.ts";
+import { inbox } from "../schema.ts";
+import { personOf } from "./event-conditions.ts";
+import { everybody, type OutOfBudget } from "./out-of-budget.ts";
+
+/**
+ * The inbox's events that wait for tokens. One that one person's share has no room for is held: it has the share's end as
+ * its `retryAt`, and its wake was counted as it was held. It is in no batch before, so that others' go on (C11).
+ */
+type Around = {
+  clock: Clock;
+  outOfBudget: OutOfBudget;
+  /** Counts a wake of each of these roots (B1). */
+  countWakes(rootIds: string[]): void;
+};
+
+const isPending = eq(inbox.status, "pending");
+
+export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes }: Around) => {
+  /** The space is told, where a person who gets no answer today said this there themselves. In a transaction. */
+  const noteWaiting = (data: InboxData): void => {
+    if (data.type !== "space_message") return;
+    const { spaceId, sender } = data.delivered.message;
+    if (sender.type !== "human") return;
+    for (const person of [everybody, sender.id]) outOfBudget.waitsIn(person, spaceId);
+  };
+
+  return {
+    /**
+     * How new events that ask for a run wait: until when they are held; `heard`, where that is one too many; undefined where
+     * the person's share has room. In a transaction.
+     */
+    admission(): (data: InboxData, person: string | undefined) => number | "heard" | undefined {
+      let room: number | undefined;
+      return (data, person) => {
+        noteWaiting(data);
+        const until = outOfBudget.until(person);
+        if (until === undefined) return undefined;
+        // Those of failed runs, which pause for under a minute, count too.
+        room ??= maxHeldEvents - countOf(db, inbox, and(isPending, gt(inbox.retryAt, clock.now())));
+        room -= 1;
+        return room >= 0 ? until : "heard";
+      };
+    },
+
+    /**
+     * A run with these events found that a person, or everybody, is out of budget until then. Notes where people wait for
+     * that. A person's waiting events are held; other people's go on. In a transaction.
+     */
+    spend(person: string, until: number, seqs: number[]): void {
+      outOfBudget.begin(person, until);
+      const isTheirs = person === everybody ? undefined : sql`${personOf} = ${person}`;
+      const meant = and(or(and(isPending, inbox.wakes), among(inbox.seq, seqs)), isTheirs);
+      const rows = db.select().from(inbox).where(meant).orderBy(asc(inbox.seq)).all();
+      for (const { data } of rows) noteWaiting(data);
+      if (person === everybody) return;
+      const held = rows.filter(({ status, retryAt }) => status === "pending" && (retryAt ?? 0) < until);
+      const isHeld = among(
+        inbox.seq,
+        held.map(({ seq }) => seq),
+      );
+      db.update(inbox).set({ retryAt: until }).where(isHeld).run();
+      countWakes(held.flatMap(({ retryAt, rootId }) => (retryAt === null ? rootId : [])));
+    },
+
+    /**
+     * Makes the events pending again without an attempt: the run did not fail because of them (a spent budget). Those of
+     * persons who are out of budget are held; their wakes were counted before.
+     */
+    requeue(seqs: number[]): void {
+      const again = (retryAt: number, person?: string): void => {
+        const isMeant = and(among(inbox.seq, seqs), person === undefined ? undefined : sql`${personOf} = ${person}`);
+        db.update(inbox).set({ status: "pending", retryAt }).where(isMeant).run();
+      };
+      again(clock.now());
+      for (const [person, until] of outOfBudget.persons()) again(until, person);
+    },
+
+    /** How many events of services wait for a run that they ask for. */
+    waitingOfServices: (): number => countOf(db, inbox, and(eq(inbox.type, "service"), isPending, inbox.wakes)),
+
+    /** What is held, or waits for the day to end, may be taken now. */
+    free(): void {
+      for (const until of outOfBudget.clear()) {
+        db.update(inbox)
+          .set({ retryAt: clock.now() })
+          .where(and(isPending, eq(inbox.retryAt, until)))
+          .run();
+      }
+    },
+  };
+};

@@ -1,0 +1,82 @@
+import { gt, lte } from "drizzle-orm";
+import type { Clock } from "../../shared/clock.ts";
+import { type Database, Remembered } from "../../shared/database.ts";
+import { outOfBudget } from "./schema.ts";
+
+/**
+ * Who may cost the agent no more tokens today: a person, by their share of its day (C11), or everybody, by the day itself
+ * (B2). And the spaces in which people wait for it, which are told so.
+ *
+ * Invariants
+ * 1. A row stands until its day ends, or until the config changes. One person's row holds up nobody else's events.
+ * 2. A space is noted in the transaction that has somebody's event wait. It is told until it has answered, and tells its
+ *    members once a day.
+ */
+export type OutOfBudget = ReturnType<typeof createOutOfBudget>;
+
+/** Stands for everybody where others are persons: the agent's whole day is spent. */
+export const everybody = "";
+
+/** What a space is to be told. `person` is `everybody` where the day is spent. */
+export type Untold = { person: string; until: number; spaceId: string };
+
+export const createOutOfBudget = (db: Database, clock: Clock) => {
+  const known = new Remembered(db, () => {
+    const rows = db.select().from(outOfBudget).where(gt(outOfBudget.until, clock.now())).all();
+    return new Map(rows.map((row) => [row.person, row]));
+  });
+
+  const rowOf = (person: string) => {
+    const row = known.get().get(person);
+    return row && row.until > clock.now() ? row : undefined;
+  };
+
+  const store = (person: string, until: number, spaces: Record<string, boolean>): void => {
+    const row = { person, until, spaces };
+    db.insert(outOfBudget).values(row).onConflictDoUpdate({ target: outOfBudget.person, set: { until, spaces } }).run();
+    known.get().set(person, row);
+  };
+
+  return {
+    /** Until when, in milliseconds since the epoch; undefined for who may go on. */
+    until: (person: string | undefined): number | undefined =>
+      person === undefined ? undefined : rowOf(person)?.until,
+
+    /** The persons who are, each with until when. */
+    persons: (): [string, number][] =>
+      [...known.get().values()].flatMap(({ person, until }) =>
+        person === everybody || until <= clock.now() ? [] : [[person, until]],
+      ),
+
+    /** Begins or keeps that state. In a transaction. */
+    begin(person: string, until: number): void {
+      if (rowOf(person)) return;
+      known.writing().delete(outOfBudget).where(lte(outOfBudget.until, clock.now())).run();
+      store(person, until, {});
+    },
+
+    /** Somebody's message waits in this space for that reason. In a transaction. */
+    waitsIn(person: string, spaceId: string): void {
+      const row = rowOf(person);
+      if (row && row.spaces[spaceId] === undefined) store(person, row.until, { ...row.spaces, [spaceId]: false });
+    },
+
+    untold: (): Untold[] =>
+      [...known.get().keys()].flatMap((person) => {
+        const { until = 0, spaces = {} } = rowOf(person) ?? {};
+        return Object.keys(spaces).flatMap((spaceId) => (spaces[spaceId] ? [] : [{ person, until, spaceId }]));
+      }),
+
+    told({ person, until, spaceId }: Untold): void {
+      const row = rowOf(person);
+      if (row?.until === until) store(person, until, { ...row.spaces, [spaceId]: true });
+    },
+
+    /** The config allows more, perhaps. Answers the times until which somebody would have waited. */
+    clear(): Set<number> {
+      const times = new Set([...known.get().values()].map(({ until }) => until));
+      if (times.size > 0) known.writing().delete(outOfBudget).run();
+      return times;
+    },
+  };
+};

@@ -1,0 +1,213 @@
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { openRoot, sealRoot } from "../../src/auth/root-header.ts";
+import { armFault } from "../../src/shared/fault.ts";
+import { ended, ids, inboxOf, passTime, runsOf, undoLater } from "../agent/fixture.ts";
+import { call, expectOk, openHouse } from "../support/house.ts";
+import { revisions, testMcpServer } from "../support/mcp-server.ts";
+import { call as callTool, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { deliver, signed } from "../support/webhook-sender.ts";
+import { problemIn } from "./operations.ts";
+
+const restore = undoLater();
+afterEach(() => vi.unstubAllGlobals());
+
+const gatewayUrl = "https://gateway.example/ping";
+const secret = env.SIGNING_SECRET;
+const Accepted = z.object({ eventId: z.string() });
+const maxWakesPerRoot = 4;
+
+/** A gateway that is anybody's, and does this with each request of the tool. */
+const gateway = (answer: (request: Request) => Promise<unknown>): string[] => {
+  const roots: string[] = [];
+  vi.stubGlobal("fetch", async (address: string, init?: RequestInit) => {
+    const request = new Request(address, init);
+    roots.push(request.headers.get("colloquy-root") ?? "none");
+    await answer(request);
+    return Response.json({ done: true });
+  });
+  return roots;
+};
+
+const pingTool = (more: object = {}) => ({
+  ...{ name: "ping", description: "Pings.", executionType: "gateway", visible: false, ...more },
+  execution: { url: gatewayUrl, method: "POST", body: {} },
+});
+
+/** An agent that pings the gateway in each of its runs, and a person who speaks with it. */
+const openChain = async (settings: Record<string, unknown> = {}, tool: object = pingTool()) => {
+  restore.push(
+    installModel(
+      scriptedModel(({ prompt }) => {
+        const begun = prompt.findLastIndex((message) => JSON.stringify(message).includes("ACTIVE SPACE: "));
+        const hasPinged = prompt.slice(begun).some(({ role }) => role === "tool");
+        return hasPinged ? step(text("Done.")) : step(callTool("ping", {}));
+      }),
+    ),
+  );
+  const house = await openHouse();
+  const ann = await house.person("Ann");
+  const { id: agentId } = await house.agent({
+    ...{ name: "Analyst", tools: [tool], limits: { maxWakesPerRoot }, ...settings },
+  });
+  const agent = { id: agentId, name: "Analyst", type: "agent" } as const;
+  const space = await house.space("Alpha", [ann, agent]);
+  const trigger = (headers: Record<string, string> = {}, bearer = house.secretKey) =>
+    call(`/v1/agents/${agentId}/trigger`, { bearer, body: { serviceName: "gateway", payload: 1 }, headers });
+  return { house, ann, agent, space, trigger, runs: () => runsOf(house.workspaceId, agent) };
+};
+
+const rootOf = (header: string | null): Record<string, string> => ({ "colloquy-root": header ?? "" });
+
+describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a server trigger it", (continuity) => {
+  test("[C9] [B1] a loop through HTTP ends where its root may wake nobody any more", async () => {
+    const chain = await openChain({ continuity });
+    const answers: number[] = [];
+    const roots = gateway(async (request) => {
+      // A loop without an end would outlive the test.
+      if (answers.length > 3 * maxWakesPerRoot) return;
+      answers.push((await chain.trigger(rootOf(request.headers.get("colloquy-root")))).status);
+    });
+    const { id } = await chain.house.say(chain.space.id, chain.ann, "Go");
+    await vi.waitFor(() => expect(answers).toHaveLength(maxWakesPerRoot));
+    const runs = await ended(chain.house.workspaceId, chain.agent, maxWakesPerRoot);
+    expect(runs).toHaveLength(maxWakesPerRoot);
+    expect(new Set(answers)).toEqual(new Set([202]));
+    expect(new Set(roots).size).toBe(1);
+    expect(new Set(runs.flatMap((run) => run.roots))).toEqual(new Set([id]));
+    // The last one came in, and is read with what wakes the agent next.
+    expect(await inboxOf(chain.house.workspaceId, chain.agent)).toMatchObject([{ type: "service", wakes: false }]);
+  });
+});
+
+describe("the header Colloquy-Root", () => {
+  const root = { id: "msg_1", kind: "person", by: "ent_1" } as const;
+  const [own, other] = [ids.mint("wsp"), ids.mint("wsp")];
+
+  test("[C9] is the same for the same root, opaque, and opens in its workspace alone", async () => {
+    const sealed = await sealRoot(secret, own, root);
+    expect(await sealRoot(secret, own, { ...root })).toBe(sealed);
+    expect(await sealRoot(secret, own, { ...root, by: "ent_2" })).not.toBe(sealed);
+    expect(await sealRoot(secret, other, root)).not.toBe(sealed);
+    expect(Buffer.from(sealed.split(".")[2] ?? "", "base64url").toString()).not.toContain("ent_1");
+    expect(await openRoot(secret, own, sealed)).toEqual(root);
+    expect(await openRoot(secret, own, await sealRoot(secret, own, { id: "evt_1", kind: "service" }))).toEqual({
+      ...{ id: "evt_1", kind: "service" },
+    });
+    await expect(openRoot(secret, other, sealed)).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(openRoot("another secret of thirty-two bytes", own, sealed)).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+  });
+
+  test("[C9] [S4] forged or foreign it is refused by trigger and webhook, and nothing changes", async () => {
+    gateway(async () => undefined);
+    const { house, agent, trigger } = await openChain();
+    const elsewhere = await openHouse();
+    const own = await sealRoot(secret, house.workspaceId, root);
+    const bent = `${own.slice(0, -2)}${own.endsWith("AA") ? "BB" : "AA"}`;
+    const foreign = await sealRoot(secret, elsewhere.workspaceId, root);
+    const Created = z.object({ hookId: z.string(), secret: z.string() });
+    const body = { name: "sender", scheme: "standard" };
+    const hooks = call(`/v1/agents/${agent.id}/hooks`, { bearer: house.secretKey, body });
+    const hook = await expectOk(Created, hooks);
+    for (const forged of ["", "x", "v1..", "v1.AAAA.AAAA", "v2.AAAA.AAAA", bent, foreign, "a".repeat(1001)]) {
+      expect(await problemIn(await trigger(rootOf(forged)))).toMatchObject({ status: 400, code: "invalid_request" });
+      const { headers, ...sent } = signed.standard(hook.secret, "msg_1", "{}");
+      const delivered = await deliver(hook.hookId, { ...sent, headers: { ...headers, ...rootOf(forged) } });
+      const problem = await problemIn(delivered);
+      expect(problem).toMatchObject({ status: 400, code: "invalid_request" });
+      if (forged.length > 9) expect(JSON.stringify(problem)).not.toContain(forged);
+    }
+    expect(await inboxOf(house.workspaceId, agent)).toEqual([]);
+    expect(await runsOf(house.workspaceId, agent)).toEqual([]);
+    expect((await deliver(hook.hookId, signed.standard(hook.secret, "msg_1", "{}"))).status).toBe(202);
+  });
+
+  test("[C9] [D5] a trigger that comes again with its key is the same event", async () => {
+    gateway(async () => undefined);
+    const { house, agent, trigger, runs } = await openChain({ limits: { maxWakesPerRoot: 1 } });
+    const headers = { ...rootOf(await sealRoot(secret, house.workspaceId, root)), "idempotency-key": "one" };
+    const first = await expectOk(Accepted, trigger(headers));
+    const [run] = await ended(house.workspaceId, agent, 1);
+    expect(run?.roots).toEqual([root.id]);
+    expect(await expectOk(Accepted, trigger(headers))).toEqual(first);
+    expect(await inboxOf(house.workspaceId, agent)).toEqual([]);
+    await expectOk(Accepted, trigger({ ...headers, "idempotency-key": "two" }));
+    expect(await inboxOf(house.workspaceId, agent)).toMatchObject([{ wakes: false }]);
+    expect(await runs()).toHaveLength(1);
+  });
+
+  test("[C9] a webhook that brings it goes on in its root", async () => {
+    gateway(async () => undefined);
+    const { house, agent } = await openChain();
+    const body = { name: "sender", scheme: "standard" };
+    const Created = z.object({ hookId: z.string(), secret: z.string() });
+    const hook = await expectOk(Created, call(`/v1/agents/${agent.id}/hooks`, { bearer: house.secretKey, body }));
+    const { headers, ...sent } = signed.standard(hook.secret, "msg_1", "{}");
+    const chained = rootOf(await sealRoot(secret, house.workspaceId, root));
+    await expectOk(Accepted, deliver(hook.hookId, { ...sent, headers: { ...headers, ...chained } }));
+    expect(await ended(house.workspaceId, agent, 1)).toMatchObject([{ roots: [root.id] }]);
+  });
+
+  test("[C9] [R3] a call that a crash cut sends the same bytes again", async () => {
+    const sent = gateway(async () => undefined);
+    const { house, ann, agent, space } = await openChain({}, pingTool({ idempotent: true }));
+    const crashed = armFault("agent.after-effect");
+    await house.say(space.id, ann, "Go");
+    await crashed;
+    await vi.waitFor(async () => {
+      await passTime(agent, 6000);
+      await ended(house.workspaceId, agent, 1);
+    });
+    expect(sent).toHaveLength(2);
+    expect(new Set(sent).size).toBe(1);
+  });
+
+  test.each(revisions)("[C9] a call of an MCP server's tool brings it, and no other request (%s)", async (revision) => {
+    const server = testMcpServer(revision, [{ name: "ping", description: "Pings.", answer: () => "pong" }]);
+    const sent: { method: unknown; root: string | null }[] = [];
+    vi.stubGlobal("fetch", async (address: string, init?: RequestInit) => {
+      const request = new Request(address, init);
+      const body = z.object({ method: z.unknown() }).safeParse(JSON.parse((await request.clone().text()) || "{}"));
+      sent.push({ method: body.data?.method, root: request.headers.get("colloquy-root") });
+      return server.fetch(request);
+    });
+    const mcp = { servers: [{ name: "desk", url: "http://localhost:4000/mcp", headers: {} }] };
+    const { house, ann, agent, space } = await openChain({ mcp, tools: [] });
+    await vi.waitFor(() => expect(sent.some(({ method }) => method === "tools/list")).toBe(true));
+    restore.push(installModel(scriptedModel([step(callTool("desk__ping", {})), step(text("Done."))])));
+    const { id, sender } = await house.say(space.id, ann, "Go");
+    await ended(house.workspaceId, agent, 1);
+    const calls = sent.filter(({ method }) => method === "tools/call");
+    expect(calls).toHaveLength(1);
+    expect(await openRoot(secret, house.workspaceId, calls[0]?.root ?? "")).toEqual({
+      ...{ id, kind: "person", by: sender.id },
+    });
+    expect(sent.filter(({ method, root: chain }) => method !== "tools/call" && chain !== null)).toEqual([]);
+  });
+
+  test("[C9] a call that is sent to its own server brings it, and its answers go on in it", async () => {
+    const roots = gateway(async () => undefined);
+    const key = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+    const tool = {
+      ...{ name: "ping", description: "Pings.", executionType: "external", visible: false },
+      execution: { url: gatewayUrl, secret: "HOOK_KEY" },
+    };
+    const { house, ann, agent, space } = await openChain({ tools: [] });
+    const at = { bearer: house.secretKey };
+    await call("/v1/workspace/secrets/HOOK_KEY", { ...at, method: "PUT", body: { value: key } });
+    await call(`/v1/agents/${agent.id}`, { ...at, method: "PATCH", body: { tools: [tool] } });
+    const { id } = await house.say(space.id, ann, "Go");
+    await vi.waitFor(() => expect(roots).toHaveLength(1));
+    expect(await openRoot(secret, house.workspaceId, roots[0])).toEqual({ id, kind: "person", by: ann.id });
+  });
+
+  test("[C9] no tool's configuration may set it", async () => {
+    const house = await openHouse();
+    const tool = { ...pingTool(), execution: { ...pingTool().execution, headers: { "Colloquy-Root": "v1.a.b" } } };
+    const refused = call("/v1/agents", { bearer: house.secretKey, body: { name: "Forger", tools: [tool] } });
+    expect(await problemIn(await refused)).toMatchObject({ status: 400, code: "invalid_request" });
+  });
+});
