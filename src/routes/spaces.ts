@@ -38,7 +38,8 @@ const createSpace = async (context: HttpContext, id: string, input: CreateSpace)
   // Nobody learns of somebody, or takes somebody in, by an id alone.
   const visibleTo = hasWorkspaceRights(principal) ? undefined : principal.entityId;
   const entities = entityIds.length === 0 ? [] : unwrap(await workspace.resolve(entityIds, visibleTo));
-  unwrap(await workspace.admitSpace(id));
+  // A secret key is nobody's: what it makes is bounded for its workspace alone.
+  unwrap(await workspace.admitSpace(id, principal.kind === "entity" ? principal.entityId : undefined));
   const stub = spaceAt(context, id);
   const refs = entities.map(({ id: entityId, name, type }) => ({ id: entityId, name, type }));
   const creation = await stub.create({ id, workspaceId, settings, members: refs, createdBy });
@@ -123,7 +124,7 @@ spaces.route("PATCH /v1/spaces/{spaceId}", {
 
 spaces.route("DELETE /v1/spaces/{spaceId}", {
   summary: "Delete a space and all that was said in it",
-  description: "By the workspace or an admin. Its sockets are closed with 4404.",
+  description: "By the workspace, by an admin, or by who created it. Its sockets are closed with 4404.",
   access: "space",
   problems: ["not_found"],
   handle: ({ context, space }) => inSpace(context, (principal) => space.remove(principal)),

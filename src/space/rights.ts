@@ -47,7 +47,7 @@ export const acting = (known: Known, principal: Principal): Acting => {
     : new ColloquyError("forbidden", `${entityId} is not in this space: add it first`);
 };
 
-/** Keys, admins and the space's creator run it: they change its settings and add members. */
+/** Keys, admins and the space's creator run it: they change its settings, add members, and delete it. */
 export const runs = (known: Known, principal: Principal): SettingsRow => {
   const space = seen(known, principal);
   if (hasWorkspaceRights(principal) || space.createdBy === principal.entityId) return space;

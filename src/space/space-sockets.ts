@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Env } from "../env/env.ts";
+import type { Principal } from "../protocol/principal.ts";
 import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import {
@@ -8,7 +9,14 @@ import {
   type Session,
 } from "../sockets/authenticated-sockets.ts";
 import type { Timers } from "../timers/timers.ts";
-import { keyProofAnswerMs, keyProofLeadMs, keyProofMs, maxSockets, maxSocketsPerMember } from "./bounds.ts";
+import {
+  keyProofAnswerMs,
+  keyProofLeadMs,
+  keyProofMs,
+  maxSockets,
+  maxSocketsPerMember,
+  maxSocketsPerPerson,
+} from "./bounds.ts";
 
 export const socketsTimer = "sockets";
 
@@ -44,8 +52,12 @@ export const createSockets = (
     },
   });
 
-/** Throws `unavailable` where there are too many sockets for one more of this member. */
-export const requireSocketRoom = (sockets: Pick<SpaceSockets, "size" | "all">, entityId: string): void => {
+/** Throws `unavailable` where there are too many sockets for one more of this member, opened by it itself or by a key. */
+export const requireSocketRoom = (
+  sockets: Pick<SpaceSockets, "size" | "all">,
+  entityId: string,
+  by: Principal["kind"] = "key",
+): void => {
   if (sockets.size >= maxSockets) {
     throw new ColloquyError(
       "unavailable",
@@ -53,7 +65,18 @@ export const requireSocketRoom = (sockets: Pick<SpaceSockets, "size" | "all">, e
     );
   }
   let own = 0;
-  for (const { data } of sockets.all()) if (data.entityId === entityId) own += 1;
+  let opened = 0;
+  for (const { data, principal } of sockets.all()) {
+    if (data.entityId !== entityId) continue;
+    own += 1;
+    if (by === "entity" && principal.kind === "entity") opened += 1;
+  }
+  if (opened >= maxSocketsPerPerson) {
+    throw new ColloquyError(
+      "unavailable",
+      `You have opened ${maxSocketsPerPerson} sockets here, which is the most (maxSocketsPerPerson): close some first`,
+    );
+  }
   if (own >= maxSocketsPerMember) {
     throw new ColloquyError(
       "unavailable",

@@ -5,6 +5,11 @@ export const maxEntities = 10_000;
 export const maxAgents = 1000;
 /** Spaces that live; those that were deleted do not count. */
 export const maxSpaces = 10_000;
+/** Spaces that one person or service makes by their own token: that live, and in any day, deleted ones among them. */
+export const maxSpacesOfPerson = 1000;
+export const maxSpacesOfPersonPerDay = 50;
+/** How long a space counts as being made that its workspace has not heard of. */
+export const makingSpaceMs = 60_000;
 export const maxKeys = 20;
 export const maxSecrets = 100;
 

@@ -1,9 +1,10 @@
-import { and, desc, eq, getTableColumns, inArray, lt } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gt, inArray, lt } from "drizzle-orm";
 import type { IndexDelivery, Page, PageRequest } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
+import { type Clock, isoTime } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { maxSpaces } from "./bounds.ts";
+import { makingSpaceMs, maxSpaces, maxSpacesOfPerson, maxSpacesOfPersonPerDay } from "./bounds.ts";
 import { pageOf } from "./page.ts";
 import { memberships, spaces } from "./schema.ts";
 
@@ -11,6 +12,8 @@ const spaceOf = (row: typeof spaces.$inferSelect): Space => {
   const { id, name, wakePolicy, shareOrigin, createdBy, createdAt } = row;
   return { id, name, wakePolicy, shareOrigin, ...(createdBy === null ? {} : { createdBy }), createdAt };
 };
+
+const dayMs = 24 * 60 * 60_000;
 
 export type SpaceIndex = ReturnType<typeof createSpaceIndex>;
 
@@ -21,9 +24,11 @@ export type SpaceIndex = ReturnType<typeof createSpaceIndex>;
  * 1. What is older than what is known of a space changes nothing; the same again changes nothing either.
  * 2. A deleted space never comes back, however late an older delivery arrives.
  */
-export const createSpaceIndex = (db: Database) => {
+export const createSpaceIndex = (db: Database, clock: Clock) => {
   /** How many there are: counted once, then kept in step, so that a new one does not read them all. */
   let living: number | undefined;
+  /** Spaces that persons may make and that nobody has told of yet: who makes many at once is counted too. */
+  const making = new Map<string, { madeBy: string; at: number }>();
 
   const isMember = (entityId: string) => eq(memberships.entityId, entityId);
 
@@ -39,14 +44,35 @@ export const createSpaceIndex = (db: Database) => {
     for (const entityId of wanted) db.insert(memberships).values({ entityId, spacePosition: position }).run();
   };
 
+  const refused = (detail: string): ColloquyError => new ColloquyError("limit_reached", detail);
+
+  const requireRoomOf = (madeBy: string): void => {
+    const now = clock.now();
+    for (const [id, { at }] of making) if (now - at > makingSpaceMs) making.delete(id);
+    const underWay = [...making.values()].filter((each) => each.madeBy === madeBy).length;
+    const isTheirs = eq(spaces.createdBy, madeBy);
+    const today = and(isTheirs, gt(spaces.createdAt, isoTime(now - dayMs)));
+    if (countOf(db, spaces, today) + underWay >= maxSpacesOfPersonPerDay) {
+      const most = `You may make ${maxSpacesOfPersonPerDay} spaces in a day (maxSpacesOfPersonPerDay)`;
+      throw refused(`${most}: go on tomorrow, or have a secret key of the workspace make them.`);
+    }
+    if (countOf(db, spaces, and(isTheirs, eq(spaces.deleted, false))) + underWay < maxSpacesOfPerson) return;
+    throw refused(`You may have made ${maxSpacesOfPerson} spaces (maxSpacesOfPerson): delete one first.`);
+  };
+
   return {
-    /** Throws `limit_reached` where one more space is one too many. Those that are being made at once may exceed it. */
-    requireRoom(id: string): void {
-      if (countOf(db, spaces, eq(spaces.id, id)) > 0) return;
+    /**
+     * Throws `limit_reached` where one more space is one too many, of the workspace or of the person or service that makes
+     * it. Of the workspace's, those that are being made at once may exceed it.
+     */
+    requireRoom(id: string, madeBy?: string): void {
+      if (countOf(db, spaces, eq(spaces.id, id)) > 0 || making.has(id)) return;
       living ??= countOf(db, spaces, eq(spaces.deleted, false));
-      if (living < maxSpaces) return;
-      const detail = `A workspace has at most ${maxSpaces} spaces (maxSpaces): delete one first.`;
-      throw new ColloquyError("limit_reached", detail);
+      if (living >= maxSpaces)
+        throw refused(`A workspace has at most ${maxSpaces} spaces (maxSpaces): delete one first.`);
+      if (madeBy === undefined) return;
+      requireRoomOf(madeBy);
+      making.set(id, { madeBy, at: clock.now() });
     },
 
     /** Whether the delivery told anything new. Call inside a transaction. */
@@ -61,6 +87,7 @@ export const createSpaceIndex = (db: Database) => {
         .onConflictDoUpdate({ target: spaces.id, set: facts })
         .returning({ position: spaces.position })
         .get();
+      making.delete(id);
       if (living !== undefined) living += Number(!deleted) - Number(known !== undefined);
       replaceMembers(position, deleted ? [] : space.members.map((member) => member.id));
       return true;

@@ -28,7 +28,7 @@ const createServices = (ctx: DurableObjectState, env: Env) => {
   const jobs = createJobs({ db, timers, clock, waitUntil: (work) => ctx.waitUntil(work) });
   const directory = createDirectory(db, clock);
   const secrets = createSecrets(db, clock);
-  const spaces = createSpaceIndex(db);
+  const spaces = createSpaceIndex(db, clock);
   const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
   /** The workspace's own row. Undefined where it was never created. */
   const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
@@ -108,7 +108,7 @@ const answers: Served<Pick<WorkspaceRpc, Installed>, Services & { row: Row }> = 
   },
 
   shareSpace: ({ spaces }, entityId, otherId) => spaces.share(entityId, otherId),
-  admitSpace: ({ spaces }, id) => spaces.requireRoom(id),
+  admitSpace: ({ spaces }, id, madeBy) => spaces.requireRoom(id, madeBy),
   follow: ({ spaces, outbox, row }, delivery) => {
     if (delivery.space.workspaceId !== row.id)
       throw new ColloquyError("not_found", "The space is of another workspace.");

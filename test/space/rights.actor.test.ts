@@ -54,7 +54,7 @@ const expected: Record<string, Record<string, string>> = {
   keyAsMember: everything("ok"),
   keyAsOutsider: { ...everything("ok"), post: denied, markRead: denied, socket: denied, leave: hidden },
   admin: { ...everything("ok"), post: denied, markRead: denied, socket: denied, leave: hidden },
-  creator: { ...everything("ok"), remove: denied },
+  creator: everything("ok"),
   member: { ...everything("ok"), update: denied, addMember: denied, removeOther: denied, remove: denied },
   outsider: everything("not_found"),
   foreignKey: everything("not_found"),

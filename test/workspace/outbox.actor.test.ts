@@ -40,7 +40,7 @@ const stage = async (storage: DurableObjectStorage) => {
     },
   });
   const directory = createDirectory(db, clock);
-  const spaces = createSpaceIndex(db);
+  const spaces = createSpaceIndex(db, clock);
   const timers = createTimers(db, storage, clock);
   const secrets = createSecrets(db, clock);
   const background: Promise<void>[] = [];

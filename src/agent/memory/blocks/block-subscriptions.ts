@@ -3,12 +3,18 @@ import type { Env } from "../../../env/env.ts";
 import type { BlockFrame } from "../../../protocol/block.ts";
 import { closeCodes } from "../../../protocol/events.ts";
 import { spaceId } from "../../../protocol/ids.ts";
-import { hasWorkspaceRights } from "../../../protocol/principal.ts";
+import { hasWorkspaceRights, type Principal } from "../../../protocol/principal.ts";
 import type { Clock } from "../../../shared/clock.ts";
 import { ColloquyError, errorKind } from "../../../shared/errors.ts";
 import { callerOf, createAuthenticatedSockets, type Session } from "../../../sockets/authenticated-sockets.ts";
 import type { Timers } from "../../../timers/timers.ts";
-import { maxSubscriberFrames, maxSubscribers, subscriberAnswerMs, subscriberProofMs } from "../../bounds.ts";
+import {
+  maxSubscriberFrames,
+  maxSubscribers,
+  maxSubscribersPerPerson,
+  subscriberAnswerMs,
+  subscriberProofMs,
+} from "../../bounds.ts";
 import type { Identity } from "../../identity.ts";
 import type { Blocks, StoredChange } from "./blocks.ts";
 import { blockView, type Shares } from "./shares.ts";
@@ -70,6 +76,17 @@ export const createBlockSubscriptions = (
     prove: maySubscribe,
   });
 
+  /** One person does not take all the places. A secret key is nobody's, and may. */
+  const requireRoomOf = (principal: Principal): void => {
+    if (principal.kind === "key") return;
+    const own = [...sockets.all()].filter(({ principal: { kind, entityId } }) => {
+      return kind === "entity" && entityId === principal.entityId;
+    });
+    if (own.length < maxSubscribersPerPerson) return;
+    const message = `${maxSubscribersPerPerson} of your sockets follow blocks here (maxSubscribersPerPerson)`;
+    throw new ColloquyError("unavailable", `${message}: close some first`);
+  };
+
   return {
     /**
      * Opens a socket on a block of this agent: the welcome first, then each change as it is stored. Throws `not_found`,
@@ -89,6 +106,7 @@ export const createBlockSubscriptions = (
         const message = `${maxSubscribers} sockets follow blocks here, which is the most (maxSubscribers)`;
         throw new ColloquyError("unavailable", message);
       }
+      requireRoomOf(principal);
       const [client, server] = Object.values(new WebSocketPair());
       if (!client || !server) throw new Error("a WebSocketPair is two sockets");
       ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));

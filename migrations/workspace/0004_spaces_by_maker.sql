@@ -1,0 +1,1 @@
+CREATE INDEX `spaces_created_by` ON `spaces` (`created_by`,`created_at`) WHERE created_by is not null;
