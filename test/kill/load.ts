@@ -33,6 +33,7 @@ const limits = {
   maxTokensPerRun: 10_000_000,
   maxTokensPerDay: 1_000_000_000,
   maxWakesPerRoot: 100,
+  maxRunsPerHour: 100_000,
 };
 const context = { maxTokens: 24_000 };
 

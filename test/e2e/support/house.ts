@@ -48,6 +48,9 @@ const variables = {
   RATE_LIMITS: "off",
 };
 
+/** Of agents whose test or bench names no others: nobody runs into what one person, or an hour, may use. */
+const roomyLimits = { maxTokensPerDay: 1_000_000_000, maxRunsPerHour: 100_000 };
+
 export const openHouse = async (options: { config?: string; inspectorPort?: number } = {}): Promise<House> => {
   const dataDirectory = mkdtempSync(join(tmpdir(), "house-"));
   const port = await freePort();
@@ -81,7 +84,8 @@ export const openHouse = async (options: { config?: string; inspectorPort?: numb
       return (await api.post<{ link: string }>(`/v1/entities/${entityId}/sign-in-links`, {})).link;
     },
     async addAgent(config) {
-      return (await api.post<{ agent: { id: string } }>("/v1/agents", config)).agent.id;
+      const limits = Object.assign({}, roomyLimits, config.limits);
+      return (await api.post<{ agent: { id: string } }>("/v1/agents", { ...config, limits })).agent.id;
     },
     async addSpace(name, memberIds) {
       const members = memberIds.map((entityId) => ({ entityId }));
