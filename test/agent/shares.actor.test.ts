@@ -173,7 +173,7 @@ test("[R2] [C11] a cycle that has acted ends where a share stops it, and nobody 
   expect(await answered(2)).toMatchObject([{}, { status: "completed" }]);
 });
 
-test("[R2] [C11] a timeline's run that has acted goes on at midnight and takes no place till then", async () => {
+test("[R2] [C11] a timeline's run that has acted goes on at midnight, taking no place till then", async () => {
   const limits = { maxConcurrentRuns: 1 };
   const { alice, polaris, space, model, runs, answered, activity } = await acting({ continuity: "timeline", limits });
   model.push(billed(step(text("Yes."))));
