@@ -12,7 +12,7 @@ let keeper: string;
 let spaceId: string;
 
 const signIn = async (person: Person, options = {}): Promise<Page> => {
-  const page = await openPage(browser, person.link, options);
+  const page = await openPage(browser, await person.link(), options);
   // The page must take the code out of the address before the address changes.
   await page.waitForURL(({ hash }) => !hash.startsWith("#sign-in="));
   return page;

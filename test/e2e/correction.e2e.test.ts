@@ -47,7 +47,7 @@ const husam = await house.addPerson("Husam");
 const sara = await house.addPerson("Sara");
 
 const open = async (person: Person, name: string): Promise<Page> => {
-  const page = await openPage(browser, person.link);
+  const page = await openPage(browser, await person.link());
   await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name }).click();
   await page.getByRole("combobox", { name: `Message to ${name}` }).waitFor();
   return page;

@@ -16,7 +16,7 @@ const kinds = {
 } as const;
 
 const signIn = async (person: Person, options: BrowserContextOptions = {}): Promise<Page> => {
-  const page = await openPage(browser, person.link, options);
+  const page = await openPage(browser, await person.link(), options);
   if (options.viewport) await page.getByRole("button", { name: "Show spaces" }).click();
   await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name: "The office" }).click();
   await page.getByRole("heading", { level: 1, name: "The office" }).waitFor();

@@ -22,7 +22,7 @@ const model = { provider: "rehearsal", deltasPerSecond: 0 };
 const scribe = await house.addAgent({ name: "Scribe", model, messaging: "threaded" });
 const kitchen = await house.addSpace("Kitchen", [husam.id, sara.id, scribe]);
 const work = await house.addSpace("Work", [husam.id, sara.id, scribe]);
-const his = await openPage(browser, husam.link);
+const his = await openPage(browser, await husam.link());
 // The page must take the code out of the address before the address changes.
 await his.waitForURL(({ hash }) => !hash.startsWith("#sign-in="));
 await his.goto(`${house.url}/#${kitchen}`);

@@ -40,7 +40,7 @@ const newPage = async (options: BrowserContextOptions = {}): Promise<Page> => {
 const signIn = async (person: Person, prepare?: (page: Page) => Promise<void>): Promise<Page> => {
   const page = await newPage();
   await prepare?.(page);
-  await page.goto(person.link);
+  await page.goto(await person.link());
   await enter(page, "Town square");
   return page;
 };
@@ -233,7 +233,7 @@ test("[C7] [C8] the page quotes an origin to who is there too, and says what an 
   await house.addSpace(board, [sara.id, mona.id, scout]);
   const open = async (person: Person, name: string): Promise<Page> => {
     const page = await newPage();
-    await page.goto(person.link);
+    await page.goto(await person.link());
     await enter(page, name);
     return page;
   };
@@ -264,7 +264,7 @@ test("a failed router wakes nobody, and the page says so", async () => {
 test("on a phone, a tap on a message offers a reply", async () => {
   const page = await newPage({ viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true });
   await sara.api.post(`/v1/spaces/${spaceId}/messages`, { text: "who brings the keys?" });
-  await page.goto(husam.link);
+  await page.goto(await husam.link());
   await page.getByRole("button", { name: "Show spaces" }).tap();
   await enter(page, "Town square");
   const asked = page.getByRole("article", { name: sara.name });
@@ -279,7 +279,7 @@ test("on a phone, a tap on a message offers a reply", async () => {
 
 test("on a phone, the spaces are a drawer, and nothing overflows", async () => {
   const page = await newPage({ viewport: { width: 360, height: 640 } });
-  await page.goto(husam.link);
+  await page.goto(await husam.link());
   await page.getByRole("button", { name: "Show spaces" }).click();
   await enter(page, "Town square");
   await page.getByRole("navigation", { name: "Spaces" }).waitFor({ state: "hidden" });
@@ -292,7 +292,7 @@ test("on a phone, a long name of a space pushes nothing out of view", async () =
   const name = "A space whose name is longer than any phone is wide";
   await house.addSpace(name, [husam.id]);
   const page = await newPage({ viewport: { width: 360, height: 640 } });
-  await page.goto(husam.link);
+  await page.goto(await husam.link());
   await page.getByRole("button", { name: "Show spaces" }).click();
   await enter(page, name);
   const { x = 0, width = 0 } = (await page.getByRole("button", { name: "Send" }).boundingBox()) ?? {};

@@ -46,7 +46,7 @@ const sender = async (text: string): Promise<string | undefined> => {
 };
 
 test("[C14] a link signs in, and leaves nothing in the address or within reach of a script", async () => {
-  const page = await open(ada.link);
+  const page = await open(await ada.link());
   await enter(page);
   expect(page.url()).toBe(`${house.url}/#${spaceId}`);
   await seesAs(page, ada);
@@ -72,21 +72,23 @@ test("[C14] a link signs in, and leaves nothing in the address or within reach o
 });
 
 test("[C14] a used link signs nobody in, and says why; a new one is pasted", async () => {
-  await open(ada.link).then((page) => seesAs(page, ada));
-  const page = await open(ada.link);
+  const link = await ada.link();
+  await open(link).then((page) => seesAs(page, ada));
+  const page = await open(link);
   await page.getByRole("alert").filter({ hasText: "a link works once" }).waitFor();
   await page.getByRole("textbox", { name: "Link" }).fill("https://example.com/");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("alert").filter({ hasText: "not a sign-in link" }).waitFor();
-  await page.getByRole("textbox", { name: "Link" }).fill(` ${await house.linkFor(ada.id)} `);
+  await page.getByRole("textbox", { name: "Link" }).fill(` ${await ada.link()} `);
   await page.getByRole("button", { name: "Sign in" }).click();
   await seesAs(page, ada);
 });
 
 test("[C14] another person's link asks before it takes the session, and every tab follows", async () => {
-  const first = await open(ada.link);
+  const link = await bob.link();
+  const first = await open(await ada.link());
   await enter(first);
-  const second = await open(bob.link, first);
+  const second = await open(link, first);
   const dialog = second.getByRole("dialog", { name: "Sign in as somebody else?" });
   await dialog.getByText(`You are signed in as ${ada.name}. Sign in as ${bob.name} instead?`).waitFor();
   await dialog.getByRole("button", { name: "Stay" }).click();
@@ -97,7 +99,7 @@ test("[C14] another person's link asks before it takes the session, and every ta
 
   // The link was not used up by the question.
   await second.goto("about:blank");
-  await second.goto(bob.link);
+  await second.goto(link);
   await dialog.getByRole("button", { name: "Sign in instead" }).click();
   await seesAs(second, bob);
   await seesAs(first, bob);

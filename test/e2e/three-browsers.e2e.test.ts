@@ -36,8 +36,8 @@ test("[D4] an agent's message grows at the same time in three browsers, to the s
     { text: "That was all." },
   ]);
   const pages = await Promise.all(
-    people.map(async ({ link }) => {
-      const page = await openPage(browser, link);
+    people.map(async ({ link: newLink }) => {
+      const page = await openPage(browser, await newLink());
       await page.getByRole("heading", { level: 1, name: "Town square" }).waitFor();
       await page.getByRole("combobox", { name: "Message to Town square" }).waitFor();
       await watch(page);

@@ -9,7 +9,7 @@ const [house, browser, fake] = await Promise.all([houseForFile(), browserForFile
 const model = "planner";
 
 const open = async (person: Person, options = {}): Promise<Page> => {
-  const page = await openPage(browser, person.link, options);
+  const page = await openPage(browser, await person.link(), options);
   await page.getByRole("combobox", { name: "Message to The office" }).waitFor();
   return page;
 };

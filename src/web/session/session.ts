@@ -1,4 +1,4 @@
-import { createContext, use, useCallback, useEffect, useState } from "react";
+import { createContext, use, useCallback, useEffect, useRef, useState } from "react";
 import { browserSession, type Client, ColloquyError, type ConnectionState } from "../../client/index.ts";
 import { remember } from "../storage.ts";
 
@@ -8,6 +8,7 @@ import { remember } from "../storage.ts";
  * Invariants
  * 1. A link never replaces a session before its person has agreed.
  * 2. All tabs follow: one that shows another person than the cookie's asks again.
+ * 3. One request about the session at a time: what was asked before a sign-in never overwrites it.
  */
 export type SignedOutReason = "new" | "expired" | "refused" | "not_a_link" | "left" | "perhaps_left";
 
@@ -21,6 +22,12 @@ export type Offer = { question: string; code: string };
 
 const isRefusal = (error: unknown, ...codes: string[]): boolean =>
   error instanceof ColloquyError && codes.includes(error.code);
+
+let turn: Promise<void> = Promise.resolve();
+const inTurn = (work: () => Promise<void>): Promise<void> => {
+  turn = turn.then(work, work);
+  return turn;
+};
 
 const retryMs = 2_000;
 const pause = (): Promise<void> => new Promise((resume) => setTimeout(resume, retryMs));
@@ -46,6 +53,7 @@ const otherTabs = "BroadcastChannel" in globalThis ? new BroadcastChannel("collo
 export const useSession = () => {
   const [state, setState] = useState<SessionState>({ status: "asked" });
   const [offer, setOffer] = useState<Offer | null>(null);
+  const hasBegun = useRef(false);
 
   const signInBy = useCallback(async (code: string, replace: boolean): Promise<void> => {
     const { entity } = await sessions().signIn(code, replace);
@@ -55,16 +63,17 @@ export const useSession = () => {
   }, []);
 
   const signIn = useCallback(
-    async (text: string): Promise<void> => {
-      const code = codeIn(text);
-      if (code === null) return setState({ status: "out", reason: "not_a_link" });
-      try {
-        await signInBy(code, false);
-      } catch (error) {
-        if (error instanceof ColloquyError && error.code === "signed_in") setOffer({ question: error.message, code });
-        setState(await findSession("refused"));
-      }
-    },
+    (text: string): Promise<void> =>
+      inTurn(async () => {
+        const code = codeIn(text);
+        if (code === null) return setState({ status: "out", reason: "not_a_link" });
+        try {
+          await signInBy(code, false);
+        } catch (error) {
+          if (error instanceof ColloquyError && error.code === "signed_in") setOffer({ question: error.message, code });
+          setState(await findSession("refused"));
+        }
+      }),
     [signInBy],
   );
 
@@ -72,31 +81,37 @@ export const useSession = () => {
     const begin = (): void => {
       const code = takeFromAddress();
       if (code !== null) void signIn(code);
-      else void findSession("new").then(setState);
+      else void ask("new");
     };
     const follow = (): void => {
       if (location.hash.startsWith(mark)) begin();
     };
-    const ask = (): void => void findSession("left").then(setState);
+    const ask = (reason: SignedOutReason) => inTurn(async () => setState(await findSession(reason)));
+    const askAgain = (): void => void ask("left");
     // What earlier versions kept where scripts read it.
     for (const drawer of ["tab", "kept"] as const) remember(drawer, "colloquy.token", null);
-    begin();
+    // An effect may run twice, and a link is there once.
+    if (!hasBegun.current) begin();
+    hasBegun.current = true;
     addEventListener("hashchange", follow);
-    otherTabs?.addEventListener("message", ask);
+    otherTabs?.addEventListener("message", askAgain);
     return () => {
       removeEventListener("hashchange", follow);
-      otherTabs?.removeEventListener("message", ask);
+      otherTabs?.removeEventListener("message", askAgain);
     };
   }, [signIn]);
 
   const signOut = useCallback((reason: SignedOutReason): void => {
-    sessions()
-      .signOut()
-      .then(
-        () => setState({ status: "out", reason }),
-        () => setState({ status: "out", reason: reason === "left" ? "perhaps_left" : reason }),
-      )
-      .finally(() => otherTabs?.postMessage("changed"));
+    void inTurn(async () => {
+      const isOut = await sessions()
+        .signOut()
+        .then(
+          () => true,
+          () => false,
+        );
+      setState({ status: "out", reason: isOut || reason !== "left" ? reason : "perhaps_left" });
+      otherTabs?.postMessage("changed");
+    });
   }, []);
 
   return {

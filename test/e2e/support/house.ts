@@ -8,8 +8,8 @@ export type Person = {
   id: string;
   name: string;
   token: string;
-  /** What opens the page as this person, once. */
-  link: string;
+  /** A new link, which opens the page as this person once. */
+  link(): Promise<string>;
   /** With this person's token. */
   api: Api;
 };
@@ -27,8 +27,6 @@ export type House = {
   /** With the workspace's secret key. */
   api: Api;
   addPerson(name: string): Promise<Person>;
-  /** Another link that opens the page as a person, once. */
-  linkFor(entityId: string): Promise<string>;
   /** Creates an agent and answers its id. */
   addAgent(config: { name: string } & Record<string, unknown>): Promise<string>;
   /** Creates a space with these members and answers its id. */
@@ -78,10 +76,9 @@ export const openHouse = async (options: { config?: string; inspectorPort?: numb
         entityId: entity.id,
         expiresInSeconds: 3600,
       });
-      return { id: entity.id, name, token, link: await house.linkFor(entity.id), api: createApi(url, token) };
-    },
-    async linkFor(entityId) {
-      return (await api.post<{ link: string }>(`/v1/entities/${entityId}/sign-in-links`, {})).link;
+      const links = `/v1/entities/${entity.id}/sign-in-links`;
+      const link = async () => (await api.post<{ link: string }>(links, {})).link;
+      return { id: entity.id, name, token, link, api: createApi(url, token) };
     },
     async addAgent(config) {
       const limits = Object.assign({}, roomyLimits, config.limits);
