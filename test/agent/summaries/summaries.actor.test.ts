@@ -6,6 +6,7 @@ import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
 import {
   apiError,
+  call,
   installModel,
   refusal,
   type ScriptedModel,
@@ -213,6 +214,27 @@ describe("a timeline", () => {
       /^SPACE HISTORY \("Alpha"\):\n {2}\(8 earlier messages are not shown: summarized below; read_messages with offset 4 reads them\)\n {2}SUMMARY of 8 earlier messages, written for you \(all but the newest 4\):\n {4}\| summary-2\n {4}\| SPACE HISTORY \("Alpha"\):\n {2}\[msg_/,
     );
     expect(asked.calls.length).toBe(2);
+  });
+
+  test("[K6] what it carried from another space is folded with why it did, as its journal has it", async () => {
+    const asked = scriptedModel(() => step(text("summary-1")));
+    const steps: ScriptedStep[] = [];
+    const own = scriptedModel(() => steps.shift() ?? step(text("Read it.")));
+    onTestFinished(installModel((spec) => (spec.name === "summariser" ? asked : own)));
+    const { house, husam, analyst, space } = await stage("timeline", context);
+    const board = await house.space("Board", [husam, analyst]);
+    steps.push(step(call("enter_space", { spaceId: space.id }), call("send_message", { text: "message-1" })));
+    await board.post(husam, "Tell Alpha about the budget");
+    await ended(house.workspaceId, analyst, 1);
+    for (let count = 2; count <= 7; count += 1) {
+      await space.post(husam, `message-${count}`);
+      await ended(house.workspaceId, analyst, count);
+    }
+    await folded(asked, 1);
+    const [question = ""] = questions(asked);
+    expect(question).toContain(
+      'You: "message-1" [sent because "Husam" asked "Tell Alpha about the budget" in "Board"]',
+    );
   });
 
   test("[K7] the window begins where the summary ends, and at the beginning while there is none", async () => {
