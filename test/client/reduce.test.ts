@@ -256,6 +256,21 @@ test("only a failed router leaves a note, at the message that it could not route
   expect(after(welcome(0), failed).notes).toEqual([]);
 });
 
+test("[C11] an agent without tokens leaves one note for each person, told live, replayed or by the welcome", () => {
+  const spent = { entityId: nova.id, resetsAt: "2026-02-19T00:00:00.000Z", cursor: 2 };
+  const event = { type: "agent.budget_exhausted", ...spent } as const;
+  const note = { kind: "spent", entityId: nova.id, resetsAt: spent.resetsAt, afterSeq: 2 };
+  const state = after(welcome(0), said(1), event, event, { ...event, personId: sara.id, cursor: 3 });
+  expect(state.notes).toEqual([note, { ...note, personId: sara.id, afterSeq: 3 }]);
+  expect(state.cursor).toBe(3);
+  expect(after(welcome(2, { spent: [spent] })).notes).toEqual([note]);
+  expect(next(state, welcome(3, { resumed: true, spent: [spent] })).notes).toHaveLength(2);
+  // The notice stands for the failure of the run that found no tokens.
+  const error = { code: "budget_exhausted", message: "maxTokensPerDay (1000) does not allow this step" };
+  const failed = { type: "run.failed", runId: runId("one"), entityId: nova.id, error } as const;
+  expect(next(state, failed).notes).toEqual(state.notes);
+});
+
 test("a frame that changes nothing answers the same state", () => {
   const state = after(welcome(0), said(1));
   const complete = { type: "tool-call.complete", streamId: streamId("z"), toolCallId: "tc", result: {} } as const;

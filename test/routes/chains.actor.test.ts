@@ -139,6 +139,28 @@ describe("the header Colloquy-Root", () => {
     expect(await runs()).toHaveLength(1);
   });
 
+  test("[C9] [C10] without it a full hour refuses trigger and webhook; with it they wait", async () => {
+    gateway(async () => undefined);
+    const { house, agent, trigger } = await openChain({ limits: { maxRunsPerHour: 1 } });
+    const body = { name: "sender", scheme: "standard" };
+    const Created = z.object({ hookId: z.string(), secret: z.string() });
+    const hook = await expectOk(Created, call(`/v1/agents/${agent.id}/hooks`, { bearer: house.secretKey, body }));
+    await expectOk(Accepted, trigger());
+    await ended(house.workspaceId, agent, 1);
+    const sent = signed.standard(hook.secret, "msg_1", "{}");
+    for (const refused of [await trigger(), await deliver(hook.hookId, sent)]) {
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(3500);
+      const problem = await problemIn(refused);
+      expect(problem).toMatchObject({ status: 429, code: "rate_limited" });
+      expect(problem.detail).toContain("maxRunsPerHour (1)");
+    }
+    const chained = rootOf(await sealRoot(secret, house.workspaceId, root));
+    await expectOk(Accepted, trigger(chained));
+    await expectOk(Accepted, deliver(hook.hookId, { ...sent, headers: { ...sent.headers, ...chained } }));
+    expect(await inboxOf(house.workspaceId, agent)).toMatchObject([{ wakes: true }, { wakes: true }]);
+    expect(await runsOf(house.workspaceId, agent)).toHaveLength(1);
+  });
+
   test("[C9] a webhook that brings it goes on in its root", async () => {
     gateway(async () => undefined);
     const { house, agent } = await openChain();

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { spentWords } from "../../src/web/timeline/presence.ts";
 import { firstUnreadSeq, type Row, timelineRows } from "../../src/web/timeline/rows.ts";
 import {
   after,
@@ -22,6 +23,22 @@ const rowsOf = (...frames: Parameters<typeof after>): Row[] => timelineRows(afte
 
 const outline = (rows: Row[]): string[] =>
   rows.map((row) => `${row.kind}${row.kind !== "note" && row.opensGroup ? " opens" : ""}`);
+
+test("[C11] the page says whose tokens are used up, and until when", () => {
+  const told = (personId?: string): string => {
+    const spent = { entityId: nova.id, resetsAt: "2026-02-19T00:00:00.000Z", cursor: 2, ...(personId && { personId }) };
+    const state = after(welcome(0), said(1), { type: "agent.budget_exhausted", ...spent });
+    const [, row] = timelineRows(state, null);
+    return row?.kind === "note" && row.note.kind === "spent" ? spentWords(row.note, state) : "no note";
+  };
+  expect(told()).toBe("Nova has used its tokens for today. It answers again after 00:00 UTC.");
+  expect(told(sara.id)).toBe(
+    "Sara has used what one person may use of Nova's tokens today. It answers them again after 00:00 UTC.",
+  );
+  expect(told(husam.id)).toBe(
+    "You have used what one person may use of Nova's tokens today. It answers you again after 00:00 UTC.",
+  );
+});
 
 test("messages of one sender within five minutes form a group", () => {
   const messages = [

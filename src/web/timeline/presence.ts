@@ -1,4 +1,4 @@
-import type { Message, SpaceState } from "../../client/index.ts";
+import type { Message, Note, SpaceState } from "../../client/index.ts";
 
 /** The activity of one participant right now. */
 export type Doing = {
@@ -9,6 +9,20 @@ export type Doing = {
 
 export const nameOf = (state: Pick<SpaceState, "members">, entityId: string, fallback = "Someone"): string =>
   state.members.find((member) => member.id === entityId)?.name ?? fallback;
+
+/** Whose tokens of an agent's day are used up. Days end at midnight UTC. */
+export const spentWords = (
+  { entityId, personId }: Extract<Note, { kind: "spent" }>,
+  state: Pick<SpaceState, "members" | "you">,
+): string => {
+  const agent = nameOf(state, entityId, "An agent");
+  if (personId === undefined) return `${agent} has used its tokens for today. It answers again after 00:00 UTC.`;
+  const [person, again] =
+    personId === state.you?.id
+      ? ["You have", "answers you"]
+      : [`${nameOf(state, personId, "Somebody")} has`, "answers them"];
+  return `${person} used what one person may use of ${agent}'s tokens today. It ${again} again after 00:00 UTC.`;
+};
 
 /** "A, B, and C" */
 export const list = new Intl.ListFormat("en", { type: "conjunction" });

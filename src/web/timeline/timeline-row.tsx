@@ -4,7 +4,7 @@ import { GrowingCall } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame, QuoteLine } from "./message-frame.tsx";
 import { MessageRow, type RowActions } from "./message-row.tsx";
-import { awaited, nameOf } from "./presence.ts";
+import { awaited, nameOf, spentWords } from "./presence.ts";
 import { quotedIn } from "./quoted.ts";
 import type { Row } from "./rows.ts";
 
@@ -67,17 +67,6 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
       );
     }
   }
-};
-
-/** Whose tokens of an agent's day are used up. Days end at midnight UTC. */
-const spentWords = ({ entityId, personId }: Extract<Note, { kind: "spent" }>, state: SpaceState): string => {
-  const agent = nameOf(state, entityId, "An agent");
-  if (personId === undefined) return `${agent} has used its tokens for today. It answers again after 00:00 UTC.`;
-  const [person, again] =
-    personId === state.you?.id
-      ? ["You have", "answers you"]
-      : [`${nameOf(state, personId, "Somebody")} has`, "answers them"];
-  return `${person} used what one person may use of ${agent}'s tokens today. It ${again} again after 00:00 UTC.`;
 };
 
 /** The outcome of a run that left no message, or of a router that failed. */
