@@ -162,7 +162,11 @@ export const comparable = ({ agent }: Document, selves: string[]): unknown => {
   const without = {
     ...rest,
     // A document from before a setting means its default.
-    config: { ...rest.config, name: "", context: { ...{ blockSchemas: true }, ...rest.config.context } },
+    config: {
+      ...{ ...rest.config, name: "" },
+      limits: { ...{ maxRunsPerHour: 600, maxShareOfPerson: 0.25 }, ...rest.config.limits },
+      context: { ...{ blockSchemas: true }, ...rest.config.context },
+    },
     runs: rest.runs.map(({ id: run, ...held }) => held),
     archival: rest.archival.map(({ id: entry, ...held }) => held),
   };
