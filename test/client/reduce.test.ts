@@ -256,7 +256,7 @@ test("only a failed router leaves a note, at the message that it could not route
   expect(after(welcome(0), failed).notes).toEqual([]);
 });
 
-test("[C11] an agent without tokens leaves one note for each person, told live, replayed or by the welcome", () => {
+test("[C11] an agent without tokens leaves one note for each person, however it is told", () => {
   const spent = { entityId: nova.id, resetsAt: "2026-02-19T00:00:00.000Z", cursor: 2 };
   const event = { type: "agent.budget_exhausted", ...spent } as const;
   const note = { kind: "spent", entityId: nova.id, resetsAt: spent.resetsAt, afterSeq: 2 };
