@@ -2,7 +2,7 @@ import type { ModelMessage } from "ai";
 import { estimateTokenCount } from "tokenx";
 import { textBytes } from "../protocol/text.ts";
 import { oncePerObject } from "../shared/once-per-object.ts";
-import { excerpt } from "../shared/quote.ts";
+import { excerpt, visible } from "../shared/quote.ts";
 import { maxToolOutputBytes, maxToolOutputTokens } from "./bounds.ts";
 
 /**
@@ -20,7 +20,8 @@ export const estimateText = (text: string): number => {
   if (text === "") return 0;
   const before = known.get(text);
   if (before !== undefined) return before;
-  const tokens = estimateTokenCount(text);
+  // As models read it: escapes are longer than what they stand for.
+  const tokens = estimateTokenCount(visible(text));
   if (text.length > maxKnownCharacters) return tokens;
   if (knownCharacters + text.length > maxKnownCharacters) {
     known.clear();

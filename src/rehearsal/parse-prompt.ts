@@ -181,12 +181,8 @@ const readLine = (view: PromptView, section: Section, line: string): void => {
 
 const readUser = (view: PromptView, text: string): void => {
   let section: Section = "none";
-  let isInBlock = false;
   const trigger = new Map<string, string>();
   for (const line of text.split("\n").map((each) => each.trim())) {
-    const edge = grammar.blockEdge(line);
-    if (edge) isInBlock = edge === "opens";
-    if (edge || isInBlock) continue;
     const [space, now, begun] = [grammar.activeSpace.read(line), grammar.nowLine.read(line), sectionOf(line)];
     if (space || line === grammar.noActiveSpace) view.activeSpaceId = space?.id;
     else if (now) view.now = now.now;

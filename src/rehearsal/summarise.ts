@@ -1,5 +1,6 @@
-import { cycleHeading, summariserOpening, toldMessage, unquoteLine } from "../agent/context/grammar.ts";
+import { cycleHeading, summariserOpening, toldMessage } from "../agent/context/grammar.ts";
 import type { ModelPrompt } from "../models/language-model.ts";
+import { unquoteLine } from "../shared/quote.ts";
 import { promptText } from "./parse-prompt.ts";
 
 const mostLines = 40;

@@ -1,16 +1,43 @@
-/**
- * Names and texts come from participants. Each is written into a prompt as a JSON string on one line, so that nobody
- * can write a line of the runtime's own, or hide one: line separators, bidi controls and other invisible control
- * characters are escaped too. `JSON.parse` of what `quote` gives is the text again, always (S2).
- */
-const invisible = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+import { escapeInvisible } from "./invisible.ts";
 
-/** A payload as JSON on one line, with the same characters escaped. */
-export const quoteJson = (value: unknown): string =>
-  (JSON.stringify(value) ?? "null").replace(
-    invisible,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+/**
+ * What others write stands in a prompt in one of two ways, so that no line of it passes for the runtime's own (S2, C4): as a
+ * JSON string on one line, or with a bar before every line. Either way invisible characters are escapes (C5).
+ */
+const separators = /[\u2028\u2029]/g;
+
+const byCode = (character: string): string => `\\u{${character.charCodeAt(0).toString(16).toUpperCase()}}`;
+
+/** The text with every character shown: those that nobody sees, and Unicode's own line ends, as escapes. */
+export const visible = (text: string): string => escapeInvisible(text).replace(separators, byCode);
+
+type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
+
+/** The same for each text in a value, its keys too. */
+export const visibleJson = (value: Json): Json => {
+  if (typeof value === "string") return visible(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(visibleJson);
+  return Object.fromEntries(Object.entries(value).map(([key, held]) => [visible(key), visibleJson(held ?? null)]));
+};
+
+/** Escapes of JSON, and ours, which JSON does not have. */
+const escapes = /\\(?:u\{([\dA-F]+)\}|.)/g;
+
+const asJsonEscape = (found: string, code?: string): string =>
+  code === undefined
+    ? found
+    : String.fromCodePoint(Number.parseInt(code, 16)).replace(
+        /[\s\S]/g,
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+      );
+
+/** A value as JSON on one line. `JSON.parse` of it gives the value again, always. */
+export const quoteJson = (value: unknown): string => {
+  const json = JSON.stringify(value) ?? "null";
+  const shown = visible(json);
+  return shown === json ? json : shown.replace(escapes, asJsonEscape);
+};
 
 export const quote = (text: string): string => quoteJson(text);
 
@@ -45,3 +72,26 @@ export const briefJson = (text: string, length: number): string => {
   const value = text.length <= length ? jsonOf(text) : undefined;
   return value === undefined ? brief(text, length) : quoteJson(value);
 };
+
+const bar = "  | ";
+const emptyBar = bar.trimEnd();
+/** What readers take for the end of a line, as far as it is not escaped. */
+const lineEnd = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/;
+
+export const linesIn = (text: string): string[] => text.split(lineEnd);
+
+/** Puts a bar before every line of a text, so that no line of it passes for the runtime's own (S2, C4). */
+export const quoteLines = (text: string): string =>
+  linesIn(text)
+    .map((each) => (each === "" ? emptyBar : `${bar}${escapeInvisible(each)}`))
+    .join("\n");
+
+/** The line without its bar; undefined where it has none. */
+export const unquoteLine = (written: string): string | undefined =>
+  written.startsWith(emptyBar) ? written.slice(bar.length) : undefined;
+
+export const unquoteLines = (written: string): string =>
+  written
+    .split("\n")
+    .map((each) => unquoteLine(each) ?? each)
+    .join("\n");

@@ -39,7 +39,7 @@ const systemOf = (model: ScriptedModel, call = -1): string => {
   return first?.role === "system" ? first.content : "";
 };
 
-const notes = (words: string): string => `<block:notes permission="ReadWrite">\n${words}\n</block:notes>`;
+const notes = (words: string): string => `<block:notes permission="ReadWrite">\n  | ${words}\n</block:notes>`;
 
 describe("a consciousness", () => {
   test("reads core blocks in its instructions, later edits as changes, until the next compaction", async () => {
@@ -79,12 +79,14 @@ describe("a consciousness", () => {
     await create({ label: "ticket", type: "working", content: "PROJ-123 is open." });
     await create({ label: "old", type: "archival", pinned: true, content: "Long ago." });
     const first = await tell("Hello");
-    expect(first).toContain('\n<block:todo permission="ReadWrite">\nitems: any value\n\n1. Call Sara\n</block:todo>\n');
+    expect(first).toContain(
+      '\n<block:todo permission="ReadWrite">\n  | items: any value\n  |\n  | 1. Call Sara\n</block:todo>\n',
+    );
     expect(first).not.toContain("block:ticket");
     expect(systemOf(model)).not.toContain("<block:");
     const second = await wake(["ticket", "no_such_block"]);
     expect(second).toContain(
-      '    - "ticket" is now as below\n<block:ticket permission="ReadWrite">\nPROJ-123 is open.\n</block:ticket>\n',
+      '    - "ticket" is now as below\n<block:ticket permission="ReadWrite">\n  | PROJ-123 is open.\n</block:ticket>\n',
     );
     expect(await wake()).toContain('  BLOCKS:\n    - "ticket" is not shown any more\n');
     expect(await wake()).not.toContain("BLOCKS");
@@ -98,7 +100,7 @@ describe("a consciousness", () => {
     await create({ label: "rules", type: "core", content: "Be kind." }, owner);
     unwrap(await owner.shareBlock(house.workspaceId, "rules", { granteeId: analyst.id, permission: "Append" }));
     const fence = (words: string) =>
-      `<block:rules permission="Append" shared_from="Archive">\n${words}\n</block:rules>`;
+      `<block:rules permission="Append" shared_from="Archive">\n  | ${words}\n</block:rules>`;
     expect(await tell("Hello")).toBe(`STATE CHANGES:\n  BLOCKS:\n    - "rules" is now as below\n${fence("Be kind.")}`);
     expect(await tell("Again")).not.toContain("rules");
     await edit("rules", { op: "append_text", text: " Be brief." }, owner);
@@ -121,22 +123,22 @@ describe("a timeline", () => {
     await create({ label: "ticket", type: "working", content: "PROJ-123 is open." });
     const head = [
       '<block:persona permission="ReadWrite">',
-      "You count things.",
+      "  | You count things.",
       "</block:persona>",
       '<block:rules permission="ReadOnly" shared_from="Archive">',
-      "Who decides",
-      "",
-      "Be kind.",
+      "  | Who decides",
+      "  |",
+      "  | Be kind.",
       "</block:rules>",
       '<block:todo permission="ReadWrite">',
-      "Call Sara",
+      "  | Call Sara",
       "</block:todo>",
       "YOUR SPACES:",
     ].join("\n");
     expect((await tell("Hello")).startsWith(head)).toBe(true);
     await edit("todo", { op: "set_text", text: "Nothing." });
     expect(await wake(["ticket"])).toContain(
-      'PROJ-123 is open.\n</block:ticket>\n<block:todo permission="ReadWrite">\nNothing.\n',
+      'PROJ-123 is open.\n</block:ticket>\n<block:todo permission="ReadWrite">\n  | Nothing.\n',
     );
     expect(await tell("And now?")).not.toContain("PROJ-123");
   });
@@ -150,7 +152,7 @@ describe("a timeline", () => {
     await create({ label: "long", type: "working", pinned: true, content: "Some words. ".repeat(200) });
     const { sections, dropped } = unwrap(await agent.context(house.workspaceId));
     expect(sections.find(({ name }) => name === "blocks")?.text).toBe(
-      '<block:persona permission="ReadWrite">\nYou count things.\n</block:persona>',
+      '<block:persona permission="ReadWrite">\n  | You count things.\n</block:persona>',
     );
     expect(dropped).toContainEqual({
       name: "block:long",

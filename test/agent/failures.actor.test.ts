@@ -236,7 +236,9 @@ test.each([1, 10])(
       await ask(words, index + 1);
     }
     expect(await space.texts()).toContain("Analyst: Three.");
-    expect(userTexts(model.calls.at(-1))[0]).toBe("EARLIER CYCLES (your own summaries, oldest first):\n- Answered.");
+    expect(userTexts(model.calls.at(-1))[0]).toBe(
+      "EARLIER CYCLES (your own summaries, oldest first):\n  | - Answered.",
+    );
   },
 );
 

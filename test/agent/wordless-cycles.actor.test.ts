@@ -29,7 +29,7 @@ const lived = async (settings: Partial<AgentSettings>, wait = false) => {
 
 const facts = (ending: string): RegExp =>
   new RegExp(
-    String.raw`^- "Husam" (?:asked|answered) "Question \d+ and so on.*…" in "Alpha"; called set_memories\(.*\) → .*; sent "Answer \d+" to "Alpha" \(msg_\w+\)${ending}$`,
+    String.raw`^  \| - "Husam" (?:asked|answered) "Question \d+ and so on.*…" in "Alpha"; called set_memories\(.*\) → .*; sent "Answer \d+" to "Alpha" \(msg_\w+\)${ending}$`,
   );
 
 const endsLoop: AgentSettings["toolRules"] = [{ tool: "send_message", rule: "exit_loop" }];
@@ -67,6 +67,6 @@ test("[K2] a kept cycle that called skip too late, and nothing else, is told as 
   for (let round = 1; round <= 12; round += 1) await ask(`Question ${round}${long}`, round);
   const input = userTexts(model.calls.at(-1)).find((words) => words.startsWith("EARLIER CYCLES")) ?? "";
   expect(input).toMatch(
-    /\n- "Husam" asked "Question 1 .*" in "Alpha"; called skip\(\{"reason":"not for me"\}\) → \{"success":false,"error":\{"code":"skip_too_late"/,
+    /\n {2}\| - "Husam" asked "Question 1 .*" in "Alpha"; called skip\(\{"reason":"not for me"\}\) → \{"success":false,"error":\{"code":"skip_too_late"/,
   );
 });

@@ -2,10 +2,10 @@ import type { BlockType, Permission } from "../../protocol/block.ts";
 import type { Dropped } from "../../protocol/exported-history.ts";
 import { maxToldShares } from "../bounds.ts";
 import { estimateText, firstFitting } from "../tokens.ts";
-import { quote } from "./wording.ts";
+import { quote, quoteLines } from "./wording.ts";
 
 /** A block that an agent may read, its own or one that is shared with it. */
-export type KnownBlock = FencedBlock & {
+export type KnownBlock = WrittenBlock & {
   /** Unique, unlike the label, which a block that another agent shares may have too. */
   key: string;
   type: BlockType;
@@ -35,7 +35,7 @@ const order = (one: KnownBlock, other: KnownBlock): number =>
 const leavesBefore = (one: KnownBlock, other: KnownBlock): number =>
   Number(one.pinned) - Number(other.pinned) || one.usedAt - other.usedAt;
 
-const cutNote = "[The rest does not fit context.memoryTokens: block_load reads it]";
+const cutNote = "  [The rest does not fit context.memoryTokens: block_load reads it]";
 
 /** As many whole lines as fit, and a line that says that more follow. Its fields go last. */
 const cutTo = (block: KnownBlock, maxTokens: number): string => {
@@ -44,10 +44,10 @@ const cutTo = (block: KnownBlock, maxTokens: number): string => {
   let text = renderBlock(block);
   while (kept > 0 && estimateText(text) > maxTokens) {
     kept = Math.floor(kept / 2);
-    text = renderBlock({ ...block, rendered: [...lines.slice(0, kept), cutNote].join("\n") });
+    text = renderBlock({ ...block, rendered: lines.slice(0, kept).join("\n") }, cutNote);
   }
   if (estimateText(text) <= maxTokens) return text;
-  return renderBlock({ ...block, fields: undefined, rendered: cutNote });
+  return renderBlock({ ...block, fields: undefined, rendered: "" }, cutNote);
 };
 
 /**
@@ -109,15 +109,7 @@ export const shareLines = (shares: KnownShare[], since: "" | "now " = ""): { lin
 
 export const blocksText = (blocks: ShownBlock[]): string => blocks.map(({ text }) => text).join("\n");
 
-/**
- * Matches text that could begin or end a block. A block's content comes from anybody, so in it every match gets one more
- * backslash after its `<`: nothing in the content closes the block, and the original can be restored (S2).
- */
-const tag = /<(\\*)(\/?)(?=block)/gi;
-
-export const fenced = (content: string): string => content.replace(tag, "<\\$1$2");
-
-export type FencedBlock = {
+export type WrittenBlock = {
   label: string;
   permission: Permission;
   /** The name of the agent that shares it. */
@@ -129,8 +121,15 @@ export type FencedBlock = {
   rendered: string;
 };
 
-export const renderBlock = ({ label, permission, sharedFrom, description, fields, rendered }: FencedBlock): string => {
-  const from = sharedFrom === undefined ? "" : ` shared_from=${quote(sharedFrom).replaceAll("<", "\\u003c")}`;
-  const parts = [description ?? "", fields ?? "", rendered].filter((part) => part !== "").map(fenced);
-  return `<block:${label} permission="${permission}"${from}>\n${parts.join("\n\n")}\n</block:${label}>`;
+/** Nothing in a block ends it: whatever its authors wrote stands behind bars, and its tags do not (S2, C4). */
+export const renderBlock = (block: WrittenBlock, note?: string): string => {
+  const { label, permission, sharedFrom, description, fields, rendered } = block;
+  const from = sharedFrom === undefined ? "" : ` shared_from=${quote(sharedFrom)}`;
+  const parts = [description ?? "", fields ?? "", rendered].filter((part) => part !== "");
+  return [
+    `<block:${label} permission="${permission}"${from}>`,
+    ...(parts.length === 0 ? [] : [quoteLines(parts.join("\n\n"))]),
+    ...(note === undefined ? [] : [note]),
+    `</block:${label}>`,
+  ].join("\n");
 };

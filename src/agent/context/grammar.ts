@@ -28,12 +28,6 @@ export const inboxHeading = line`INBOX (${raw("count", String.raw`\d+ events?`)}
 /** Whether a line begins a section of a prompt, whichever it is. */
 export const isHeading = (written: string): boolean => /^[A-Z][A-Z ,]+(?: \(.*\))?:$/.test(written);
 
-/** Whether a block of memory opens or closes with a line. Its text is fenced, not quoted. */
-export const blockEdge = (written: string): "opens" | "closes" | undefined => {
-  if (written.startsWith("<block:")) return "opens";
-  return written.startsWith("</block:") ? "closes" : undefined;
-};
-
 export const identityName = line`name: ${text("name")}`;
 export const named = line`${text("name")} (id: ${word("id")})`;
 export const member = line`${text("name")} (${word("type")})`;
@@ -159,23 +153,3 @@ export const summariserOpening = "You keep the memory of an AI agent";
 export const cycleHeading = line`CYCLE ${word("number")}:`;
 /** A model message as a summary's source. */
 export const toldMessage = line`${word("role")}: ${rest("text")}`;
-
-const bar = "  | ";
-const lineEnd = /\r\n|[\r\n\u2028\u2029]/;
-
-/** Puts a bar before every line of a model's text, so that no line of it passes for the runtime's own (S2). */
-export const quoteLines = (words: string): string =>
-  words
-    .split(lineEnd)
-    .map((each) => `${bar}${each}`.trimEnd())
-    .join("\n");
-
-/** The line without its bar; undefined where it has none. */
-export const unquoteLine = (written: string): string | undefined =>
-  written.startsWith(bar.trimEnd()) ? written.slice(bar.length) : undefined;
-
-export const unquoteLines = (written: string): string =>
-  written
-    .split("\n")
-    .map((each) => unquoteLine(each) ?? each)
-    .join("\n");

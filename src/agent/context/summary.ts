@@ -1,9 +1,9 @@
 import type { ModelMessage } from "ai";
 import type { KnownMessage } from "../records.ts";
 import { cutTo, estimateText, firstFitting } from "../tokens.ts";
-import { cycleHeading, member, quoteLines, summariserOpening } from "./grammar.ts";
+import { cycleHeading, member, summariserOpening } from "./grammar.ts";
 import { told } from "./sections.ts";
-import { contentOf, originNote, quote, shortTime } from "./wording.ts";
+import { contentOf, originNote, quote, quoteLines, shortTime } from "./wording.ts";
 
 /** A cycle or a message that is folded into a summary. `at` is its place in their order. */
 export type Foldable = { at: number; text: string };

@@ -5,7 +5,18 @@ import type { KnownOrigin } from "../records.ts";
 
 /** How texts, calls, messages and times stand in a prompt. */
 export { callLine } from "../../shared/call-line.ts";
-export { brief, briefJson, excerpt, jsonOf, plain, quote, quoteJson } from "../../shared/quote.ts";
+export {
+  brief,
+  briefJson,
+  excerpt,
+  jsonOf,
+  linesIn,
+  plain,
+  quote,
+  quoteJson,
+  quoteLines,
+  unquoteLine,
+} from "../../shared/quote.ts";
 
 /** Stands for the words of a step that had none: providers refuse empty content. */
 export const noAnswer = "(no answer)";

@@ -5,6 +5,7 @@ import { defaultChunkSize, defaultMaxTokens } from "../../protocol/context-confi
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
+import { unquoteLines } from "../../shared/quote.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
   maxSummaryBacklog,
@@ -16,7 +17,6 @@ import {
   watchdogMs,
 } from "../bounds.ts";
 import { callWithRetry, spaceWindow } from "../call-with-retry.ts";
-import { unquoteLines } from "../context/grammar.ts";
 import { inputBudget } from "../context/limits.ts";
 import {
   cycleText,

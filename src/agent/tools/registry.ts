@@ -1,5 +1,6 @@
 import { tool as sdkTool, type ToolSet } from "ai";
 import type { AgentConfig } from "../../protocol/agent.ts";
+import { visible } from "../../shared/quote.ts";
 import type { Toolset } from "../records.ts";
 import { blockTools } from "./builtin/blocks.ts";
 import { keptBlockTools } from "./builtin/kept-blocks.ts";
@@ -60,7 +61,10 @@ export const findTool = (name: string, kind: Kind): Tool | undefined =>
 /** For the AI SDK: declared without `execute`, since the run loop executes calls itself. */
 export const toolDeclarations = (kind: Kind): ToolSet =>
   Object.fromEntries(
-    toolsOf(kind).map(({ name, description, schema }) => [name, sdkTool({ description, inputSchema: schema() })]),
+    toolsOf(kind).map(({ name, description, schema }) => [
+      name,
+      sdkTool({ description: visible(description), inputSchema: schema() }),
+    ]),
   );
 
 export const toolsetOf = (config: AgentConfig, mcpListId: number | null): Toolset => {

@@ -1,4 +1,4 @@
-import { type Schema, zodSchema } from "ai";
+import { jsonSchema, type Schema, zodSchema } from "ai";
 import type { z } from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ArchivalSource } from "../../protocol/archival.ts";
@@ -6,6 +6,7 @@ import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
+import { linesIn, quote, visibleJson } from "../../shared/quote.ts";
 import type { Archival } from "../memory/archival.ts";
 import type { BlockServices } from "../memory/blocks/shared-blocks.ts";
 import type { Goals, Memories } from "../memory/memory-state.ts";
@@ -161,6 +162,16 @@ export const looks = { ...acts, effect: false, showsInHistory: false } as const;
 
 /** What all tools that an owner or a server brings have in common. */
 export const broughtTool = { speaks: false, showsInHistory: true, endsRun: null } as const;
+
+const annotations = new Set(["title", "description", "$comment"]);
+
+/** A schema that somebody else wrote, as models read it: each note on one line, with what nobody sees as escapes (C4, C5). */
+export const schemaAsTold = (schema: object): Schema<unknown> => {
+  const onOneLine = JSON.stringify(schema, (key, held: unknown) =>
+    typeof held === "string" && annotations.has(key) && linesIn(held).length > 1 ? quote(held) : held,
+  );
+  return jsonSchema(Object(visibleJson(JSON.parse(onOneLine))));
+};
 
 export const defineTool = <Input>(definition: Definition<Input>): Tool => {
   const { input: parser, execute, consent, effect, ...plain } = definition;

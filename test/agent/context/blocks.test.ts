@@ -68,12 +68,12 @@ describe("which blocks an input holds", () => {
     expect(blocksText(shown)).toBe(
       [
         '<block:core_memory permission="ReadWrite">',
-        "Core agent memory",
-        "",
-        "Content for core_memory",
+        "  | Core agent memory",
+        "  |",
+        "  | Content for core_memory",
         "</block:core_memory>",
         '<block:shared_notes permission="Append" shared_from="Archive">',
-        "Content shared from another agent",
+        "  | Content shared from another agent",
         "</block:shared_notes>",
       ].join("\n"),
     );
@@ -115,7 +115,7 @@ describe("blocks that do not fit", () => {
   test("a core one never leaves: it is cut at its end, and says so", () => {
     const { shown, dropped } = chosen([long("core", { type: "core" })], 100);
     expect(shown[0]?.text).toMatch(
-      /^<block:core permission="ReadWrite">\n(core says a few more words\.\n)+\[The rest does not fit context\.memoryTokens: block_load reads it\]\n<\/block:core>$/,
+      /^<block:core permission="ReadWrite">\n( {2}\| core says a few more words\.\n)+ {2}\[The rest does not fit context\.memoryTokens: block_load reads it\]\n<\/block:core>$/,
     );
     expect(estimateText(shown[0]?.text ?? "")).toBeLessThanOrEqual(100);
     expect(dropped).toEqual([{ name: "block:core", reason: "its end does not fit context.memoryTokens" }]);

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import * as grammar from "../../../src/agent/context/grammar.ts";
+import { unquoteLine } from "../../../src/shared/quote.ts";
 
 /** Reads the golden prompts back, line by line. A prompt that changes beyond the grammar fails here. */
 const { headings, inboxEvents, goneItems, stateSections } = grammar;
@@ -110,7 +111,7 @@ describe("the grammar of the prompts", () => {
     expect(summary.startsWith(grammar.summariserOpening)).toBe(true);
     const [cycle, ...told] = summary.split("\n").slice(summary.split("\n").indexOf("CYCLE 1:"));
     expect(grammar.cycleHeading.read(cycle ?? "")).toEqual({ number: "1" });
-    const words = told.flatMap((line) => grammar.unquoteLine(line) ?? []);
+    const words = told.flatMap((line) => unquoteLine(line) ?? []);
     expect(grammar.toldMessage.read(words.at(-1) ?? "")).toMatchObject({ role: "assistant" });
   });
 

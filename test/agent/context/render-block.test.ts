@@ -3,8 +3,19 @@ import { describe, expect, it } from "vitest";
 import { renderBlock } from "../../../src/agent/context/blocks.ts";
 import { render } from "../../../src/agent/memory/documents/render.ts";
 import { BlockSchema } from "../../../src/protocol/block-schema.ts";
+import { quoteLines, unquoteLine, unquoteLines } from "../../../src/shared/quote.ts";
 
-const unfenced = (text: string): string => text.replace(/<\\(\\*)(\/?)(?=block)/gi, "<$1$2");
+/** What stands between the tags, without its bars. Every line must have one. */
+const inner = (text: string): string[] => {
+  const [opening, ...lines] = text.split("\n");
+  expect(opening).toMatch(/^<block:notes .*>$/);
+  expect(lines.pop()).toBe("</block:notes>");
+  for (const line of lines) expect(line).toMatch(/^ {2}\|(?: |$)/);
+  return lines.map((line) => unquoteLine(line) ?? "");
+};
+
+/** The same text without what an escape or another line end changes. */
+const asShown = (text: string): string[] => unquoteLines(quoteLines(text)).split("\n");
 
 const pieces = [
   "<block:",
@@ -57,24 +68,23 @@ describe("a block in a prompt", () => {
   it("says what it is, what it is for, and what it holds", () => {
     const block = { label: "notes", permission: "Append", rendered: "Content shared from another agent" } as const;
     expect(renderBlock({ ...block, sharedFrom: "Archive", description: "" })).toBe(
-      '<block:notes permission="Append" shared_from="Archive">\nContent shared from another agent\n</block:notes>',
+      '<block:notes permission="Append" shared_from="Archive">\n  | Content shared from another agent\n</block:notes>',
     );
     expect(renderBlock({ ...block, description: "What it is for" })).toBe(
-      '<block:notes permission="Append">\nWhat it is for\n\nContent shared from another agent\n</block:notes>',
+      '<block:notes permission="Append">\n  | What it is for\n  |\n  | Content shared from another agent\n</block:notes>',
     );
-    expect(renderBlock({ ...block, rendered: "" })).toBe('<block:notes permission="Append">\n\n</block:notes>');
+    expect(renderBlock({ ...block, rendered: "" })).toBe('<block:notes permission="Append">\n</block:notes>');
   });
 
   it("[S2] nothing that it holds ends it, or begins another, and all of it can be read back", () => {
     fc.assert(
       fc.property(hostile, hostile, hostile, (rendered, description, sharedFrom) => {
         const text = renderBlock({ label: "notes", permission: "Admin", sharedFrom, description, rendered });
-        expect(text.match(/<\/?block/gi)).toEqual(["<block", "</block"]);
         const [first = ""] = text.split("\n");
         expect(first.startsWith('<block:notes permission="Admin" shared_from="') && first.endsWith('">')).toBe(true);
         expect(JSON.parse(first.slice('<block:notes permission="Admin" shared_from='.length, -1))).toBe(sharedFrom);
-        const inner = text.slice(first.length + 1, -"\n</block:notes>".length);
-        expect(unfenced(inner)).toBe([description, rendered].filter((part) => part !== "").join("\n\n"));
+        const parts = [description, rendered].filter((part) => part !== "");
+        expect(inner(text)).toEqual(parts.length === 0 ? [] : asShown(parts.join("\n\n")));
       }),
       { numRuns: 1000 },
     );
@@ -85,8 +95,7 @@ describe("a block in a prompt", () => {
       fc.property(value, (held) => {
         const rendered = render(schema, held);
         const text = renderBlock({ label: "notes", permission: "ReadWrite", rendered });
-        expect(text.match(/<\/?block/gi)).toEqual(["<block", "</block"]);
-        expect(unfenced(text.slice(text.indexOf("\n") + 1, -"\n</block:notes>".length))).toBe(rendered);
+        expect(inner(text)).toEqual(rendered === "" ? [] : asShown(rendered));
       }),
       { numRuns: 1000, seed: 42 },
     );

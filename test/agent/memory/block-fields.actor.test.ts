@@ -92,32 +92,32 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     await create({ label: "memo", content: "No fields here." });
     const { input } = await run();
     expect(input).toContain(
-      `<block:contact permission="ReadWrite">\nWhom we write to\n\n${contactFields}\n\nname: Sara\nvisits: 0\n</block:contact>`,
+      `<block:contact permission="ReadWrite">\n  | Whom we write to\n  |\n  | ${contactFields}\n  |\n  | name: Sara\n  | visits: 0\n</block:contact>`,
     );
     expect(input).toContain(
-      '<block:tasks permission="ReadWrite">\nitem fields: what (text, required) · done (boolean)\n</block:tasks>',
+      '<block:tasks permission="ReadWrite">\n  | item fields: what (text, required) · done (boolean)\n</block:tasks>',
     );
     expect(input).toContain(
-      '<block:diary permission="ReadWrite">\nentry fields: mood (text) · level (number)\n</block:diary>',
+      '<block:diary permission="ReadWrite">\n  | entry fields: mood (text) · level (number)\n</block:diary>',
     );
     expect(input).toContain(
       [
         '<block:project permission="ReadWrite">',
-        "section facts (map): What is agreed — fields: lead (text)",
-        "section notes (text, read-only)",
-        "section ideas (list) — items: any value",
-        "",
-        "=== facts ===",
+        "  | section facts (map): What is agreed — fields: lead (text)",
+        "  | section notes (text, read-only)",
+        "  | section ideas (list) — items: any value",
+        "  |",
+        "  | === facts ===",
       ].join("\n"),
     );
-    expect(input).toContain('<block:memo permission="ReadWrite">\nNo fields here.\n</block:memo>');
+    expect(input).toContain('<block:memo permission="ReadWrite">\n  | No fields here.\n</block:memo>');
   });
 
   test("[K11] does not read them where its owner leaves them out", async () => {
     const { create, run } = await stage({ continuity, context: { blockSchemas: false } });
     await create(contact);
     const { input } = await run();
-    expect(input).toContain("Whom we write to\n\nname: Sara\nvisits: 0\n</block:contact>");
+    expect(input).toContain("  | Whom we write to\n  |\n  | name: Sara\n  | visits: 0\n</block:contact>");
     expect(input).not.toContain("fields:");
   });
 

@@ -205,7 +205,7 @@ describe("an agent that is imported", () => {
     const path = `/v1/agents/${agent.id}`;
     const { messages } = Context.parse(await send(after.house, `${path}/context`));
     expect(JSON.stringify(messages[0])).toContain(
-      "EARLIER CYCLES (your own summaries, oldest first):\\n- Noted it all.",
+      "EARLIER CYCLES (your own summaries, oldest first):\\n  | - Noted it all.",
     );
     expect(JSON.stringify(messages)).not.toContain("the warehouse opens at seven");
     expect(JSON.stringify(messages)).toContain("Took up making tea.");

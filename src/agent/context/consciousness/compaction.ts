@@ -1,6 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { ContextConfig } from "../../../protocol/context-config.ts";
 import { cutTo, estimateMessages, estimateText, firstFitting } from "../../tokens.ts";
+import { quoteLines, unquoteLine } from "../wording.ts";
 import { type CycleFacts, selfSummary } from "./cycle-summary.ts";
 
 /** One earlier cycle that the agent lived through: its model messages, untouched. */
@@ -24,6 +25,13 @@ const keptShare = 0.5;
 
 const truncated =
   "- (what was before has been left out; get_my_runs has it, read_messages what was said in your spaces)";
+
+/** A summary as it stands in an input: with a bar before every line, since it tells what others wrote (C4). */
+export const summaryText = (summary: string): string =>
+  summary
+    .split("\n")
+    .map((each) => (each === truncated ? each : quoteLines(unquoteLine(each) ?? each)))
+    .join("\n");
 
 /** Index of the first cycle to keep: at most `keepRecent` of the newest, within their share, and one at least. */
 export const keepFrom = (past: Cycle[], { keepRecent, maxTokens }: Omit<CompactionLimits, "strategy">): number => {

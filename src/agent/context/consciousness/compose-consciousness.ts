@@ -6,7 +6,7 @@ import type { InputParts } from "../agent-state.ts";
 import { rulesSection } from "../instructions.ts";
 import { inputBudget } from "../limits.ts";
 import { type Composed, systemSections, textSection, tokensIn, told } from "../sections.ts";
-import type { Cycle } from "./compaction.ts";
+import { type Cycle, summaryText } from "./compaction.ts";
 
 /** The beginning of all inputs between two compactions or changes of config. */
 export type Window = {
@@ -34,7 +34,7 @@ const summaryHeading = "EARLIER CYCLES (your own summaries, oldest first):";
 
 /** The summary of compacted cycles, as a message of the input. */
 export const summaryMessage = (summary: string | null): ModelMessage[] =>
-  summary === null ? [] : [{ role: "user", content: `${summaryHeading}\n${summary}` }];
+  summary === null ? [] : [{ role: "user", content: `${summaryHeading}\n${summaryText(summary)}` }];
 
 const messagesOf = (own: OwnMessage[]): ModelMessage[] => own.map(({ message }) => message);
 

@@ -2,18 +2,9 @@ import type { ModelMessage } from "ai";
 import type { KnownMessage } from "../../records.ts";
 import type { SpaceRef } from "../agent-state.ts";
 import { type Deed, deedLine } from "../deeds.ts";
-import {
-  historyFacts,
-  historyMessage,
-  historyTurn,
-  marks as markTexts,
-  quoted,
-  quoteLines,
-  sender,
-  withoutBlocks,
-} from "../grammar.ts";
+import { historyFacts, historyMessage, historyTurn, marks as markTexts, quoted, sender, withoutBlocks } from "../grammar.ts";
 import { keepFitting, linesTokens } from "../sections.ts";
-import { contentOf, originNote, quote, shortTime } from "../wording.ts";
+import { contentOf, originNote, quote, quoteLines, shortTime } from "../wording.ts";
 import { accountOf, type Reason, unshownLine } from "./unshown.ts";
 
 /** One entry of a space's history as this agent reads it. */
@@ -150,7 +141,7 @@ export const showHistory = (history: History, marks: Marks, { newest, tokens, ru
   };
 };
 
-/** The messages of others that an input shows. Blocks, whose lines are their authors', are passed over (S2). */
+/** The messages of others that an input shows. Blocks without bars, of an input from before, are passed over (S2). */
 export const heardIn = (input: string) =>
   withoutBlocks(input)
     .split("\n")

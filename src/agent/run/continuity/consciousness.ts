@@ -1,11 +1,11 @@
 import { isoTime } from "../../../shared/clock.ts";
+import { quoteLines } from "../../../shared/quote.ts";
 import { maxSkippedLines } from "../../bounds.ts";
 import { tokensOf } from "../../context/blocks.ts";
 import { compact, keepFrom } from "../../context/consciousness/compaction.ts";
 import type { CycleFacts } from "../../context/consciousness/cycle-summary.ts";
 import { eventLine, renderInboxMessage, renderInboxPreview } from "../../context/consciousness/inbox-message.ts";
 import { renderState, toldState, untold } from "../../context/consciousness/state.ts";
-import { quoteLines } from "../../context/grammar.ts";
 import { inputBudget } from "../../context/limits.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";

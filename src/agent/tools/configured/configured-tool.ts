@@ -1,4 +1,3 @@
-import { jsonSchema } from "ai";
 import { rootHeader, sealRoot } from "../../../auth/root-header.ts";
 import type { Root } from "../../../protocol/rpc.ts";
 import type { ToolConfig } from "../../../protocol/tool.ts";
@@ -7,7 +6,7 @@ import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
 import { mayRepeat } from "../call-mode.ts";
 import { unknownOutcome } from "../outcome.ts";
-import { broughtTool, type CallContext, invalidInput, type Tool, type ToolServices } from "../tool.ts";
+import { broughtTool, type CallContext, invalidInput, schemaAsTold, type Tool, type ToolServices } from "../tool.ts";
 import { createRedactor } from "./redact.ts";
 import { openSecrets, renderRequest, secretNames, templateIssues } from "./request-template.ts";
 import { readAnswer, resultOf } from "./server-answer.ts";
@@ -91,7 +90,7 @@ export const runConfigured = async (tool: ToolConfig, input: unknown, call: Call
 export const configuredTool = (config: ToolConfig): Tool => {
   // A copy: the validator notes in a schema where its references lead.
   const inputSchema = structuredClone(config.inputSchema);
-  const schema = jsonSchema<unknown>(config.inputSchema);
+  const schema = schemaAsTold(config.inputSchema);
   return {
     ...broughtTool,
     config,

@@ -1,6 +1,6 @@
-import { jsonSchema } from "ai";
 import { z } from "zod";
 import type { McpServer } from "../../../protocol/tool.ts";
+import { quote } from "../../../shared/quote.ts";
 import {
   maxMcpDescriptionCharacters,
   maxMcpLeftOut,
@@ -9,7 +9,7 @@ import {
   maxMcpTools,
 } from "../../bounds.ts";
 import type { LeftOut, McpTool } from "../../records.ts";
-import { broughtTool, type CallContext, parseInput, type Tool } from "../tool.ts";
+import { broughtTool, type CallContext, parseInput, schemaAsTold, type Tool } from "../tool.ts";
 
 /** What every provider takes as the name of a tool. */
 const sound = /^[A-Za-z0-9_-]{1,64}$/;
@@ -50,7 +50,7 @@ const descriptionOf = (server: string, { title, description }: Listed): string =
   const from = `A tool of the MCP server "${server}"`;
   if (said === "") return `${from}.`;
   const cut = said.length > maxMcpDescriptionCharacters ? `${said.slice(0, maxMcpDescriptionCharacters)}…` : said;
-  return `${from}, which describes it so: ${JSON.stringify(cut)}`;
+  return `${from}, which describes it so: ${quote(cut)}`;
 };
 
 const nameOf = (raw: unknown): string => {
@@ -130,7 +130,7 @@ type Call = (
 
 /** A server's tool as one of the agent's. */
 export const mcpTool = (tool: McpTool, call: Call): Tool => {
-  const schema = jsonSchema<unknown>(tool.inputSchema);
+  const schema = schemaAsTold(tool.inputSchema);
   return {
     ...broughtTool,
     name: tool.name,

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { quoteLines, unquoteLines } from "../../../../src/agent/context/grammar.ts";
 import {
   cycleText,
   fittedSummary,
@@ -9,6 +8,7 @@ import {
   summaryPrompt,
 } from "../../../../src/agent/context/summary.ts";
 import { estimateText } from "../../../../src/agent/tokens.ts";
+import { quoteLines, unquoteLines } from "../../../../src/shared/quote.ts";
 import { analyst, husam, said } from "../cast.ts";
 
 const lines = fc.array(fc.string({ unit: "grapheme", maxLength: 60 }), { maxLength: 30 }).map((all) => all.join("\n"));
