@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { countInvisible } from "../shared/invisible.ts";
+import { asSeen } from "../shared/look-alike.ts";
 
 /** The most UTF-8 that one message may hold, in bytes. */
 export const maxTextBytes = 32 * 1024;
@@ -7,13 +9,11 @@ export const textBytes = (text: string): number => new TextEncoder().encode(text
 
 const control = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 
-/** Characters that show nothing by themselves: blanks, fillers, zero-width characters, variation selectors. */
-const unseen = /[\s\p{Default_Ignorable_Code_Point}\u2800]/gu;
+/** Joiners where they are spelling: between Arabic letters, and after a virama. Elsewhere they only hide. */
+const spelled =
+  /(?<=\p{sc=Arab}\p{M}*)\u200c(?=\p{sc=Arab})|(?<=[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca])[\u200c\u200d]/gu;
 
-/** A text as people tell it from others: without invisible characters, without case, in one form of look-alikes. */
-export const asSeen = (text: string): string => text.normalize("NFKC").replace(unseen, "").toLowerCase();
-
-/** A name that people read: 1–64 printable characters on one line, trimmed, of which some show. */
+/** A name that people read: 1–64 printable characters on one line, trimmed, of which all show (C6). */
 export const Name = z
   .string()
   .trim()
@@ -21,7 +21,11 @@ export const Name = z
   .refine((name) => [...name].length <= 64, "must have at most 64 characters")
   .refine((name) => !control.test(name), "must be one line of printable characters")
   .refine((name) => name.isWellFormed(), "must be well-formed Unicode")
-  .refine((name) => name === "" || asSeen(name) !== "", "must hold something that shows");
+  .refine((name) => name === "" || asSeen(name) !== "", "must hold something that shows")
+  .refine(
+    (name) => countInvisible(name.replace(spelled, "")) === 0,
+    "must hold no characters that nobody sees, such as zero-width ones: type it anew without them",
+  );
 
 /** A text that is not blank, is well-formed and has at most `maxBytes` of UTF-8. `bound` is the name of that bound. */
 export const boundedText = (maxBytes: number, bound: string) =>

@@ -85,7 +85,7 @@ entities.route("PATCH /v1/entities/{entityId}", {
   access: "entity",
   body: UpdateEntity,
   answers: [OneEntity, "The entity"],
-  problems: ["not_found", "conflict"],
+  problems: ["not_found", "conflict", "name_taken"],
   handle: async ({ context, workspaceId, params: { entityId }, body }) => {
     await requireChangeable(context, entityId);
     const entity = unwrap(await workspaceOf(context).updateEntity(entityId, body));

@@ -74,7 +74,7 @@ spaces.route("POST /v1/spaces", {
   idempotent: true,
   status: 201,
   answers: [OneSpace, "The space"],
-  problems: ["unknown_reference", "limit_reached"],
+  problems: ["unknown_reference", "limit_reached", "name_taken"],
   handle: ({ context, body, once }) =>
     once(async (newId) => ({ space: await createSpace(context, newId("spc"), body) })),
 });
@@ -132,13 +132,14 @@ spaces.route("DELETE /v1/spaces/{spaceId}", {
 
 spaces.route("POST /v1/spaces/{spaceId}/members", {
   summary: "Add a member",
-  description: "By the workspace or an admin. Adding who is a member already changes nothing.",
+  description:
+    "By the workspace or an admin. Adding who is a member already changes nothing. A name that looks like a member's is refused.",
   access: "space",
   body: AddMember,
   idempotent: true,
   status: 201,
   answers: [z.object({ member: Member }), "The member"],
-  problems: ["not_found", "unknown_reference", "limit_reached"],
+  problems: ["not_found", "unknown_reference", "limit_reached", "name_taken"],
   handle: ({ context, space, body, once }) =>
     once(async () => ({
       member: await inSpace(context, async (principal) => {

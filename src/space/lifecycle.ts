@@ -4,6 +4,7 @@ import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import type { EntityRef, SpaceRpc } from "../protocol/rpc.ts";
 import { maxMembers, type Space, type UpdateSpace } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { firstTwins, twinOf } from "../shared/look-alike.ts";
 import { watchdogMs } from "./bounds.ts";
 import { deliverTimer } from "./delivery/delivery.ts";
 import { indexSubscriber } from "./delivery/subscribers.ts";
@@ -36,6 +37,7 @@ export const createSpace = (services: SpaceServices, input: NewSpace): Space => 
   const members = [...new Map(input.members.map((member) => [member.id, member])).values()];
   if (members.length > maxMembers)
     throw new ColloquyError("limit_reached", `A space has at most ${maxMembers} members (maxMembers)`);
+  requireTold(firstTwins(members));
   const row: SettingsRow = {
     ...{ id, workspaceId, name, wakePolicy, shareOrigin },
     router: settings.router ?? null,
@@ -108,6 +110,14 @@ export const join = (services: SpaceServices, append: Append, entity: EntityRef)
   return row;
 };
 
+/** Throws `name_taken` where two of these look alike (C6). Members who are in already are not asked to change. */
+const requireTold = (twins: readonly { id: string }[] | undefined): void => {
+  if (!twins) return;
+  const ids = twins.map(({ id }) => id).join(" and ");
+  const remedy = "rename one of them so that they differ in more than case, blanks and look-alike letters";
+  throw new ColloquyError("name_taken", `${ids} would be in one space with names that look the same: ${remedy}`);
+};
+
 /** Adding who is in already changes nothing. */
 export const addMember = (services: SpaceServices, principal: Principal, entity: EntityRef): Member => {
   runs(services, principal);
@@ -116,6 +126,8 @@ export const addMember = (services: SpaceServices, principal: Principal, entity:
   if (services.members.all().length >= maxMembers) {
     throw new ColloquyError("limit_reached", `This space has ${maxMembers} members, which is the most (maxMembers)`);
   }
+  const twin = twinOf(entity.name, services.members.all().map(publicMember));
+  requireTold(twin && [twin, entity]);
   const row = services.record((append) => {
     const joined = join(services, append, entity);
     services.settings.change({ version: joined.joinedSeq });
@@ -143,11 +155,22 @@ export const removeMember = (services: SpaceServices, principal: Principal, enti
   });
 };
 
-/** Nothing happens where the entity is not a member, or has that name. */
+/**
+ * Nothing happens where the entity is not a member, or has that name. Its old name stays where the new one looks like
+ * another member's, who came in or was renamed while the workspace decided.
+ */
 export const renameMember = (services: SpaceServices, workspaceId: string, entityId: string, name: string): void => {
   spaceIn(services, workspaceId);
   const member = services.members.find(entityId);
   if (!member || member.name === name) return;
+  const twin = twinOf(
+    name,
+    services.members
+      .all()
+      .filter((other) => other !== member)
+      .map(publicMember),
+  );
+  requireTold(twin && [twin, { id: entityId }]);
   services.record((append) => {
     const { seq } = append({ type: "member.renamed", entityId, name });
     services.members.change(member, { name });

@@ -1,10 +1,10 @@
 import { and, asc, eq, gt, inArray, ne, sql } from "drizzle-orm";
 import type { CreateEntity, Entity, EntityType, UpdateEntity } from "../protocol/entity.ts";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
-import { asSeen } from "../protocol/text.ts";
 import { type Clock, isoTime } from "../shared/clock.ts";
 import { among, countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { asSeen, twinOf } from "../shared/look-alike.ts";
 import { maxAgents, maxEntities } from "./bounds.ts";
 import { pageOf } from "./page.ts";
 import { entities, memberships } from "./schema.ts";
@@ -17,6 +17,9 @@ const entityOf = ({ id, type, name, role, externalId, createdAt }: typeof entiti
   createdAt: isoTime(createdAt),
 });
 
+const looksTheSame =
+  "is in a space with it and has a name that looks the same: choose one that differs in more than case, blanks and look-alike letters.";
+
 export type Directory = ReturnType<typeof createDirectory>;
 
 /**
@@ -24,7 +27,8 @@ export type Directory = ReturnType<typeof createDirectory>;
  *
  * Invariants
  * 1. No two agents have names that look the same, whatever their case, their blanks and what does not show.
- * 2. Creating under an id that is there answers what is there: a replay makes nothing twice.
+ * 2. No rename makes an entity look like somebody with whom it is in a space, as far as the index has heard (C6).
+ * 3. Creating under an id that is there answers what is there: a replay makes nothing twice.
  */
 export const createDirectory = (db: Database, clock: Clock) => {
   /** How many agents and others there are at most: counted once, so that creating one does not read them all. */
@@ -68,16 +72,25 @@ export const createDirectory = (db: Database, clock: Clock) => {
     );
   };
 
-  /** The entity itself, and those it shares a space with. Undefined: all. */
-  const isVisibleTo = (entityId: string | undefined) => {
-    if (entityId === undefined) return undefined;
+  /** Those in the spaces of an entity, it too if it is in one. */
+  const companionsOf = (entityId: string) => {
     const position = { position: memberships.spacePosition };
     const own = db.select(position).from(memberships).where(eq(memberships.entityId, entityId));
-    const shared = db
-      .select({ id: memberships.entityId })
-      .from(memberships)
-      .where(inArray(memberships.spacePosition, own));
-    return sql`(${entities.id} = ${entityId} or ${entities.id} in ${shared})`;
+    return db.select({ id: memberships.entityId }).from(memberships).where(inArray(memberships.spacePosition, own));
+  };
+
+  /** The entity itself, and those it shares a space with. Undefined: all. */
+  const isVisibleTo = (entityId: string | undefined) =>
+    entityId === undefined
+      ? undefined
+      : sql`(${entities.id} = ${entityId} or ${entities.id} in ${companionsOf(entityId)})`;
+
+  /** Throws `name_taken` where somebody in a space of the entity would look like it. */
+  const requireTold = (id: string, name: string): void => {
+    const isOther = and(ne(entities.id, id), inArray(entities.id, companionsOf(id)));
+    const others = db.select({ id: entities.id, name: entities.name }).from(entities).where(isOther).all();
+    const twin = twinOf(name, others);
+    if (twin) throw new ColloquyError("name_taken", `${twin.id} ${looksTheSame}`);
   };
 
   return {
@@ -123,6 +136,7 @@ export const createDirectory = (db: Database, clock: Clock) => {
 
     update(id: string, changes: UpdateEntity): Entity {
       const before = get(id);
+      if (changes.name !== undefined && changes.name !== before.name) requireTold(id, changes.name);
       const { name = before.name, role = before.role, externalId = before.externalId ?? null } = changes;
       const values = { name, role, externalId, agentName: freeName({ ...before, name }) };
       db.update(entities).set(values).where(eq(entities.id, id)).run();

@@ -37,11 +37,12 @@ export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentCo
 /** A config with a patch applied; `limits` and `context` merge field by field. Throws `invalid_request`. */
 const mergeConfig = (config: AgentConfig, changes: UpdateAgent): AgentConfig => {
   const merged = AgentConfig.safeParse({
-    ...withoutNulls({ ...config, ...changes }),
+    // A name stays as it is, also one that could not be given any more.
+    ...withoutNulls({ ...config, name: "kept", ...changes }),
     limits: { ...config.limits, ...changes.limits },
     context: withoutNulls({ ...config.context, ...changes.context }),
   });
-  if (merged.success) return merged.data;
+  if (merged.success) return { ...merged.data, name: changes.name ?? config.name };
   const issues = issuesOf(merged.error);
   const [{ path, message } = { path: "", message: "" }] = issues;
   const why = `the config would not be valid with these changes: ${path || "it"} ${message}`;

@@ -1,0 +1,53 @@
+/**
+ * Names that people take for one another, after the skeletons of UTS 39. Its whole table has 6,000 pairs and calls names of
+ * one alphabet alike, such as "rn" and "m" in any script; this one has the letters that stand for Latin ones most often.
+ * `docs/decisions/2026-11-23-names-that-look-alike.md` says what is left out.
+ */
+const twins: Record<string, string> = {
+  ...{ a: "аɑαᴀ", b: "ʙᏏ", c: "сᴄⲥ", d: "ԁᴅᏧ", e: "еҽᴇ℮", f: "ꜰք", g: "ɡցɢ", h: "һհʜᏂ", i: "іιɩıɪᎥ", j: "јϳᴊ" },
+  ...{ k: "кκᴋ", l: "ӏӀǀʟ", m: "ᴍ", n: "ոηɴ", o: "оοօᴏⲟσ", p: "рρᴘⲣ", q: "ԛզ", r: "гʀ", s: "ѕꜱƽ", t: "τᴛ" },
+  ...{ u: "υսᴜʋ", v: "νѵᴠ", w: "ԝѡաᴡ", x: "хχ", y: "уγүʏ", z: "ᴢ" },
+  ...{ A: "АΑᎪꓮ", B: "ВΒᏴꓐ", C: "СᏟꓚⲤ", D: "Ꭰꓓ", E: "ЕΕᎬꓰ", F: "Ϝꓝ", G: "ԌᏀꓖ", H: "НΗᎻꓧ", I: "ІΙꓲ", J: "ЈᎫꓙ" },
+  ...{ K: "КΚᏦꓗ", L: "ᏞꓡԼ", M: "МΜᎷꓟ", N: "Νꓠ", O: "ОΟՕꓳ", P: "РΡᏢꓑ", Q: "Ԛ", R: "Ꭱꓣ", S: "ЅՏᏚꓢ", T: "ТΤᎢꓔ" },
+  ...{ U: "Սꓴ", V: "ѴᏙꓦ", W: "ԜᎳꓪ", X: "ХΧꓫ", Y: "ΥҮУꓬ", Z: "ΖᏃꓜ" },
+  ...{ "-": "‐‒–—―−", "'": "’‘ʼʹ′`", ".": "·•" },
+};
+
+const latin = new Map(
+  Object.entries(twins).flatMap(([letter, all]) => [...all].map((twin) => [twin, letter] as const)),
+);
+
+const inLatin = (text: string): string => text.replace(/./gsu, (letter) => latin.get(letter) ?? letter);
+
+/** Characters that show nothing by themselves: blanks, fillers, zero-width characters, variation selectors. */
+const blank = /[\s\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
+/** A text as people tell it from others: without invisible characters, without case, in one form of look-alikes. */
+export const asSeen = (text: string): string => text.normalize("NFKC").replace(blank, "").toLowerCase();
+
+/** The ways to read a name: by its letters, and with those that share one stroke or one ring taken for each other. */
+const looksOf = (name: string): string[] => {
+  const letters = inLatin(name.normalize("NFKD").replace(blank, ""));
+  const strokes = letters.replace(/[I1|]/g, "l").replace(/0/g, "O");
+  const read = [letters, strokes].map((each) => inLatin(each.toLowerCase()).replaceAll("m", "rn"));
+  return [asSeen(name), ...read];
+};
+
+/** The first two of these that look alike; undefined where each can be told from all others. */
+export const firstTwins = <Named extends { name: string }>(all: Iterable<Named>): [Named, Named] | undefined => {
+  const known = new Map<string, Named>();
+  for (const each of all) {
+    const looks = looksOf(each.name);
+    const twin = looks.map((look) => known.get(look)).find((other) => other !== undefined);
+    if (twin) return [twin, each];
+    for (const look of looks) known.set(look, each);
+  }
+  return undefined;
+};
+
+/** The first of `others` that looks like this name. */
+export const twinOf = <Named extends { name: string }>(name: string, others: Iterable<Named>): Named | undefined => {
+  const looks = new Set(looksOf(name));
+  for (const other of others) if (looksOf(other.name).some((look) => looks.has(look))) return other;
+  return undefined;
+};

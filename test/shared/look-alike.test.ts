@@ -1,0 +1,48 @@
+import { describe, expect, test } from "vitest";
+import { firstTwins, twinOf } from "../../src/shared/look-alike.ts";
+
+const alike = (one: string, other: string): boolean =>
+  twinOf(one, [{ name: other }]) !== undefined && firstTwins([{ name: one }, { name: other }]) !== undefined;
+
+describe("two names", () => {
+  test.each([
+    ["Ada", "ada"],
+    ["Ada", "Аdа"],
+    ["scope", "ѕсоре"],
+    ["Husam", "Ηuѕаm"],
+    ["Bob", "Воb"],
+    ["Alice", "AIice"],
+    ["Alice", "A1ice"],
+    ["Team 0", "Team O"],
+    ["Admin", "Adrnin"],
+    ["Admin", "АDМIN"],
+    ["Data Analyst", "DataAnalyst"],
+    ["Ann-Lee", "Ann–Lee"],
+    ["O'Brien", "O’Brien"],
+    ["Ann", "Ａｎｎ"],
+    ["Ann", "𝐀𝐧𝐧"],
+    ["Ann", "ᴀɴɴ"],
+    ["Ann", "A\u200bnn"],
+    ["НИНА", "Нина"],
+    ["Γιάννης", "ΓΙΆΝΝΗΣ"],
+    ["Jose\u0301", "José"],
+    ["Kate", "Kаtе"],
+    ["kate", "Кate"],
+    ["ꓮda", "Ada"],
+    ["Ꭺda", "Ada"],
+  ])("[C6] look the same: %s and %s", (one, other) => expect(alike(one, other)).toBe(true));
+
+  test.each([
+    ["Ali", "All"],
+    ["Kai", "Kal"],
+    ["Jörg", "Jorg"],
+    ["José", "Jose"],
+    ["Анна", "Анне"],
+    ["Agent 1", "Agent 2"],
+    ["Mona", "Nona"],
+    ["منى", "منير"],
+    ["田中", "田口"],
+    ["👩‍👩‍👧", "👩‍👩‍👦"],
+    ["", "a"],
+  ])("[C6] can be told apart: %s and %s", (one, other) => expect(alike(one, other)).toBe(false));
+});
