@@ -8,8 +8,13 @@ const separators = /[\u2028\u2029]/g;
 
 const byCode = (character: string): string => `\\u{${character.charCodeAt(0).toString(16).toUpperCase()}}`;
 
+/** What most texts are made of, and shows: this is asked first, since composing asks for every line. */
+const seen =
+  /^[\t\n\r -~\u00a0-\u00ac\u00ae-\u034e\u0370-\u061b\u061d-\u10ff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3000-\u3163\u3165-\ud7ff\ue000-\ufdff]*$/;
+
 /** The text with every character shown: those that nobody sees, and Unicode's own line ends, as escapes. */
-export const visible = (text: string): string => escapeInvisible(text).replace(separators, byCode);
+export const visible = (text: string): string =>
+  seen.test(text) ? text : escapeInvisible(text).replace(separators, byCode);
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
 
@@ -83,7 +88,7 @@ export const linesIn = (text: string): string[] => text.split(lineEnd);
 /** Puts a bar before every line of a text, so that no line of it passes for the runtime's own (S2, C4). */
 export const quoteLines = (text: string): string =>
   linesIn(text)
-    .map((each) => (each === "" ? emptyBar : `${bar}${escapeInvisible(each)}`))
+    .map((each) => (each === "" ? emptyBar : `${bar}${visible(each)}`))
     .join("\n");
 
 /** The line without its bar; undefined where it has none. */
