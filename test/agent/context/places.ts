@@ -16,9 +16,8 @@ import { cycleText, messageText, type SummaryQuestion, summaryPrompt } from "../
 import type { ActiveRun, TimelineSnapshot } from "../../../src/agent/context/timeline/compose-timeline.ts";
 import type { History, HistoryEntry } from "../../../src/agent/context/timeline/history.ts";
 import type { PastRun } from "../../../src/agent/context/timeline/past-runs.ts";
-import type { InboxData, Unanswered } from "../../../src/agent/records.ts";
+import type { InboxData, KnownMessage, KnownOrigin, Unanswered } from "../../../src/agent/records.ts";
 import { acceptTools, mcpTool } from "../../../src/agent/tools/mcp/tool-list.ts";
-import type { Message, Origin } from "../../../src/protocol/message.ts";
 import type { Goal, Memory } from "../../../src/protocol/mind.ts";
 import type { Plan } from "../../../src/protocol/plan.ts";
 import { routerPrompt } from "../../../src/space/router/prompt.ts";
@@ -35,26 +34,34 @@ export const freeJson = { [free]: [free] };
 
 const at = day("15:00");
 
-const origins: Origin[] = [
-  { sourceSpaceId: "spc_1", sourceSpaceName: free, sourceSenderName: free, sourceEvent: free },
+const origins: KnownOrigin[] = [
+  { spaceId: "spc_1", messageId: "msg_9", sourceSpaceName: free, sourceSenderName: free, sourceEvent: free },
   { sourceType: "plan", sourceRunId: "run_1", sourceName: free, sourceEvent: free },
   { sourceType: "service", sourceRunId: "run_1", sourceName: free, sourceEvent: free },
 ];
 
-const whole: Required<Message> = {
+const whole: Required<KnownMessage> = {
   ...{ id: "msg_1", seq: 1, spaceId: "spc_1", kind: "text", sender: { ...husam, name: free }, text: free },
-  ...{ replyTo: "msg_0", mentions: [], expectsReply: true, streamId: "str_1", clientKey: "k", createdAt: at },
-  origin: { sourceSpaceId: "spc_1", sourceSpaceName: free, sourceSenderName: free, sourceEvent: free },
+  ...{
+    replyTo: "msg_0",
+    mentions: [],
+    reads: [],
+    expectsReply: true,
+    streamId: "str_1",
+    clientKey: "k",
+    createdAt: at,
+  },
+  origin: { spaceId: "spc_1", messageId: "msg_9", sourceSpaceName: free, sourceSenderName: free, sourceEvent: free },
   toolCall: { id: "tc_1", name: free, status: "complete", input: freeJson, output: freeJson },
 };
 const { toolCall: _call, ...said } = whole;
 const { text: _text, ...call } = whole;
 const own = { ...analyst, name: free };
 
-const messages: Message[] = [
+const messages: KnownMessage[] = [
   ...[said, { ...said, id: "msg_2", sender: own }],
   ...origins.map(
-    (origin, index): Message => ({ ...said, id: `msg_o${index}`, sender: { ...designer, name: free }, origin }),
+    (origin, index): KnownMessage => ({ ...said, id: `msg_o${index}`, sender: { ...designer, name: free }, origin }),
   ),
   { ...call, id: "msg_call", kind: "tool_call" },
   {

@@ -2,7 +2,15 @@ import type { ModelMessage } from "ai";
 import type { KnownMessage } from "../../records.ts";
 import type { SpaceRef } from "../agent-state.ts";
 import { type Deed, deedLine } from "../deeds.ts";
-import { historyFacts, historyMessage, historyTurn, marks as markTexts, quoted, sender, withoutBlocks } from "../grammar.ts";
+import {
+  historyFacts,
+  historyMessage,
+  historyTurn,
+  marks as markTexts,
+  quoted,
+  sender,
+  withoutBlocks,
+} from "../grammar.ts";
 import { keepFitting, linesTokens } from "../sections.ts";
 import { contentOf, originNote, quote, quoteLines, shortTime } from "../wording.ts";
 import { accountOf, type Reason, unshownLine } from "./unshown.ts";
