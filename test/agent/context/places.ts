@@ -45,7 +45,7 @@ const whole: Required<KnownMessage> = {
   ...{
     replyTo: "msg_0",
     mentions: [],
-    reads: [],
+    reads: [{ spaceId: "spc_2", name: free, members: 3 }],
     expectsReply: true,
     streamId: "str_1",
     clientKey: "k",
@@ -169,6 +169,7 @@ const snapshot = (trigger: InboxData): Required<Omit<TimelineSnapshot, Config | 
     soFar: [{ toolName: free, input: freeJson, output: freeJson }],
     ...{ replies: [{ messageId: "msg_1", name: free }], timedOut: [free], gone: [free] },
   },
+  answers: allEvents,
   takenOver: allEvents.map((event) => ({ runId: "run_5", event })),
 });
 
