@@ -50,10 +50,9 @@ export const authenticate = async (
   if (!proven && !isProvable(bearer)) options.beforeLookUp();
   if (!proven && isOperator(env.ADMIN_KEY, bearer)) return { kind: "operator" };
   if (bearer.startsWith("sk_")) return keyCaller(env, ids, bearer, actingEntityId);
-  const { workspaceId, entityId, expiresAt } =
-    proven ?? (await verifyToken(env.SIGNING_SECRET, ids, bearer, options.now));
-  if (actingEntityId !== undefined && actingEntityId !== entityId) {
+  const session = proven ?? (await verifyToken(env.SIGNING_SECRET, ids, bearer, options.now));
+  if (actingEntityId !== undefined && actingEntityId !== session.entityId) {
     throw new ColloquyError("forbidden", "An entity acts only as itself: leave out X-Entity-Id.");
   }
-  return { kind: "entity", workspaceId, entityId, admin: false, expiresAt };
+  return { kind: "entity", ...session, admin: false };
 };

@@ -4,7 +4,8 @@ import { ColloquyError } from "../shared/errors.ts";
 import { deriveKey, type Ids } from "../shared/ids.ts";
 
 /**
- * Entity tokens: HS256 under a key of the workspace; `sub` entity, `wsp` workspace, `exp`. Verified without I/O.
+ * Entity tokens: HS256 under a key of the workspace; `sub` entity, `wsp` workspace, `exp`, and `impersonated`, who made
+ * it for the entity where an admin did. Verified without I/O.
  *
  * Invariants
  * 1. A token with a valid signature is remembered, so its signature is computed once. Its expiry is checked each time.
@@ -14,17 +15,22 @@ const algorithm = "HS256";
 const maxProven = 10_000;
 /** The form of a token; no key has it. */
 export const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
-const Claims = z.object({ sub: z.string(), wsp: z.string(), exp: z.number() });
+const Claims = z.object({
+  sub: z.string(),
+  wsp: z.string(),
+  exp: z.number(),
+  impersonated: z.string().exactOptional(),
+});
 
 const keyOf = (signingSecret: string, workspaceId: string): Uint8Array =>
   deriveKey(signingSecret, `entity-token:${workspaceId}`);
 
 /** `expiresAt` in milliseconds since the epoch; it is kept to the millisecond. */
-export const mintToken = (
-  signingSecret: string,
-  claims: { workspaceId: string; entityId: string; issuedAt: number; expiresAt: number },
-): Promise<string> =>
-  new SignJWT({ wsp: claims.workspaceId, sub: claims.entityId, exp: claims.expiresAt / 1000 })
+export const mintToken = (signingSecret: string, claims: Proven & { issuedAt: number }): Promise<string> =>
+  new SignJWT({
+    ...{ wsp: claims.workspaceId, sub: claims.entityId, exp: claims.expiresAt / 1000 },
+    ...(claims.impersonatedBy !== undefined && { impersonated: claims.impersonatedBy }),
+  })
     .setProtectedHeader({ alg: algorithm, typ: "JWT" })
     .setIssuedAt(Math.floor(claims.issuedAt / 1000))
     .sign(keyOf(signingSecret, claims.workspaceId));
@@ -35,7 +41,7 @@ const refusal = (cause?: unknown): ColloquyError =>
 const expired = (): ColloquyError =>
   new ColloquyError("token_expired", "The token has expired: get a new one from POST /v1/tokens.");
 
-type Proven = { workspaceId: string; entityId: string; expiresAt: number };
+type Proven = { workspaceId: string; entityId: string; expiresAt: number; impersonatedBy?: string };
 
 let remembered: { secret: string; proven: Map<string, Proven> } | undefined;
 
@@ -70,13 +76,16 @@ const claimsOf = async (
 
 /** The claims of a token; throws `unauthorized` or `token_expired`. */
 export const verifyToken = async (signingSecret: string, ids: Ids, token: string, now: number): Promise<Proven> => {
-  const { sub, wsp, exp } = await claimsOf(signingSecret, ids, token, now);
+  const { sub, wsp, exp, impersonated } = await claimsOf(signingSecret, ids, token, now);
   if (!ids.isIssued("ent", sub)) throw refusal();
   const expiresAt = Math.round(exp * 1000);
   if (expiresAt <= now) throw expired();
   const proven = provenUnder(signingSecret);
   if (proven.size >= maxProven) proven.clear();
-  const found = { workspaceId: wsp, entityId: sub, expiresAt };
+  const found = {
+    ...{ workspaceId: wsp, entityId: sub, expiresAt },
+    ...(impersonated !== undefined && { impersonatedBy: impersonated }),
+  };
   proven.set(token, found);
   return found;
 };

@@ -92,10 +92,11 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
       return http({ method: "POST", path: at("spaces", spaceId, "messages"), body, answer: MessageAnswer });
     },
     /**
-     * Answers a tool call that waits for people: an approval with `{result: {approved, note?}}`, any other with a
-     * result that matches its schema, or with an error. Resolves to the call's message as it is then. The same answer
-     * again changes nothing. Rejects with `forbidden`, `conflict` (others were first), `gone` (too late) or
-     * `answer_invalid`, with its issues.
+     * Answers a tool call that waits for people: an approval with `{result: {approved, inputHash, note?}}`, any other
+     * with a result that matches its schema, or with an error. Who approves has seen every field of the call's
+     * `awaits.shown`, and sends its `awaits.inputHash`. Resolves to the call's message as it is then. The same answer
+     * again changes nothing. Rejects with `forbidden`, `conflict` (others were first), `approval_changed` (its arguments
+     * are others now), `gone` (too late) or `answer_invalid`, with its issues.
      */
     answerToolCall: (spaceId: string, toolCallId: string, body: ToolAnswer) => {
       const path = at("spaces", spaceId, "tool-calls", toolCallId, "result");

@@ -23,6 +23,8 @@ export const EntityPrincipal = z.object({
   admin: z.boolean(),
   /** Milliseconds since the epoch. */
   expiresAt: z.number(),
+  /** Who made this session, where somebody else did for the entity: it may talk, not approve. */
+  impersonatedBy: entityId.exactOptional(),
 });
 export type EntityPrincipal = z.infer<typeof EntityPrincipal>;
 
@@ -34,3 +36,9 @@ export const principalHeader = "x-colloquy-principal";
 
 /** Whether the caller may do what a workspace's secret key may (keys and secrets aside). */
 export const hasWorkspaceRights = (principal: Principal): boolean => principal.kind === "key" || principal.admin;
+
+/** Who made a session for the entity. An impersonated one makes no others, so that nobody gets rid of the mark. */
+export const impersonatorOf = (principal: Principal, entityId: string): string | undefined => {
+  if (principal.kind === "key") return undefined;
+  return principal.impersonatedBy ?? (principal.entityId === entityId ? undefined : principal.entityId);
+};

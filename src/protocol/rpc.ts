@@ -6,7 +6,7 @@ import type { Principal } from "./principal.ts";
 import type { ReadSpace } from "./run.ts";
 import type { CreateSpace, Space, UpdateSpace } from "./space.ts";
 import type { AwaitedAnswer, ToolAnswer, ToolCall, WaitingToolCall } from "./tool-call.ts";
-import type { Key, Workspace } from "./workspace.ts";
+import type { ImpersonatedApprovals, Key, UpdateWorkspace, Workspace } from "./workspace.ts";
 
 /**
  * The RPC of the actors, for each other and for the routes. Its methods are written with what they answer when all is
@@ -73,6 +73,8 @@ export type ToolCallOutcome = {
   note?: string | undefined;
   /** The people who approved, rejected or answered, each with their note. */
   by: { id: string; name: string; note?: string | undefined }[];
+  /** The arguments that were approved: SHA-256 of their canonical JSON. */
+  inputHash?: string | undefined;
 };
 
 /** A space's state, delivered to the workspace's index. */
@@ -128,7 +130,9 @@ export type AgentToolCall = FromRun & {
   status: ToolCall["status"];
   output?: unknown;
   error?: { code: string; message: string } | undefined;
-  awaits?: Omit<AwaitedAnswer, "answers"> | undefined;
+  awaits?: Omit<AwaitedAnswer, "answers" | "shown" | "inputHash"> | undefined;
+  /** Where an approved call goes, in words. */
+  target?: string | undefined;
 };
 
 /** ISO 8601. `personId`: whose share is used up; left out: the agent's whole day is. */
@@ -167,9 +171,15 @@ interface SpaceMethods {
   routing(principal: Principal, messageId: string): MessageRouting;
   /**
    * A person answers a call that waits. The same answer again is `created: false`; another, or one that comes when
-   * others have decided, is a `conflict`; one after its time, or when the call is canceled, `gone`.
+   * others have decided, is a `conflict`; one after its time, or when the call is canceled, `gone`. `impersonated`:
+   * whether the workspace lets a session approve that somebody else made for its person.
    */
-  answerToolCall(principal: Principal, toolCallId: string, answer: ToolAnswer): { message: Message; created: boolean };
+  answerToolCall(
+    principal: Principal,
+    toolCallId: string,
+    answer: ToolAnswer,
+    impersonated?: ImpersonatedApprovals,
+  ): { message: Message; created: boolean };
   /** For lists of spaces: the newest message, and how many the entity has not read (at most 99). */
   latest(principal: Principal): { lastMessage?: Message | undefined; unreadCount?: number | undefined };
 
@@ -190,7 +200,7 @@ interface WorkspaceMethods {
   /** Creates once: a repeated call with the same id answers `conflict`. */
   create(input: { id: string; name: string; keyId: string; keyHash: string }): Workspace;
   describe(): Workspace;
-  rename(name: string): Workspace;
+  update(changes: UpdateWorkspace): Workspace;
   /** Whether the hash of a presented key is one of this workspace's living keys. */
   verifyKey(keyHash: string): { keyId: string };
   /** Whether the key was issued here and not revoked. */

@@ -4,6 +4,16 @@ import { component, strictComponent, Timestamp } from "./text.ts";
 
 export const ToolCallStatus = z.enum(["running", "requires_action", "complete", "error", "expired", "canceled"]);
 
+/** One thing that people see before they approve a call. Invisible characters of the text are shown as escapes. */
+export const ShownField = component("ShownField", {
+  path: z.string().meta({ description: "`tool`, `target` (where it goes), or the place in the input: `input.to`" }),
+  text: z.string(),
+  hidden: z.int().meta({ description: "How many invisible characters path and text hold" }),
+});
+export type ShownField = z.infer<typeof ShownField>;
+
+const hashPattern = /^[0-9a-f]{64}$/;
+
 /** The answer that a call waits for from people, and their answers so far. */
 export const AwaitedAnswer = component("AwaitedAnswer", {
   kind: z.enum(["approval", "answer"]),
@@ -18,9 +28,17 @@ export const AwaitedAnswer = component("AwaitedAnswer", {
       name: z.string(),
       approved: z.boolean().optional(),
       note: z.string().optional(),
+      /** Of an approval: the arguments that this person was shown. */
+      inputHash: z.string().optional(),
+      /** Who made the session that answered, where it was not the person itself. */
+      impersonatedBy: entityId.optional(),
       at: Timestamp,
     }),
   ),
+  /** Of an approval: all that happens if it is given, in order. A client shows every one of them. */
+  shown: z.array(ShownField).optional(),
+  /** Of an approval: SHA-256 of the arguments' canonical JSON (RFC 8785). Who approves sends it back. */
+  inputHash: z.string().optional(),
   /** The JSON Schema that an answer must match. */
   schema: z.record(z.string(), z.json()).optional(),
   expiresAt: Timestamp,
@@ -50,7 +68,12 @@ export const ToolAnswer = z
 export type ToolAnswer = z.infer<typeof ToolAnswer>;
 
 /** The result that answers an approval. */
-export const ApprovalResult = z.strictObject({ approved: z.boolean(), note: z.string().max(1000).optional() });
+export const ApprovalResult = z.strictObject({
+  approved: z.boolean(),
+  note: z.string().max(1000).optional(),
+  /** Of what the person was shown: needed to approve. */
+  inputHash: z.string().regex(hashPattern, "must be the call's awaits.inputHash: 64 hexadecimal digits").optional(),
+});
 
 /** A call of an `external` tool that waits for whoever asks for it, claims it and answers it. */
 export const WaitingToolCall = component("WaitingToolCall", {

@@ -3,10 +3,27 @@ import { Entity } from "./entity.ts";
 import { entityId, keyId, workspaceId } from "./ids.ts";
 import { component, Name, strictComponent, Timestamp } from "./text.ts";
 
-export const Workspace = component("Workspace", { id: workspaceId, name: z.string(), createdAt: Timestamp });
+/** Whether a session that an admin made for another person may answer approvals as that person. */
+export const ImpersonatedApprovals = z.enum(["refused", "allowed"]);
+export type ImpersonatedApprovals = z.infer<typeof ImpersonatedApprovals>;
+
+export const Workspace = component("Workspace", {
+  id: workspaceId,
+  name: z.string(),
+  /** An answer that an earlier version kept for a repeated request is without. */
+  impersonatedApprovals: ImpersonatedApprovals.default("refused"),
+  createdAt: Timestamp,
+});
 export type Workspace = z.infer<typeof Workspace>;
 
 export const NameOnly = strictComponent("NameOnly", { name: Name });
+
+export const UpdateWorkspace = strictComponent("UpdateWorkspace", {
+  name: Name.optional(),
+  /** Only a secret key sets it. */
+  impersonatedApprovals: ImpersonatedApprovals.optional(),
+});
+export type UpdateWorkspace = z.infer<typeof UpdateWorkspace>;
 
 export const Key = component("Key", { id: keyId, createdAt: Timestamp });
 export type Key = z.infer<typeof Key>;

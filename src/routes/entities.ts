@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mintToken } from "../auth/tokens.ts";
 import { forgetStanding } from "../auth/verdicts.ts";
 import { CreateEntity, Entity, EntityType, UpdateEntity } from "../protocol/entity.ts";
-import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
+import { hasWorkspaceRights, impersonatorOf, type Principal } from "../protocol/principal.ts";
 import { CreateToken, Token } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
@@ -108,12 +108,14 @@ entities.route("DELETE /v1/entities/{entityId}", {
 
 entities.route("POST /v1/tokens", {
   summary: "Mint a token for a person or a service",
+  description:
+    "A token that an admin mints for another entity is impersonated: it may do all but answer approvals, unless the workspace's `impersonatedApprovals` allows that. A secret key's tokens are the entity's own.",
   access: "workspace",
   body: CreateToken,
   status: 201,
   answers: [Token, "The token"],
   problems: ["unknown_reference"],
-  handle: async ({ context, workspaceId, body: { entityId, expiresInSeconds } }) => {
+  handle: async ({ context, workspaceId, principal, body: { entityId, expiresInSeconds } }) => {
     const [entity] = unwrap(await workspaceOf(context).resolve([entityId]));
     if (entity?.type === "agent") {
       throw new ColloquyError(
@@ -123,7 +125,15 @@ entities.route("POST /v1/tokens", {
     }
     const issuedAt = systemClock.now();
     const expiresAt = issuedAt + expiresInSeconds * 1000;
-    const token = await mintToken(context.env.SIGNING_SECRET, { workspaceId, entityId, issuedAt, expiresAt });
+    const impersonatedBy = impersonatorOf(principal, entityId);
+    const claims = {
+      workspaceId,
+      entityId,
+      issuedAt,
+      expiresAt,
+      ...(impersonatedBy !== undefined && { impersonatedBy }),
+    };
+    const token = await mintToken(context.env.SIGNING_SECRET, claims);
     return { token, expiresAt: isoTime(expiresAt) };
   },
 });

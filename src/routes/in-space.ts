@@ -1,5 +1,6 @@
 import { type Standing, standingOf } from "../auth/verdicts.ts";
 import type { Principal } from "../protocol/principal.ts";
+import type { ImpersonatedApprovals } from "../protocol/workspace.ts";
 import { ColloquyError, type ErrorCode, type Outcome, unwrap } from "../shared/errors.ts";
 import { type HttpContext, workspaceOf } from "./http-context.ts";
 
@@ -34,6 +35,13 @@ export const mayOwn = async (context: HttpContext): Promise<boolean> => {
 export const actingEntityId = ({ entityId }: Principal): string => {
   if (entityId !== undefined) return entityId;
   throw new ColloquyError("acting_entity_required", "A secret key acts here as an entity: send X-Entity-Id: ent_….");
+};
+
+/** Whether an impersonated session may answer approvals. The workspace is asked for such a session only. */
+export const impersonatedApprovals = async (context: HttpContext): Promise<ImpersonatedApprovals> => {
+  const principal = context.get("principal");
+  if (principal.kind === "key" || principal.impersonatedBy === undefined) return "refused";
+  return unwrap(await workspaceOf(context).describe()).impersonatedApprovals;
 };
 
 /** Lets a person or a service speak and read. An agent does so through its runs only, so that it knows of it. */

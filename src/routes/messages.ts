@@ -6,7 +6,7 @@ import { ToolAnswer } from "../protocol/tool-call.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { spaceAt } from "./http-context.ts";
 import { replayedHeader } from "./idempotent.ts";
-import { inSpace, requireParticipant } from "./in-space.ts";
+import { impersonatedApprovals, inSpace, requireParticipant } from "./in-space.ts";
 import { Resource } from "./route.ts";
 import { IdempotencyHeaders, limitQuery, listOf, onePage, queryNumber } from "./route-parts.ts";
 
@@ -144,14 +144,17 @@ messages.route("GET /v1/spaces/{spaceId}/messages/{messageId}/routing", {
 messages.route("POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result", {
   summary: "Answer a tool call that waits for people",
   description:
-    "For a person of the space, one of the call's `approvers` where it names some. An approval is answered with `{result: {approved, note?}}`, any other call with a result that matches its `schema`, or with an `error`. The first valid answer wins; the same answer again is answered like the first time.",
+    "For a person of the space, one of the call's `approvers` where it names some. An approval is answered with `{result: {approved, inputHash, note?}}`: who approves shows every field of `awaits.shown` and sends `awaits.inputHash`. Any other call is answered with a result that matches its `schema`, or with an `error`. The first valid answer wins; the same answer again is answered like the first time.",
   access: "space",
   body: ToolAnswer,
   answers: [OneMessage, "The message that shows the call, as it stands then"],
-  problems: ["not_found", "conflict", "gone", "answer_invalid", "acting_entity_required"],
+  problems: ["not_found", "conflict", "approval_changed", "gone", "answer_invalid", "acting_entity_required"],
   handle: async ({ context, space, params, body }) => {
     await requireParticipant(context);
-    const { message } = await inSpace(context, (principal) => space.answerToolCall(principal, params.toolCallId, body));
+    const allowed = await impersonatedApprovals(context);
+    const { message } = await inSpace(context, (principal) =>
+      space.answerToolCall(principal, params.toolCallId, body, allowed),
+    );
     return { message };
   },
 });

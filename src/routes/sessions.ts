@@ -2,6 +2,7 @@ import { z } from "zod";
 import { hashSecretKey, mintSignInCode, workspaceOfSignInCode } from "../auth/credentials.ts";
 import { beginSession, endSession, requireOwnOrigin, sessionToken } from "../auth/session-cookie.ts";
 import { mintToken, verifyToken } from "../auth/tokens.ts";
+import { impersonatorOf } from "../protocol/principal.ts";
 import type { OfferedSession } from "../protocol/rpc.ts";
 import { Session, SignIn, SignInLink, sessionSeconds } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
@@ -28,7 +29,7 @@ sessions.route("POST /v1/entities/{entityId}/sign-in-links", {
   problems: ["not_found", "conflict", "limit_reached"],
   handle: async ({ context, workspaceId, principal, params: { entityId } }) => {
     const code = mintSignInCode(workspaceId);
-    const madeBy = principal.kind === "entity" && principal.entityId !== entityId ? principal.entityId : null;
+    const madeBy = impersonatorOf(principal, entityId) ?? null;
     const made = await workspaceOf(context).addSignInCode({ hash: hashSecretKey(code), entityId, madeBy });
     const { expiresAt } = unwrap(made);
     return { link: new URL(`/#sign-in=${code}`, context.req.url).href, expiresAt: isoTime(expiresAt) };
@@ -81,7 +82,7 @@ sessions.route("POST /v1/session", {
   handle: async ({ context, body: { code, replace } }) => {
     const { env, req } = context;
     requireOwnOrigin(req.raw);
-    const { workspaceId, entity } = await countingStrangers(context, async (beforeLookUp) => {
+    const { workspaceId, entity, madeBy } = await countingStrangers(context, async (beforeLookUp) => {
       beforeLookUp();
       const workspaceId = workspaceOfSignInCode(code) ?? "";
       if (!context.get("ids").isIssued("wsp", workspaceId)) {
@@ -103,7 +104,10 @@ sessions.route("POST /v1/session", {
     });
     const issuedAt = systemClock.now();
     const expiresAt = issuedAt + sessionSeconds * 1000;
-    const token = await mintToken(env.SIGNING_SECRET, { workspaceId, entityId: entity.id, issuedAt, expiresAt });
+    const token = await mintToken(env.SIGNING_SECRET, {
+      ...{ workspaceId, entityId: entity.id, issuedAt, expiresAt },
+      ...(madeBy !== null && { impersonatedBy: madeBy }),
+    });
     context.header("set-cookie", beginSession(req.raw, token, sessionSeconds));
     return { session: { entity, expiresAt: isoTime(expiresAt) } };
   },

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
 import { component } from "../protocol/text.ts";
-import { Key, NameOnly, Workspace } from "../protocol/workspace.ts";
+import { Key, NameOnly, UpdateWorkspace, Workspace } from "../protocol/workspace.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { workspaceOf } from "./http-context.ts";
 import { doOnce } from "./idempotent.ts";
@@ -56,9 +56,14 @@ workspaces.route("GET /v1/workspace", {
 });
 
 workspaces.route("PATCH /v1/workspace", {
-  summary: "Rename the workspace",
+  summary: "Change the workspace: its name, or what it allows",
   access: "workspace",
-  body: NameOnly,
+  body: UpdateWorkspace,
   answers: [OneWorkspace, "The workspace"],
-  handle: async ({ context, body }) => ({ workspace: unwrap(await workspaceOf(context).rename(body.name)) }),
+  handle: async ({ context, principal, body }) => {
+    if (body.impersonatedApprovals !== undefined && principal.kind !== "key") {
+      throw new ColloquyError("forbidden", "Only the workspace's secret key may set impersonatedApprovals.");
+    }
+    return { workspace: unwrap(await workspaceOf(context).update(body)) };
+  },
 });

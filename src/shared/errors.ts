@@ -24,6 +24,7 @@ const table = {
   name_taken: { status: 409, title: "The name is taken" },
   limit_reached: { status: 409, title: "A bound has been reached" },
   idempotency_in_progress: { status: 409, title: "The first request with this key is under way", retryable: true },
+  approval_changed: { status: 409, title: "The arguments are not those that were shown" },
   gone: { status: 410, title: "It is over" },
   text_too_long: { status: 413, title: "The text is too long" },
   payload_too_large: { status: 413, title: "The body is too large" },

@@ -103,6 +103,8 @@ export const maxOpenToolCalls = 20_000;
 export const maxToolInputBytes = 64 * 1024;
 export const maxToolOutputBytes = 32 * 1024;
 export const maxToolErrorCharacters = 2000;
+/** Fields that an approval lists one by one. Those of a larger input stand together as JSON. */
+export const maxShownFields = 200;
 /** A person's answer, as JSON. */
 export const maxAnswerBytes = 64 * 1024;
 /** Calls that expire, or are canceled with their agent, in one go. */

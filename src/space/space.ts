@@ -60,8 +60,8 @@ const answers = {
   routing: routingOf,
   noteBudget,
   renameMember,
-  answerToolCall: (services, principal, toolCallId, answer) => {
-    const { message, created } = answerToolCall(services, principal, toolCallId, answer);
+  answerToolCall: (services, ...given) => {
+    const { message, created } = answerToolCall(services, ...given);
     return { message, created };
   },
 } satisfies Partial<Served<SpaceRpc, SpaceServices>>;

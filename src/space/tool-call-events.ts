@@ -2,6 +2,7 @@ import type { Principal } from "../protocol/principal.ts";
 import type { AgentToolCall } from "../protocol/rpc.ts";
 import { textBytes } from "../protocol/text.ts";
 import type { ToolAnswer, ToolCall } from "../protocol/tool-call.ts";
+import type { ImpersonatedApprovals } from "../protocol/workspace.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxAnswerBytes, maxExpiredAtOnce, maxOpenToolCalls } from "./bounds.ts";
@@ -113,6 +114,7 @@ export const answerToolCall = (
   principal: Principal,
   toolCallId: string,
   answer: ToolAnswer,
+  impersonated: ImpersonatedApprovals = "refused",
 ): AnsweredCall => {
   const { space, member } = acting(services, principal);
   const bytes = textBytes(JSON.stringify(answer));
@@ -125,9 +127,16 @@ export const answerToolCall = (
   const found = rowOf(services, space, toolCallId);
   if (!found) throw new ColloquyError("not_found", `There is no tool call ${toolCallId} in this space`);
   if (member.type !== "human") throw new ColloquyError("forbidden", "Only people answer tool calls");
-  const { approvers = [member.entityId] } = found.message.toolCall.awaits ?? {};
+  const { approvers = [member.entityId], kind } = found.message.toolCall.awaits ?? {};
   if (!approvers.includes(member.entityId)) {
     throw new ColloquyError("forbidden", "This tool call asks others: you are not one of its approvers");
+  }
+  const impersonatedBy = principal.kind === "entity" ? principal.impersonatedBy : undefined;
+  if (kind === "approval" && impersonatedBy !== undefined && impersonated === "refused") {
+    throw new ColloquyError(
+      "forbidden",
+      "Somebody else made this session for you: it may talk, not approve. Sign in yourself; or the workspace allows it by its setting impersonatedApprovals, for answers by HTTP",
+    );
   }
   if (found.isOpen && !services.members.find(found.agentId)) {
     throw new ColloquyError("gone", "The agent has left the space: nobody waits for an answer");
@@ -138,7 +147,8 @@ export const answerToolCall = (
   if (hasExpired) services.record((append) => end(services, append, [found], "expired"));
   const row = services.toolCalls.at(found.seq) ?? found;
   const { entityId, name } = member;
-  const verdict = judge(row.message.toolCall, { entityId, name, at: isoTime(now), answer });
+  const who = { entityId, name, at: isoTime(now), ...(impersonatedBy !== undefined && { impersonatedBy }) };
+  const verdict = judge(row.message.toolCall, { ...who, answer });
   if (!verdict) return { message: row.message, created: false, updatedSeq: row.updatedSeq };
   const message = services.record((append) => change(services, append, row, verdict.call, verdict.outcome));
   return { message, created: true, updatedSeq: services.log.head().seq };

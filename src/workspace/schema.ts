@@ -9,6 +9,10 @@ export const workspaces = sqliteTable("workspace", {
   id: text("id").primaryKey(),
   name: text("name").notNull(),
   createdAt: integer("created_at").notNull(),
+  /** Whether a session that an admin made for another person may answer approvals as that person. */
+  impersonatedApprovals: text("impersonated_approvals", { enum: ["refused", "allowed"] })
+    .notNull()
+    .default("refused"),
 });
 
 /** `position` orders lists and is their cursor. */

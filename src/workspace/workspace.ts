@@ -51,17 +51,21 @@ const createServices = (ctx: DurableObjectState, env: Env) => {
 type Services = ReturnType<typeof createServices>;
 type Row = typeof workspaces.$inferSelect;
 
-const viewOf = ({ id, name, createdAt }: Row): WorkspaceView => ({ id, name, createdAt: isoTime(createdAt) });
+const viewOf = ({ id, name, impersonatedApprovals, createdAt }: Row): WorkspaceView => ({
+  ...{ id, name, impersonatedApprovals },
+  createdAt: isoTime(createdAt),
+});
 
 type Installed = Exclude<keyof WorkspaceRpc, "create">;
 
 /** The methods that need the services, and the workspace's own row. */
 const answers: Served<Pick<WorkspaceRpc, Installed>, Services & { row: Row }> = {
   describe: ({ row }) => viewOf(row),
-  rename: ({ db, self, row }, name) => {
-    db.update(workspaces).set({ name }).run();
+  update: ({ db, self, row }, { name = row.name, impersonatedApprovals = row.impersonatedApprovals }) => {
+    const changes = { name, impersonatedApprovals };
+    db.update(workspaces).set(changes).run();
     self.forget();
-    return viewOf({ ...row, name });
+    return viewOf({ ...row, ...changes });
   },
 
   verifyKey: ({ keys }, keyHash) => keys.verify(keyHash),

@@ -6,6 +6,7 @@ import type { Principal } from "../../src/protocol/principal.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { yesTo } from "../support/as-shown.ts";
 import { call, step, text } from "../support/scripted-model.ts";
 import { agentStub, ended, openScene, passTime, rowsIn, scripted, statementsOf } from "./fixture.ts";
 
@@ -186,7 +187,7 @@ describe.each(continuities)("%s", (continuity) => {
     await space.post(husam, "Go on");
     await ended(house.workspaceId, analyst, 1);
     const { toolCall } = (await space.messages()).at(-1) ?? {};
-    unwrap(await space.stub().answerToolCall(space.as(husam), toolCall?.id ?? "", { result: { approved: true } }));
+    unwrap(await space.stub().answerToolCall(space.as(husam), toolCall?.id ?? "", yesTo(toolCall ?? {})));
     const edited = async () => unwrap(await owner.block(house.workspaceId, "burrow")).rendered;
     await vi.waitFor(async () => expect(await edited()).toContain("Numbats"));
     await ended(house.workspaceId, analyst, continuity === "timeline" ? 1 : 2);

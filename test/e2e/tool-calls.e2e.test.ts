@@ -38,6 +38,7 @@ const planner = await house.addAgent({
   model: { provider: "openai-compatible", name: model, baseUrl: fake.baseUrl },
   tools: [
     { ...common, name: "deployApp", executionType: "internal", output: { url: "https://app.example" }, approval },
+    { ...common, name: "sendEmail", executionType: "gateway", execution: { url: `${house.url}/mail` }, approval: {} },
     { ...common, name: "choice", executionType: "space" },
     { ...common, name: "form", executionType: "space", answer: { schema: journey } },
     { ...common, name: "chart", executionType: "internal", visible: true },
@@ -118,6 +119,33 @@ test("one rejection rejects a call, and the agent gets its reason", async () => 
   await card(his, "Deploy app").getByText("Sara rejected").waitFor();
   await said(his, "Then I leave it.");
   expect(given()).toContain("Not on a Friday.");
+});
+
+test("[C1] an approval shows every field that is sent, and works once all of it was unfolded", async () => {
+  const message = `Wire 1,000,000 to account 7.\n${"Please be quick. ".repeat(40)}The end.`;
+  const input = { to: "bank@mail.example\u200b", message, options: ["ok"], question: "Send the weekly digest?" };
+  await calls("sendEmail", JSON.stringify({ ...input, multiple: false, schema: { type: "object" } }), "That was it.");
+  await both((page) => standing(page, "Send email", "Needs you"));
+  await shoot("approval-folded", his, hers);
+  const hers1 = card(hers, "Send email");
+  const fields = await hers1.locator(".value-field").allInnerTexts();
+  for (const part of [
+    ...["Tool\nsendEmail", `Goes to\nPOST ${house.url}`, "bank@mail.example\\u{200B}", "1 invisible character"],
+    ...["message\nWire 1,000,000", `Read all ${message.length} characters`, "options[0]\nok"],
+    ...["question\nSend the weekly digest?", "multiple\nfalse", "schema.type\nobject"],
+  ]) {
+    expect(fields.join("\n").replace(/\n+/g, "\n")).toContain(part);
+  }
+  const approve = hers1.getByRole("button", { name: "Approve" });
+  await hers1.getByText("Read the folded text above before you approve.").waitFor();
+  expect(await approve.isDisabled()).toBe(true);
+  await hers1.getByText(/^Read all/).click();
+  await hers1.getByText("The end.").waitFor();
+  await shoot("approval-unfolded", his, hers);
+  await noOverflow();
+  await approve.click();
+  await both((page) => standing(page, "Send email", "Failed"));
+  await said(hers, "That was it.");
 });
 
 test("a person who may not approve sees why", async () => {

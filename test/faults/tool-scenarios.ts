@@ -3,7 +3,8 @@ import { inject } from "vitest";
 import { seal } from "../../src/auth/sealing.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { approved, ask, deploy, type Tool, yes } from "../agent/calls/scene.ts";
+import { approved, ask, deploy, type Tool } from "../agent/calls/scene.ts";
+import { yesTo } from "../support/as-shown.ts";
 import type { Aftermath } from "./aftermath.ts";
 import { type Act, type Scenario, says } from "./scenario.ts";
 import { type Plan, scripted, type Turn } from "./scripts.ts";
@@ -81,8 +82,9 @@ const open =
     stage.play(scripted(planOf(space.id, continuity)));
     const shown = async () => (await space.messages()).find(({ toolCall }) => toolCall)?.toolCall;
     const given = async (): Promise<void> => {
-      const id = (await shown())?.id ?? "";
-      const result = kind === "asked" ? { result: "sure" } : yes;
+      const asked = await shown();
+      const id = asked?.id ?? "";
+      const result = kind === "asked" ? { result: "sure" } : yesTo(asked ?? {});
       if (answers === "person") unwrap(await space.stub().answerToolCall(space.as(ann), id, result));
       else unwrap(await stub().answerToolCall(workspaceId, id, { result: "done" }));
     };

@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { asShown } from "../support/as-shown.ts";
 import { call, openHouse } from "../support/house.ts";
 import { kinds, messagesIn } from "./listed.ts";
 
@@ -48,11 +49,12 @@ const open = async (kind: { continuity: string; messaging: string }) => {
         },
         { timeout: 10_000 },
       ),
-    answer: async (who: { token: string }, name: string, result: unknown) => {
-      const { id: callId } = await shown(name, "requires_action");
+    answer: async (who: { token: string }, name: string, result: Record<string, string | boolean>) => {
+      const asked = await shown(name, "requires_action");
+      const { id: callId } = asked;
       const response = await call(`/v1/spaces/${id}/tool-calls/${callId}/result`, {
         bearer: who.token,
-        body: { result },
+        body: asShown(asked, { result }),
       });
       expect(response.status).toBe(200);
     },

@@ -3,6 +3,7 @@ import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } fr
 import type { Message } from "../../src/protocol/message.ts";
 import type { AgentToolCall, EntityRef } from "../../src/protocol/rpc.ts";
 import type { AwaitedAnswer, ToolAnswer } from "../../src/protocol/tool-call.ts";
+import { jsonHash } from "../../src/shared/canonical-json.ts";
 import { type Outcome, ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import {
@@ -73,7 +74,9 @@ const question = (more: Partial<AwaitedAnswer> = {}): Partial<AgentToolCall> => 
   status: "requires_action",
   awaits: { kind: "answer", quorum: 1, expiresAt: inMinutes(10), ...more },
 });
-const yes = { result: { approved: true } };
+/** What `called` shows. */
+const inputHash = jsonHash({ version: "1.2" });
+const yes = { result: { approved: true, inputHash } };
 
 const code = (outcome: Outcome<unknown>): string => (outcome.ok ? "ok" : outcome.problem.code);
 
@@ -169,13 +172,42 @@ test("approvals are counted live, and the calling agent alone is told once that 
   await vi.waitFor(() => expect(answersTo(robo)).toHaveLength(1));
   const by = [ann, bob].map(({ id, name }) => ({ id, name }));
   const { toolCallId } = call;
-  expect(answersTo(robo)).toEqual([{ seq: second.message.seq + 2, toolCallId, outcome: "approved", by }]);
+  expect(answersTo(robo)).toEqual([{ seq: second.message.seq + 2, toolCallId, outcome: "approved", by, inputHash }]);
   await settled(home);
   expect(answersTo(hal)).toEqual([]);
   const done = await record(home, { ...call, status: "complete", output: "deployed" });
   expect(done.toolCall).toMatchObject({ status: "complete", output: "deployed", awaits: { answers: [{}, {}] } });
   await settled(home);
   expect(answersTo(robo)).toHaveLength(1);
+});
+
+test("[C2] a call that changed while people read it is shown anew; what they had read is refused", async () => {
+  const { home, ann, bob, robo } = await open("ann", "bob", "robo");
+  const listener = await listen(home, home.as(bob));
+  const call = await show(home, robo, "c1", approval({ quorum: 2 }));
+  await decide(home, ann, call, yes);
+  const changed = { ...call, input: { version: "6.6.6" } };
+  const { toolCall } = await record(home, changed);
+  expect(toolCall?.awaits).toMatchObject({ answers: [], shown: [{ text: "deploy" }, { text: "6.6.6" }] });
+  await listener.until("space.message.updated", 2);
+  expect(listener.of("space.message.updated")[1]?.message.toolCall).toEqual(toolCall);
+  const refused = await home.rpc.answerToolCall(home.as(bob), call.toolCallId, yes);
+  expect(refused).toMatchObject({ problem: { code: "approval_changed", status: 409 } });
+  const now = { result: { approved: true, inputHash: toolCall?.awaits?.inputHash ?? "" } };
+  for (const who of [ann, bob]) await decide(home, who, call, now);
+  await vi.waitFor(() =>
+    expect(answersTo(robo)).toMatchObject([{ outcome: "approved", inputHash: toolCall?.awaits?.inputHash }]),
+  );
+});
+
+test("[C1] an approval that an earlier version stored shows its fields too, and can be given", async () => {
+  const { home, ann, robo } = await open("ann", "robo");
+  const call = await show(home, robo, "c1", approval());
+  const fields = "'$.toolCall.awaits.shown', '$.toolCall.awaits.inputHash'";
+  await query(home, `UPDATE tool_calls SET message = json_remove(message, ${fields})`);
+  const [message] = unwrap(await home.rpc.list(home.as(ann), { limit: 9 })).items;
+  expect(message?.toolCall?.awaits).toMatchObject({ inputHash, shown: [{ path: "tool" }, { path: "input.version" }] });
+  expect((await decide(home, ann, call, yes)).message.toolCall?.status).toBe("running");
 });
 
 test("one rejection rejects, and its note reaches the agent", async () => {
@@ -339,13 +371,13 @@ test("an answer by socket is told to all, and a refused one to its sender by the
   one.send(frame({ approved: 7 }));
   await one.until("error");
   expect(one.of("error")[0]).toMatchObject({ code: "answer_invalid", toolCallId: call.toolCallId });
-  one.send(frame({ approved: true }));
+  one.send(frame(yes.result));
   await other.until("space.message.updated");
   await one.until("space.message.updated");
-  one.send(frame({ approved: true }));
+  one.send(frame(yes.result));
   await one.until("space.message.updated", 2);
   expect(one.of("space.message.updated")[1]).toEqual(one.of("space.message.updated")[0]);
-  other.send(frame({ approved: true }));
+  other.send(frame(yes.result));
   await other.until("error");
   expect(other.of("error")[0]).toMatchObject({ code: "conflict", toolCallId: call.toolCallId });
   other.send(

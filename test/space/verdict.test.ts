@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { AwaitedAnswer, ToolAnswer, ToolCall } from "../../src/protocol/tool-call.ts";
 import { createIds } from "../../src/shared/ids.ts";
-import { judge, toldOutcome, type Verdict } from "../../src/space/tool-calls/call-state.ts";
+import { advanced, begun, judge, toldOutcome, type Verdict, withShown } from "../../src/space/tool-calls/call-state.ts";
 import { refusal } from "../support/refusal.ts";
 
 const ids = createIds("for tests of the verdict only");
@@ -10,20 +10,22 @@ const id = ids.mintOwned("tc", nova);
 const [ann, bob, cyd] = ["Ann", "Bob", "Cyd"].map((name) => ({ entityId: ids.derive("ent", name), name }));
 const at = "2026-02-18T15:06:55.000Z";
 
-const waiting = (awaits: Partial<AwaitedAnswer>): ToolCall => ({
-  id,
-  name: "deploy",
-  input: { version: "1.2" },
-  status: "requires_action",
-  awaits: { kind: "approval", quorum: 1, answers: [], expiresAt: at, ...awaits },
-});
+const waiting = (awaits: Partial<AwaitedAnswer>): ToolCall =>
+  withShown({
+    id,
+    name: "deploy",
+    input: { version: "1.2" },
+    status: "requires_action",
+    awaits: { kind: "approval", quorum: 1, answers: [], expiresAt: at, ...awaits },
+  });
+const inputHash = waiting({}).awaits?.inputHash ?? "";
 
 const say = (call: ToolCall, who: typeof ann, answer: ToolAnswer): Verdict | undefined => {
   if (!who) throw new Error("nobody says it");
   return judge(call, { ...who, at, answer });
 };
 const approve = (approved = true, note?: string): ToolAnswer => ({
-  result: { approved, ...(note === undefined ? {} : { note }) },
+  result: { approved, ...(approved && { inputHash }), ...(note === undefined ? {} : { note }) },
 });
 
 test("approvals are counted up to the quorum, each person's once, and then the call runs", () => {
@@ -37,8 +39,8 @@ test("approvals are counted up to the quorum, each person's once, and then the c
   expect(second).toMatchObject({ outcome: "approved", call: { status: "running" } });
   const done = second?.call ?? half;
   expect(done.awaits?.answers).toEqual([
-    { ...ann, approved: true, at },
-    { ...bob, approved: true, note: "go", at },
+    { ...ann, approved: true, inputHash, at },
+    { ...bob, approved: true, inputHash, note: "go", at },
   ]);
   expect(say(done, bob, approve(true, "go"))).toBeUndefined();
   expect(refusal(() => say(done, cyd, approve()))).toMatchObject({ code: "conflict" });
@@ -46,6 +48,7 @@ test("approvals are counted up to the quorum, each person's once, and then the c
     seq: 7,
     toolCallId: id,
     outcome: "approved",
+    inputHash,
     note: "go",
     by: [
       { id: ann?.entityId, name: "Ann" },
@@ -70,8 +73,9 @@ test("[S4] what is no approval is told so, and changes nothing", () => {
   const bad: ToolAnswer[] = [
     { result: "yes" },
     { result: { approved: "yes" } },
-    { result: { approved: true, extra: 1 } },
-    { result: { approved: true, note: "x".repeat(1001) } },
+    { result: { approved: true, inputHash, extra: 1 } },
+    { result: { approved: true, inputHash, note: "x".repeat(1001) } },
+    { result: { approved: true, inputHash: "x" } },
     { error: { message: "no idea" } },
   ];
   for (const answer of bad) {
@@ -79,6 +83,36 @@ test("[S4] what is no approval is told so, and changes nothing", () => {
     expect(refused.code).toBe("answer_invalid");
     expect(refused.issues?.[0]?.path).toMatch(/^result/);
   }
+});
+
+test("[C2] an approval without the hash of what was shown, or of other arguments, does not count", () => {
+  expect(refusal(() => say(waiting({}), ann, { result: { approved: true } }))).toMatchObject({
+    code: "answer_invalid",
+    issues: [{ path: "result.inputHash", message: expect.stringContaining("awaits.shown") }],
+  });
+  const other = { result: { approved: true, inputHash: "0".repeat(64) } };
+  expect(refusal(() => say(waiting({}), ann, other)).code).toBe("approval_changed");
+  // To say no, nobody need have read it all.
+  expect(say(waiting({}), ann, { result: { approved: false } })).toMatchObject({ outcome: "rejected" });
+});
+
+test("[C2] a call that is shown with other arguments asks everybody anew", () => {
+  const { input, awaits } = waiting({ quorum: 2 });
+  const said = {
+    ...{ workspaceId: ids.mint("wsp"), agentId: nova, runId: "run", messageId: "msg", toolCallId: id, name: "deploy" },
+    ...{
+      input,
+      status: "requires_action" as const,
+      root: { id: "r", kind: "agent" as const },
+      target: "POST https://x",
+    },
+    awaits: { kind: "approval" as const, quorum: 2, expiresAt: awaits?.expiresAt ?? "" },
+  };
+  const half = say(begun(said), ann, approve())?.call ?? waiting({});
+  expect(advanced(half, said)).toBe(half);
+  const changed = advanced(half, { ...said, input: { version: "6.6.6" } });
+  expect(changed.awaits).toMatchObject({ answers: [], shown: [{}, {}, { path: "input.version", text: "6.6.6" }] });
+  expect(refusal(() => say(changed, bob, approve())).code).toBe("approval_changed");
 });
 
 test("of answers the first that is valid wins; the same again is the same, another a conflict", () => {

@@ -2,8 +2,13 @@ import { env } from "cloudflare:workers";
 import { unwrap } from "../../src/shared/errors.ts";
 import { ids } from "./house.ts";
 
-/** A tool call of the agent that waits for a person's answer in the space: its id. */
-export const question = async (workspaceId: string, spaceId: string, agentId: string): Promise<string> => {
+/** A tool call of the agent that waits for a person in the space, for an answer or for leave: its id. */
+export const question = async (
+  workspaceId: string,
+  spaceId: string,
+  agentId: string,
+  kind: "answer" | "approval" = "answer",
+): Promise<string> => {
   const toolCallId = ids.mintOwned("tc", agentId);
   const messageId = ids.deriveOwned("msg", spaceId, toolCallId);
   unwrap(
@@ -16,7 +21,7 @@ export const question = async (workspaceId: string, spaceId: string, agentId: st
       name: "choose",
       input: { of: ["red", "blue"] },
       status: "requires_action",
-      awaits: { kind: "answer", quorum: 1, expiresAt: new Date(Date.now() + 3_600_000).toISOString() },
+      awaits: { kind, quorum: 1, expiresAt: new Date(Date.now() + 3_600_000).toISOString() },
       root: { id: messageId, kind: "agent" },
     }),
   );

@@ -17,7 +17,7 @@ test("a workspace is created once", async () => {
   const again = await stub.create({ id, name: "Other", keyId: ids.mint("key"), keyHash: "x" });
   expect(again).toMatchObject({ ok: false, problem: { code: "conflict" } });
   expect(await stub.describe()).toMatchObject({ ok: true, value: { id, name: "House" } });
-  expect(await stub.rename("Home")).toMatchObject({ ok: true, value: { name: "Home" } });
+  expect(await stub.update({ name: "Home" })).toMatchObject({ ok: true, value: { name: "Home" } });
   expect(await stub.describe()).toMatchObject({ ok: true, value: { name: "Home" } });
 });
 

@@ -1,5 +1,5 @@
 import type { AgentToolCall } from "../../protocol/rpc.ts";
-import type { AwaitedAnswer } from "../../protocol/tool-call.ts";
+import type { ToolConfig } from "../../protocol/tool.ts";
 import { backoff } from "../../shared/backoff.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
@@ -204,7 +204,7 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
 const minute = 60_000;
 
 /** The people that a call asks, and until when; undefined if it asks nobody. */
-const awaitsOf = ({ tool, createdAt }: CallRow): Omit<AwaitedAnswer, "answers"> | undefined => {
+const awaitsOf = ({ tool, createdAt }: CallRow): AgentToolCall["awaits"] => {
   const expiring = (minutes: number) => ({ expiresAt: isoTime(createdAt + minutes * minute) });
   if (tool.executionType === "space") {
     const { by: approvers, schema, expiresInMinutes } = tool.answer;
@@ -214,6 +214,15 @@ const awaitsOf = ({ tool, createdAt }: CallRow): Omit<AwaitedAnswer, "answers"> 
   if (!tool.approval?.required) return undefined;
   const { approvers, quorum, expiresInMinutes } = tool.approval;
   return { kind: "approval", quorum, ...expiring(expiresInMinutes), ...(approvers && { approvers }) };
+};
+
+/** Where a call goes, for those who approve it. The host alone: the rest of an address may hold what only its owner knows. */
+const targetOf = (tool: ToolConfig): string | undefined => {
+  if (tool.executionType === "internal" || tool.executionType === "space") return undefined;
+  if (!tool.execution) return "a server that asks this workspace for calls";
+  const { url } = tool.execution;
+  const method = tool.executionType === "gateway" ? tool.execution.method : "POST";
+  return `${method} ${URL.canParse(url) ? new URL(url).origin : "an address that cannot be used"}`;
 };
 
 /** The call as its space is to show it now. */
@@ -233,6 +242,7 @@ const shownCall = (services: CallServices, row: CallRow, spaceId: string): Agent
     ...(outcome?.status === "complete" ? { output: outcome.value } : {}),
     ...(outcome?.error === undefined ? {} : { error: outcome.error }),
     awaits: awaitsOf(row),
+    target: targetOf(row.tool),
     root: row.root,
     streamId: row.streamId ?? undefined,
     origin: row.origin ?? undefined,

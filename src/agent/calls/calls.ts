@@ -10,7 +10,7 @@ import type { Journal } from "../journal.ts";
 import type { CallOutcome } from "../records.ts";
 import { loggedRun, type Runs } from "../runs.ts";
 import { type CallRow, calls } from "../schema.ts";
-import { failed, outcomeOf, unknownInWords } from "../tools/outcome.ts";
+import { changedSinceApproval, failed, outcomeOf, unknownInWords } from "../tools/outcome.ts";
 import type { ToolServices } from "../tools/tool.ts";
 import { lookAt, serverDueAt } from "./due.ts";
 
@@ -105,8 +105,10 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       return row;
     },
 
-    /** A call that may run now does: here, or with a server from now on. */
+    /** A call that may run now does: here, or with a server from now on. Of other arguments than were approved nothing does. */
     beginExecution(row: CallRow): CallRow {
+      const changed = changedSinceApproval(row);
+      if (changed) return this.settle(row.callId, changed) ?? row;
       const isOutside = row.tool.executionType === "external";
       const out = { phase: "out", dueAt: serverDueAt(row, clock.now()) } as const;
       return this.change(row.callId, isOutside ? out : { phase: "running" }) ?? row;
@@ -161,7 +163,9 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       if (row.root.by === undefined) this.change(row.callId, { root: { ...row.root, by: decision.by[0]?.id } });
       if (decision.outcome === "approved") {
         const notes = decision.by.flatMap(({ note }) => note ?? []);
-        this.change(row.callId, { phase: "ready", approval: { by, notes }, told: "running" });
+        // A decision that does not say what was approved fits no arguments.
+        const approval = { by, notes, inputHash: decision.inputHash ?? "" };
+        this.change(row.callId, { phase: "ready", approval, told: "running" });
         return true;
       }
       const outcome = outcomeOf(decision);

@@ -7,7 +7,7 @@ import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
 import { runConfigured } from "../tools/configured/configured-tool.ts";
 import { explained } from "../tools/input-issues.ts";
-import { completed, failed, interruptedCall } from "../tools/outcome.ts";
+import { changedSinceApproval, completed, failed, interruptedCall } from "../tools/outcome.ts";
 import { builtinTool } from "../tools/registry.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
 
@@ -30,6 +30,8 @@ const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Pr
 };
 
 const performed = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<CallOutcome> => {
+  const changed = changedSinceApproval(row);
+  if (changed) return changed;
   try {
     return completed(await carryOut(services, row, signal), row.approval);
   } catch (error) {

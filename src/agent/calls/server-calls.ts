@@ -19,7 +19,7 @@ import { outsideOf } from "../tools/configured/configured-tool.ts";
 import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
 import { openSecrets, renderRequest, secretNames, templateIssues } from "../tools/configured/request-template.ts";
 import { fitJson, readAnswer } from "../tools/configured/server-answer.ts";
-import { completed, failed, unknownOutcome } from "../tools/outcome.ts";
+import { changedSinceApproval, completed, failed, unknownOutcome } from "../tools/outcome.ts";
 import type { CallServices } from "./calls.ts";
 import { statusOf } from "./due.ts";
 
@@ -49,6 +49,8 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
   const { callId, tool, input, spaceId, createdAt } = row;
   const execution = executionOf(tool);
   if (!execution) return null;
+  const changed = changedSinceApproval(row);
+  if (changed) return changed;
   const misconfigured = (message: string): ColloquyError => new ColloquyError("tool_misconfigured", message);
   const outside = { ...outsideOf(services), signal };
   if (templateIssues(execution, outside).length > 0) throw misconfigured("the tool's request cannot be made");

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
+import { jsonHash } from "../../shared/canonical-json.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { quote } from "../../shared/quote.ts";
 import type { CallApproval, CallOutcome } from "../records.ts";
@@ -14,8 +15,20 @@ export const failed = (
 /** An approval may carry words of the person, which the agent must know. */
 export const completed = (value: unknown, approval: CallApproval | null): CallOutcome => ({
   status: "complete",
-  value: approval && approval.notes.length > 0 ? { result: value, approval } : value,
+  value:
+    approval && approval.notes.length > 0
+      ? { result: value, approval: { by: approval.by, notes: approval.notes } }
+      : value,
 });
+
+/** Why a call must not be done: its arguments are not those that people approved. Undefined where they are. */
+export const changedSinceApproval = (call: {
+  approval: CallApproval | null;
+  input: unknown;
+}): CallOutcome | undefined =>
+  call.approval?.inputHash === undefined || call.approval.inputHash === jsonHash(call.input)
+    ? undefined
+    : failed("error", "approval_changed", "not done, its arguments are not those that people approved: ask again");
 
 /** What people said, other than yes. */
 export const outcomeOf = ({ outcome, output, note, by }: ToolCallOutcome): CallOutcome => {

@@ -1,11 +1,13 @@
 import type { AgentToolCall, ToolCallOutcome } from "../../protocol/rpc.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { ApprovalResult, type AwaitedAnswer, type ToolAnswer, type ToolCall } from "../../protocol/tool-call.ts";
+import { jsonHash } from "../../shared/canonical-json.ts";
 import { ColloquyError, type Issue } from "../../shared/errors.ts";
 import { schemaIssues } from "../../shared/json-schema.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import { maxToolErrorCharacters, maxToolInputBytes, maxToolOutputBytes } from "../bounds.ts";
 import type { CallOutcome } from "../schema.ts";
+import { shownFields } from "./shown-fields.ts";
 
 /**
  * The states of a call that shows here. Pure. Its agent says how it stands (`begun`, `advanced`); people answer it (`judge`).
@@ -14,7 +16,8 @@ import type { CallOutcome } from "../schema.ts";
  * 1. Nothing changes a call that is over. Only people take a call out of `requires_action` towards its execution.
  * 2. Of an answer the first that is valid counts; of an approval each person's first, until enough have approved or
  *    one has rejected.
- * 3. Once it is decided, or a person has answered, anything else is a `conflict`; once nobody waits any more, `gone`.
+ * 3. An approval counts for the arguments that its person was shown, and for no others.
+ * 4. Once it is decided, or a person has answered, anything else is a `conflict`; once nobody waits any more, `gone`.
  */
 const over: ToolCall["status"][] = ["complete", "error", "expired", "canceled"];
 
@@ -38,6 +41,13 @@ const saidOutcome = ({ status, output, error }: AgentToolCall): Pick<ToolCall, "
   ...(error && { error: { code: error.code, message: error.message.slice(0, maxToolErrorCharacters) } }),
 });
 
+/** A call with what people see before they approve it. Calls that earlier versions stored are without. */
+export const withShown = (call: ToolCall, target?: string): ToolCall => {
+  const { name, input, awaits } = call;
+  if (awaits?.kind !== "approval" || awaits.shown) return call;
+  return { ...call, awaits: { ...awaits, shown: shownFields(name, target, input), inputHash: jsonHash(input) } };
+};
+
 /** A call as it is first shown. */
 export const begun = (said: AgentToolCall): ToolCall => {
   const { toolCallId: id, name, input = null, status, awaits } = said;
@@ -51,12 +61,18 @@ export const begun = (said: AgentToolCall): ToolCall => {
       `The input of a call that shows in a space has at most ${maxToolInputBytes} bytes of JSON (maxToolInputBytes); this one has ${bytes}`,
     );
   }
-  return { id, name, input, ...saidOutcome(said), ...(awaits && { awaits: { ...awaits, answers: [] } }) };
+  const call = { id, name, input, ...saidOutcome(said), ...(awaits && { awaits: { ...awaits, answers: [] } }) };
+  return withShown(call, said.target);
 };
 
 /** A call after its agent has said how it stands; the same one where that is no news: a replayed agent repeats itself. */
 export const advanced = (call: ToolCall, said: AgentToolCall): ToolCall => {
-  if (isOver(call.status) || said.status === "requires_action") return call;
+  if (isOver(call.status)) return call;
+  if (said.status === "requires_action") {
+    // Other arguments are shown anew: nobody has approved these.
+    const isSame = call.status !== "requires_action" || sameJson(call.input, said.input ?? null);
+    return isSame ? call : begun(said);
+  }
   if (call.status === "requires_action" && said.status === "running") return call;
   if (call.status === "requires_action" && said.status === "complete") {
     throw new ColloquyError("conflict", `${call.id} waits for people: it is not complete before they have answered`);
@@ -66,7 +82,7 @@ export const advanced = (call: ToolCall, said: AgentToolCall): ToolCall => {
 };
 
 /** A person's answer to a call, `at` in ISO 8601. */
-type Given = { entityId: string; name: string; at: string; answer: ToolAnswer };
+type Given = { entityId: string; name: string; at: string; impersonatedBy?: string; answer: ToolAnswer };
 
 /** How the call stands then; `outcome` once it is decided. */
 export type Verdict = { call: ToolCall; outcome: CallOutcome | null };
@@ -92,14 +108,15 @@ const judgeApproval = (call: ToolCall, awaits: AwaitedAnswer, { answer, ...who }
   const parsed = ApprovalResult.safeParse("result" in answer ? answer.result : undefined);
   if (!parsed.success) {
     const issues = parsed.error.issues.map(({ path, message }) => ({ path: ["result", ...path].join("."), message }));
-    throw invalid("An approval is answered with {result: {approved: true or false, note?}}", issues);
+    throw invalid("An approval is answered with {result: {approved: true or false, inputHash, note?}}", issues);
   }
-  const { approved, note } = parsed.data;
+  const { approved, note, inputHash } = parsed.data;
   const earlier = awaits.answers.find(({ entityId }) => entityId === who.entityId);
   if (earlier?.approved === approved && earlier.note === note) return undefined;
   if (earlier) throw new ColloquyError("conflict", "You have answered otherwise already: your first answer stands");
   if (call.status !== "requires_action") throw decided("decided it", awaits);
-  const answers = [...awaits.answers, { ...who, approved, note }];
+  if (approved) requireShown(awaits, inputHash);
+  const answers = [...awaits.answers, { ...who, approved, note, ...(approved && { inputHash }) }];
   const next: ToolCall = { ...call, awaits: { ...awaits, answers } };
   if (!approved) {
     const error = { code: "approval_rejected", message: "A person rejected it" };
@@ -107,6 +124,19 @@ const judgeApproval = (call: ToolCall, awaits: AwaitedAnswer, { answer, ...who }
   }
   if (answers.length < awaits.quorum) return { call: next, outcome: null };
   return { call: { ...next, status: "running" }, outcome: "approved" };
+};
+
+/** Refuses an approval of other arguments than those that show now (rule 3). */
+const requireShown = (awaits: AwaitedAnswer, inputHash: string | undefined): void => {
+  if (inputHash === undefined) {
+    const message = "is missing: show every field of the call's awaits.shown, and send its awaits.inputHash";
+    throw invalid("Whoever approves says what they were shown", [{ path: "result.inputHash", message }]);
+  }
+  if (inputHash === awaits.inputHash) return;
+  throw new ColloquyError(
+    "approval_changed",
+    "The call's arguments are not those that you were shown: show awaits.shown again, and send its awaits.inputHash",
+  );
 };
 
 const judgeAnswer = (call: ToolCall, awaits: AwaitedAnswer, { answer, ...who }: Given): Verdict | undefined => {
@@ -147,5 +177,6 @@ export const toldOutcome = (seq: number, toolCall: ToolCall, outcome: CallOutcom
     output: outcome === "answered" ? toolCall.output : undefined,
     note: outcome === "failed" ? toolCall.error?.message : deciding.at(-1)?.note,
     by: deciding.map(({ entityId: id, name, note }) => ({ id, name, note })),
+    inputHash: outcome === "approved" ? jsonHash(toolCall.input) : undefined,
   };
 };

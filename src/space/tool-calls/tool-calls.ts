@@ -2,9 +2,14 @@ import { and, asc, eq, isNotNull, lte, min, notInArray, sql } from "drizzle-orm"
 import type { Message } from "../../protocol/message.ts";
 import { among, type Database } from "../../shared/database.ts";
 import { type CallMessage, members, toolCalls } from "../schema.ts";
-import { isOver } from "./call-state.ts";
+import { isOver, withShown } from "./call-state.ts";
 
 export type CallRow = typeof toolCalls.$inferSelect;
+
+const asStored = ({ message, ...row }: CallRow): CallRow => ({
+  ...row,
+  message: { ...message, toolCall: withShown(message.toolCall) },
+});
 
 /** In these very words, so that the partial index answers. */
 const isOpen = sql`${toolCalls.isOpen} = 1`;
@@ -20,7 +25,8 @@ export const createToolCalls = (db: Database) => {
   return {
     /** By the `seq` of its message. */
     at(seq: number): CallRow | undefined {
-      return db.select().from(toolCalls).where(eq(toolCalls.seq, seq)).get();
+      const row = db.select().from(toolCalls).where(eq(toolCalls.seq, seq)).get();
+      return row && asStored(row);
     },
 
     /** The messages with their calls as they stand now. Reads a row for each that is one. */
@@ -28,7 +34,7 @@ export const createToolCalls = (db: Database) => {
       const seqs = messages.flatMap(({ kind, seq }) => (kind === "tool_call" ? [seq] : []));
       if (seqs.length === 0) return messages;
       const found = db.select().from(toolCalls).where(among(toolCalls.seq, seqs)).all();
-      const bySeq = new Map(found.map(({ seq, message }) => [seq, message]));
+      const bySeq = new Map(found.map(asStored).map(({ seq, message }) => [seq, message]));
       return messages.map((message) => bySeq.get(message.seq) ?? message);
     },
 

@@ -1,4 +1,4 @@
-import { useRef } from "react";
+import { useId, useRef } from "react";
 import type { Member, ToolCall } from "../../client/index.ts";
 import { Button } from "../look/button.tsx";
 import { clock, Time } from "../look/time.tsx";
@@ -16,13 +16,16 @@ type PeoplePartProps = {
   members: readonly Member[];
   standing: Standing;
   now: number;
+  /** How many long texts must be unfolded before it can be approved. */
+  unread: number;
 };
 
 /** The question that a call asks people, their answers so far, and the time that is left. */
-export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: PeoplePartProps) => {
+export const PeoplePart = ({ spaceId, call, awaits, members, standing, now, unread }: PeoplePartProps) => {
   const element = useRef<HTMLDivElement>(null);
   // The controls disappear; the focus stays at their card.
   const answering = useAnswer(spaceId, call.id, () => element.current?.closest<HTMLElement>(".call")?.focus());
+  const nameOf = (id: string, otherwise: string): string => members.find((one) => one.id === id)?.name ?? otherwise;
   const left = standing ? timeLeft(awaits.expiresAt, now) : null;
   return (
     <div ref={element} className="call-people stack">
@@ -30,8 +33,8 @@ export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: Pe
         <ul className="call-answers">
           {awaits.answers.map((answer) => (
             <li key={answer.entityId}>
-              <strong>{members.find(({ id }) => id === answer.entityId)?.name ?? answer.name}</strong>{" "}
-              {wordsOf(answer.approved)}{" "}
+              <strong>{nameOf(answer.entityId, answer.name)}</strong> {wordsOf(answer.approved)}
+              {answer.impersonatedBy && ` in a session that ${nameOf(answer.impersonatedBy, "somebody else")} made`}{" "}
               <Time iso={answer.at} className="tiny soft numeric">
                 {clock(answer.at)}
               </Time>
@@ -44,7 +47,7 @@ export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: Pe
           ))}
         </ul>
       )}
-      {standing && <Question {...{ call, awaits, mayAnswer: standing.may, answering }} />}
+      {standing && <Question {...{ call, awaits, unread, mayAnswer: standing.may, answering }} />}
       <div className="call-foot buttons between soft">
         <span role="status">
           {[answering.told, progressOf(call), standing && !standing.may ? standing.why : null]
@@ -60,11 +63,11 @@ export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: Pe
 const wordsOf = (approved: boolean | undefined): string =>
   approved === undefined ? "answered" : approved ? "approved" : "rejected";
 
-type QuestionProps = Pick<PeoplePartProps, "call" | "awaits"> & { mayAnswer: boolean; answering: Answering };
+type QuestionProps = Pick<PeoplePartProps, "call" | "awaits" | "unread"> & { mayAnswer: boolean; answering: Answering };
 
-const Question = ({ call, awaits, mayAnswer, answering }: QuestionProps) => {
+const Question = ({ call, awaits, unread, mayAnswer, answering }: QuestionProps) => {
   const common = { toolCallId: call.id, isDisabled: !mayAnswer || answering.isSending, answering };
-  if (awaits.kind === "approval") return <ApprovalForm {...common} mayAnswer={mayAnswer} />;
+  if (awaits.kind === "approval") return <ApprovalForm {...common} {...{ awaits, unread, mayAnswer }} />;
   const choice = choiceOf(call.input);
   const { schema } = awaits;
   if (choice && takesChoice(schema)) {
@@ -77,16 +80,31 @@ const Question = ({ call, awaits, mayAnswer, answering }: QuestionProps) => {
 const takesChoice = (schema: unknown): boolean =>
   !isRecord(schema) || !isRecord(schema.properties) || Object.keys(schema.properties).length <= 1;
 
-type ApprovalFormProps = { toolCallId: string; mayAnswer: boolean; isDisabled: boolean; answering: Answering };
+type ApprovalFormProps = Pick<PeoplePartProps, "awaits" | "unread"> & {
+  toolCallId: string;
+  mayAnswer: boolean;
+  isDisabled: boolean;
+  answering: Answering;
+};
 
 const maxNote = 1000;
 
-/** Approve or reject, with an optional note. */
-const ApprovalForm = ({ toolCallId, mayAnswer, isDisabled, answering }: ApprovalFormProps) => {
+/** Why it cannot be approved as it shows; null where it can. */
+const unseen = ({ shown }: ApprovalFormProps["awaits"], unread: number): string | null => {
+  if (!shown) return "An earlier version asked this. Reload the page to see all that it would do.";
+  if (unread === 0) return null;
+  return `Read ${unread === 1 ? "the folded text" : `the ${unread} folded texts`} above before you approve.`;
+};
+
+/** Approve or reject, with an optional note. It can be approved once all that happens then was on the screen. */
+const ApprovalForm = ({ toolCallId, awaits, unread, mayAnswer, isDisabled, answering }: ApprovalFormProps) => {
   const [{ note = "" }, change] = useDrafts(toolCallId);
+  const hintId = useId();
+  const hint = unseen(awaits, unread);
+  const { inputHash = "" } = awaits;
   const decide = (approved: boolean): void => {
     const said = String(note).trim();
-    answering.send({ result: { approved, ...(said === "" ? {} : { note: said }) } });
+    answering.send({ result: { approved, ...(approved && { inputHash }), ...(said === "" ? {} : { note: said }) } });
   };
   return (
     <>
@@ -101,8 +119,18 @@ const ApprovalForm = ({ toolCallId, mayAnswer, isDisabled, answering }: Approval
           onChange={(event) => change({ note: event.target.value })}
         />
       )}
+      {mayAnswer && hint && (
+        <p id={hintId} className="small soft">
+          {hint}
+        </p>
+      )}
       <div className="buttons">
-        <Button look="primary" disabled={isDisabled} onClick={() => decide(true)}>
+        <Button
+          look="primary"
+          disabled={isDisabled || hint !== null}
+          aria-describedby={hint ? hintId : undefined}
+          onClick={() => decide(true)}
+        >
           Approve
         </Button>
         <Button look="danger" disabled={isDisabled} onClick={() => decide(false)}>

@@ -4,9 +4,10 @@ import { Icon } from "../look/icon.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { chartOf } from "./chart.ts";
 import { ChartView } from "./chart-view.tsx";
-import { choiceOf, questionOf } from "./choice.ts";
+import { questionOf } from "./choice.ts";
 import { parsePartialJson } from "./partial-json.ts";
 import { PeoplePart } from "./people-part.tsx";
+import { ShownFields, useReading } from "./shown-fields.tsx";
 import { type Chip, chipOf, standingOf } from "./standing.ts";
 import { toolTitle } from "./titles.ts";
 import { isNothing, isRecord, isSameValue, tableOf } from "./value-layout.ts";
@@ -22,10 +23,15 @@ export const ToolCallCard = memo(({ spaceId, call, members }: ToolCallCardProps)
   const now = useNow(status === "requires_action" ? awaits?.expiresAt : undefined);
   const standing = standingOf(call, entityId, members, now);
   const isAsking = awaits?.kind === "answer";
+  const reading = useReading(awaits);
   return (
     <CallFrame name={call.name} chip={chipOf(call, standing)}>
-      <CallInput name={call.name} input={call.input} isAsking={isAsking} />
-      {awaits && <PeoplePart {...{ spaceId, call, awaits, members, standing, now }} />}
+      {reading.shown.length > 0 ? (
+        <ShownFields key={awaits?.inputHash} reading={reading} />
+      ) : (
+        <CallInput name={call.name} input={call.input} isAsking={isAsking} />
+      )}
+      {awaits && <PeoplePart {...{ spaceId, call, awaits, members, standing, now }} unread={reading.unread} />}
       {output !== undefined && !isSameValue(output, call.input) && <Result output={output} isAnswer={isAsking} />}
       {error && error.code !== "approval_rejected" && (
         <p className="icon-line danger">
@@ -72,7 +78,7 @@ const CallInput = ({ name, input, isAsking }: { name: string; input: unknown; is
   if (chart) return <ChartView chart={chart} />;
   const table = kind === "table" ? tableOf(input) : null;
   if (table) return <TableView table={table} />;
-  const question = isAsking || choiceOf(input) ? questionOf(input) : null;
+  const question = isAsking ? questionOf(input) : null;
   if (question === null) return <Fields value={input} />;
   const rest = isRecord(input)
     ? Object.entries(input).filter(([key, value]) => !controls.has(key) && value !== question)

@@ -18,6 +18,7 @@ export type Answering = {
 const tell = (error: unknown): string => {
   if (!(error instanceof ColloquyError)) return `The answer could not be sent. ${String(error)}`;
   if (error.code === "conflict") return `Thank you, but your answer came second. ${error.message}.`;
+  if (error.code === "approval_changed") return "It has changed since you read it. Please read it again.";
   if (error.code === "gone") return `Thank you, but it is too late. ${error.message}.`;
   if (error.code === "answer_invalid") return "Something in the answer does not fit yet.";
   return error.message;

@@ -10,6 +10,13 @@ const maxRows = 500;
 /** For numbers as people read them. */
 export const number = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
 
+const longCharacters = 320;
+const longLines = 5;
+
+/** Whether a text is folded. */
+export const isLong = (text: string): boolean =>
+  text.length > longCharacters || text.split(/[\n\r\u2028\u2029]/).length > longLines;
+
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -1,12 +1,10 @@
 import { full } from "../look/time.tsx";
 import { titleOf } from "./titles.ts";
-import { isNothing, isRecord, number, recordTable, type Table } from "./value-layout.ts";
+import { isLong, isNothing, isRecord, number, recordTable, type Table } from "./value-layout.ts";
 import "./value-view.css";
 
 const maxDepth = 6;
 const maxItems = 50;
-const longCharacters = 320;
-const longLines = 5;
 
 type ValueViewProps = { value: unknown /** Deeper values show as JSON. */; depth?: number };
 
@@ -33,7 +31,7 @@ const TextView = ({ text }: { text: string }) => {
       </a>
     );
   }
-  if (text.length > longCharacters || text.split("\n").length > longLines) {
+  if (isLong(text)) {
     return (
       <details className="value-long">
         <summary>

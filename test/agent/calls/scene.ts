@@ -8,6 +8,7 @@ import type { Run } from "../../../src/protocol/run.ts";
 import type { ToolAnswer } from "../../../src/protocol/tool-call.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { disarmFaults } from "../../../src/shared/fault.ts";
+import { asShown } from "../../support/as-shown.ts";
 import { SeenRequests } from "../../support/remote.ts";
 import { installModel, type ScriptedModel, type ScriptedStep, scriptedModel } from "../../support/scripted-model.ts";
 import { type AgentSettings, openHouse, runsOf } from "../fixture.ts";
@@ -103,8 +104,10 @@ export const scene = async ({ tools, steps, secrets = {}, ...settings }: Scene) 
       await run(settings.continuity === "consciousness" ? "completed" : "waiting_tool");
       return call;
     },
-    give: async (who: EntityRef, name: string, given: ToolAnswer) =>
-      space.stub().answerToolCall(space.as(who), (await toolCall(name)).id, given),
+    give: async (who: EntityRef, name: string, given: ToolAnswer) => {
+      const found = await toolCall(name);
+      return space.stub().answerToolCall(space.as(who), found.id, asShown(found, given));
+    },
   };
 };
 

@@ -9,6 +9,7 @@ import { CreateBlock, type EditBlock } from "../../../src/protocol/block.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault } from "../../../src/shared/fault.ts";
+import { yesTo } from "../../support/as-shown.ts";
 import { createGate } from "../../support/gate.ts";
 import {
   call,
@@ -418,7 +419,7 @@ describe("consent", () => {
     expect(waiting).toMatchObject({ name: "block_edit", input: { label: "notes" }, awaits: { kind: "approval" } });
     expect(await block()).toMatchObject({ value: "a" });
     await abortAllDurableObjects();
-    unwrap(await space.stub().answerToolCall(space.as(ben), waiting.id, { result: { approved: true } }));
+    unwrap(await space.stub().answerToolCall(space.as(ben), waiting.id, yesTo(waiting)));
     await ended(workspaceId, agent, 1);
     expect(await block()).toMatchObject({ value: "b", version: 2 });
     expect((await history())[0]?.author).toBe(`agent:${agent.id}:edit`);
@@ -431,9 +432,7 @@ describe("consent", () => {
     play(step(edit([{ op: "append_text", text: "b" }])), step(text("Done.")));
     await space.post(ann, "Go");
     const waiting = await asked(space);
-    expect((await space.stub().answerToolCall(space.as(ann), waiting.id, { result: { approved: true } })).ok).toBe(
-      false,
-    );
+    expect((await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting))).ok).toBe(false);
     unwrap(
       await space.stub().answerToolCall(space.as(ben), waiting.id, { result: { approved: false, note: "not yet" } }),
     );
@@ -455,7 +454,7 @@ describe("consent", () => {
     await space.post(ann, "Go");
     const waiting = await asked(space);
     await ended(workspaceId, agent, 1);
-    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, { result: { approved: true } }));
+    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting)));
     const runs = await ended(workspaceId, agent, 2);
     expect(runs[1]?.trigger).toMatchObject({ type: "tool_result" });
     expect(await block()).toMatchObject({ value: "ab" });
@@ -480,7 +479,7 @@ describe("consent", () => {
     play(step(edit([{ op: "append_text", text: "b" }])), step(text("Done.")));
     await space.post(ann, "Go");
     const waiting = await asked(space);
-    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, { result: { approved: true } }));
+    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting)));
     await ended(workspaceId, agent, 1);
     expect(await block("notes", archive)).toMatchObject({ value: "ab" });
   });

@@ -1,0 +1,1 @@
+ALTER TABLE `workspace` ADD `impersonated_approvals` text DEFAULT 'refused' NOT NULL;
