@@ -99,19 +99,6 @@ export const events = sqliteView("events").as((query) =>
     .unionAll(query.select(heardAs("pending")).from(overheard)),
 );
 
-/** Service events that were taken in before, by their sender's own key. */
-export const dedupeKeys = sqliteTable("seen_events", {
-  eventId: text("event_id").primaryKey(),
-  receivedAt: integer("received_at").notNull(),
-});
-
-/** How often each root has woken this agent (B1). */
-export const roots = sqliteTable("roots", {
-  id: text("id").primaryKey(),
-  wakes: integer("wakes").notNull(),
-  updatedAt: integer("updated_at").notNull(),
-});
-
 export const runs = sqliteTable(
   "runs",
   {

@@ -2,7 +2,7 @@ import { desc, eq, lt } from "drizzle-orm";
 import type { Clock } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { maxDedupeKeys } from "../bounds.ts";
-import { dedupeKeys } from "../schema.ts";
+import { dedupeKeys } from "./schema.ts";
 
 /** The ids of services' events, kept for as long as a sender may send one again (R7). */
 export type DedupeKeys = ReturnType<typeof createDedupeKeys>;

@@ -4,7 +4,7 @@ import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
 import { agentRootEveryMs, rootMemoryMs } from "../bounds.ts";
 import type { OwnRoot } from "../records.ts";
-import { roots } from "../schema.ts";
+import { roots } from "./schema.ts";
 
 /**
  * The wakes of each root: one wakes this agent at most `maxWakesPerRoot` times (B1). A batch counts once for each root

@@ -1,5 +1,20 @@
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
+/** What the inbox keeps beside its events, which are in the agent's schema. */
+
+/** Service events that were taken in before, by their sender's own key. */
+export const dedupeKeys = sqliteTable("seen_events", {
+  eventId: text("event_id").primaryKey(),
+  receivedAt: integer("received_at").notNull(),
+});
+
+/** How often each root has woken this agent (B1). */
+export const roots = sqliteTable("roots", {
+  id: text("id").primaryKey(),
+  wakes: integer("wakes").notNull(),
+  updatedAt: integer("updated_at").notNull(),
+});
+
 /** Who is out of budget until when: a person, or "" for everybody. `spaces`: where they wait, and whether it was told there. */
 export const outOfBudget = sqliteTable("out_of_budget", {
   person: text("person").primaryKey(),
