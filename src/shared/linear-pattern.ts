@@ -59,7 +59,7 @@ const translated = (source: string): string => {
 };
 
 const compile = (source: string): RE2JS => {
-  requireSmallPattern(source);
+  requireSmallPatterns([source]);
   try {
     return RE2JS.compile(RE2JS.translateRegExp(translated(source)));
   } catch (error) {
@@ -78,6 +78,10 @@ export const patternSize = (source: string): number => {
   let last = 0;
   let inClass = false;
   for (const [atom] of source.matchAll(atoms)) {
+    // What it quotes would be counted as syntax.
+    if (atom === "\\Q") {
+      throw new ColloquyError("invalid_request", "holds \\Q: put a backslash before each character instead");
+    }
     const weight = /^\\p/i.test(atom) ? classWeight : 1;
     if (inClass) {
       inClass = atom !== "]";
@@ -101,10 +105,11 @@ export const patternSize = (source: string): number => {
   return outer.reduce((whole, part) => whole + part, sum);
 };
 
-/** Throws `invalid_request` for a pattern that would take long to compile. */
-export const requireSmallPattern = (source: string): void => {
-  if (patternSize(source) <= maxPatternSize) return;
-  const message = `is too large: at most ${maxPatternSize} characters, counted as often as they repeat (maxPatternSize)`;
+/** Throws `invalid_request` for patterns that would take long to compile, one after the other. */
+export const requireSmallPatterns = (sources: string[]): void => {
+  if (sources.reduce((sum, source) => sum + patternSize(source), 0) <= maxPatternSize) return;
+  const most = `at most ${maxPatternSize} characters, counted as often as they repeat (maxPatternSize)`;
+  const message = sources.length === 1 ? `is too large: ${most}` : `patterns are too large: together ${most}`;
   throw new ColloquyError("invalid_request", message);
 };
 

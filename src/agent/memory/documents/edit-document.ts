@@ -2,6 +2,7 @@ import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockOperation, ContentOperation, OperationResult } from "../../../protocol/block-operation.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
+import { requireSmallPatterns } from "../../../shared/linear-pattern.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { cellFor, changeOf, type Editing, newItem, setField } from "./apply-operation.ts";
 import { type Cell, contentIn, declaredSections, type Held, type Part, partsOf, valueOfPart } from "./cells.ts";
@@ -99,6 +100,9 @@ const firstContents = ({ schema, content }: EditRequest, parts: Part[], editing:
 /** Throws what refuses the edit; see invariant 1. */
 export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   const { schema, writer, label, charLimit, on } = request;
+  requireSmallPatterns(
+    request.operations.flatMap((each) => (each.op === "replace_text" && each.mode === "regex" ? [each.old] : [])),
+  );
   const parts = partsOf(schema);
   const cells = parts.flatMap((part) => part.cells);
   const contentsOf = (read: LoroDoc): Contents => new Map(cells.map((cell) => [cell, cell.read(read)]));

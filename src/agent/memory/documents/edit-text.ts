@@ -3,7 +3,7 @@ import { RE2JS, RE2JSException } from "re2js";
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import { maxBlockCharacters } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { maxPatternSteps, requireSmallPattern } from "../../../shared/linear-pattern.ts";
+import { maxPatternSteps } from "../../../shared/linear-pattern.ts";
 import { applySplices, changesBetween, fewerSplices, type Splice } from "./text-changes.ts";
 import { linesOf, quoted, refusedEdit } from "./values.ts";
 
@@ -71,7 +71,6 @@ const replaced = (text: string, { old, new: next, mode, n = 1 }: Replacement, la
 };
 
 const compiled = (pattern: string): RE2JS => {
-  requireSmallPattern(pattern);
   try {
     return RE2JS.compile(pattern);
   } catch (error) {

@@ -86,11 +86,15 @@ describe("operations on a text", () => {
     expect(text.version()).toBe(1);
   });
 
-  it("a regular expression that would not end elsewhere takes its time, and no more", () => {
+  it("[C13] a regular expression that would not end elsewhere takes its time, and no more", () => {
     const text = block({ type: "text" }, { content: `${"a".repeat(4000)}!`, charLimit: 5000 });
     expect(() => text.edit(replace("^(a+)+$", "x", regex))).toThrow("Pattern not found");
     const tooLarge = /not a regular expression of RE2|too large/;
     expect(() => text.edit(replace("(a{1000}){1000}", "x", regex))).toThrow(tooLarge);
+    // In RE2 the bracket is a quoted character, and no class begins.
+    expect(() => text.edit(replace(`\\Q[\\E|${"a{1000}".repeat(100)}`, "x", regex))).toThrow("holds \\Q");
+    const each = replace("a{1000}".repeat(4), "x", regex);
+    expect(() => text.edit([each, each, each])).toThrow("patterns are too large: together");
   });
 
   it("texts that differ everywhere are set in bounded time", () => {
