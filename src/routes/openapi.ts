@@ -169,8 +169,9 @@ const contentOf = (schemas: ApiSchemas, content: Content, direction: Direction):
 
 const json = (schema: z.ZodType): Content => ({ "application/json": { schema } });
 
-/** The problems of every guarded route. */
+/** The problems of every guarded route: an unknown field in the query is an `invalid_request`. */
 const guardedProblems: ErrorCode[] = [
+  "invalid_request",
   "unauthorized",
   "token_expired",
   "forbidden",
@@ -179,7 +180,7 @@ const guardedProblems: ErrorCode[] = [
   "internal",
   "unavailable",
 ];
-const bodyProblems: ErrorCode[] = ["invalid_json", "invalid_request", "payload_too_large"];
+const bodyProblems: ErrorCode[] = ["invalid_json", "payload_too_large"];
 const repeatProblems: ErrorCode[] = ["idempotency_mismatch", "idempotency_in_progress"];
 
 const retryAfter = { description: "When to try again, in seconds", schema: { type: "integer" as const } };

@@ -317,7 +317,7 @@ test("[S3] a router whose secret is missing wakes nobody, and says which it is",
   const model = {
     provider: "openai-compatible",
     name: "m",
-    baseUrl: "https://m.test/v1",
+    baseUrl: "https://m.example/v1",
     apiKeySecret: "M_KEY",
   } as const;
   const { home, post } = await stage({ ...config, model });
@@ -341,7 +341,7 @@ test("[S3] a router's model gets the secret that it names; the space shows it no
   const model = {
     provider: "openai-compatible",
     name: "m",
-    baseUrl: "https://m.test/v1",
+    baseUrl: "https://m.example/v1",
     apiKeySecret: "KEY",
   } as const;
   const { robo, home, post } = await stage({ ...config, model });

@@ -53,8 +53,10 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
         </MessageFrame>
       );
     }
-    case "outgoing":
-      return <OutgoingRow {...row} {...{ state, live, names }} />;
+    case "outgoing": {
+      const { outgoing, opensGroup } = row;
+      return <OutgoingRow {...{ outgoing, opensGroup, state, live, names }} />;
+    }
     case "note": {
       const { note } = row;
       if (note.kind === "spent") return <p className="note wrap small soft">{spentWords(note, state)}</p>;
