@@ -24,7 +24,7 @@ import type { Area } from "./agent-runtime.ts";
 type Past = {
   runId: string | null;
   messageId: string | undefined;
-  /** What stands only where it is told; a message is known by its id. */
+  /** Ids and lines that a text holds only where it tells the thing. Empty for a message: `tellsMessage` finds it. */
   names: string[];
   /** An event, as its inbox told it. */
   line?: string;

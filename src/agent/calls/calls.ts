@@ -159,7 +159,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       const row = this.get(decision.toolCallId);
       if (row?.phase !== "asked") return false;
       const by = decision.by.map(({ name }) => name);
-      // What nobody had begun goes on as that of who answered first.
+      // No person began this chain: the first who answered pays for the rest of it.
       if (row.root.by === undefined) this.change(row.callId, { root: { ...row.root, by: decision.by[0]?.id } });
       if (decision.outcome === "approved") {
         const notes = decision.by.flatMap(({ note }) => note ?? []);
