@@ -20,6 +20,7 @@ import m0017 from './0017_put_away_before.sql';
 import m0018 from './0018_journal_names.sql';
 import m0019 from './0019_origins.sql';
 import m0020 from './0020_out_of_budget.sql';
+import m0021 from './0021_rare_peter_parker.sql';
 
   export default {
     journal,
@@ -44,7 +45,8 @@ m0016,
 m0017,
 m0018,
 m0019,
-m0020
+m0020,
+m0021
     }
   }
   

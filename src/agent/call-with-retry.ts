@@ -42,8 +42,8 @@ export const spaceWindow = (
   spaceId: string,
   page: { limit: number; offset: number },
 ): Promise<Outcome<SpaceWindow>> => {
-  const { id, workspaceId } = identity.get();
-  return env.SPACE.getByName(spaceId).window(workspaceId, id, page);
+  const { id, workspaceId, compartmentId } = identity.get();
+  return env.SPACE.getByName(spaceId).window(workspaceId, id, page, compartmentId ?? undefined);
 };
 
 /** One message of one of the agent's spaces; `not_found` where the space has none with this id. */
@@ -52,6 +52,6 @@ export const spaceMessage = (
   spaceId: string,
   messageId: string,
 ): Promise<Outcome<SpaceMessage>> => {
-  const { id, workspaceId } = identity.get();
-  return env.SPACE.getByName(spaceId).message(workspaceId, id, messageId);
+  const { id, workspaceId, compartmentId } = identity.get();
+  return env.SPACE.getByName(spaceId).message(workspaceId, id, messageId, compartmentId ?? undefined);
 };

@@ -17,6 +17,9 @@ export type AgentRow = typeof agent.$inferSelect;
 
 export type Identity = ReturnType<typeof createIdentity>;
 
+/** What owns the ids of all that this object does: the agent, or its compartment. */
+export const mindOf = ({ id, compartmentId }: Pick<AgentRow, "id" | "compartmentId">): string => compartmentId ?? id;
+
 export const createIdentity = (db: Database, clock: Clock, signingSecret: string) => {
   const query = prepared(() => db.select().from(agent));
   const known = new Remembered(db, () => {
@@ -35,6 +38,11 @@ export const createIdentity = (db: Database, clock: Clock, signingSecret: string
     },
 
     find: (): AgentRow | undefined => known.get(),
+
+    /** The id of this mind of the agent. */
+    mindId(): string {
+      return mindOf(this.get());
+    },
 
     /** Throws `not_found` for an object that is no agent. */
     get(): AgentRow {

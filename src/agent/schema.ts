@@ -19,6 +19,9 @@ export { timers } from "../timers/schema.ts";
 export const agent = sqliteTable("agent", {
   id: text("id").primaryKey(),
   workspaceId: text("workspace_id").notNull(),
+  /** Of a compartment: its own id, which owns the ids of what it does, and its confidential space. `id` is the agent's. */
+  compartmentId: text("compartment_id"),
+  compartmentSpaceId: text("compartment_space_id"),
   config: text("config", { mode: "json" }).$type<AgentConfig>().notNull(),
   createdAt: integer("created_at").notNull(),
   updatedAt: integer("updated_at").notNull(),
@@ -32,6 +35,12 @@ export const agent = sqliteTable("agent", {
   lastError: text("last_error", { mode: "json" }).$type<records.Failure & { at: number }>(),
   /** The newest root that its own recurring plans began (B1). */
   ownRoot: text("own_root", { mode: "json" }).$type<records.OwnRoot>(),
+});
+
+/** Of an agent's open mind: its compartments, so that what ends it ends them. */
+export const compartments = sqliteTable("compartments", {
+  spaceId: text("space_id").primaryKey(),
+  mindId: text("mind_id").notNull(),
 });
 
 /** The spaces that it is in, and how far it has come in each one's log. */

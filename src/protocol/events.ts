@@ -164,7 +164,7 @@ export const ChannelFrame = z.discriminatedUnion("type", [
 export type ChannelFrame = z.infer<typeof ChannelFrame>;
 
 /** The opener of a channel. The space checks workspace and membership before it reads the stream. */
-export type ChannelOpen = { workspaceId: string; agentId: string; runId: string };
+export type ChannelOpen = { workspaceId: string; agentId: string; mindId?: string | undefined; runId: string };
 
 /** Text frames that are answered without waking the object. */
 export const pingText = "ping";

@@ -34,7 +34,10 @@ export type Root = { id: string; kind: "person" | "service" | "plan" | "agent"; 
 export type TriggerSource = "every_message" | "mention" | "auto" | "proactive_router" | "none";
 
 /** A space as its subscribers know it; `version` is the `seq` of the last event that changed it. */
-export type SpaceSnapshot = Pick<Space, "id" | "name" | "shareOrigin" | "wakePolicy" | "createdAt"> & {
+export type SpaceSnapshot = Pick<
+  Space,
+  "id" | "name" | "shareOrigin" | "wakePolicy" | "createdAt" | "confidential" | "release"
+> & {
   workspaceId: string;
   version: number;
   members: Member[];
@@ -57,6 +60,8 @@ export type Delivery = {
   after: number;
   cursor: number;
   left: boolean;
+  /** Of what only the agent's compartment for this space is told: the compartment, and whose it is. */
+  compartment?: { mindId: string; agentId: string } | undefined;
 };
 
 /** A delivery as JSON: a call clones its arguments object by object, which takes ten times as long as the text of many. */
@@ -84,7 +89,7 @@ export type SpaceWindow = {
   space: SpaceSnapshot;
   /** Oldest first. */
   messages: Message[];
-  /** The number of messages in the space. */
+  /** The number of messages that the mind may read. */
   total: number;
 };
 
@@ -101,6 +106,8 @@ export type SpaceHistory = { name: string; before: Message | null; messages: Mes
 type FromRun = {
   workspaceId: string;
   agentId: string;
+  /** The compartment whose run it is; left out: the agent's open mind. */
+  mindId?: string | undefined;
   runId: string;
   messageId: string;
   root: Root;
@@ -145,7 +152,7 @@ interface SpaceMethods {
   create(input: {
     id: string;
     workspaceId: string;
-    settings: Omit<CreateSpace, "members">;
+    settings: Omit<CreateSpace, "members" | "confidential"> & Partial<Pick<CreateSpace, "confidential">>;
     members: EntityRef[];
     createdBy?: string | undefined;
   }): Space;
@@ -183,10 +190,20 @@ interface SpaceMethods {
   /** For lists of spaces: the newest message, and how many the entity has not read (at most 99). */
   latest(principal: Principal): { lastMessage?: Message | undefined; unreadCount?: number | undefined };
 
-  /** For agents. */
-  window(workspaceId: string, agentId: string, page: { limit: number; offset: number }): SpaceWindow;
-  history(workspaceId: string, agentId: string, page: { after: number; limit: number }): SpaceHistory;
-  message(workspaceId: string, agentId: string, messageId: string): SpaceMessage;
+  /** For agents. `mindId`: the compartment that reads; left out: the agent's open mind. */
+  window(
+    workspaceId: string,
+    agentId: string,
+    page: { limit: number; offset: number },
+    mindId?: string | undefined,
+  ): SpaceWindow;
+  history(
+    workspaceId: string,
+    agentId: string,
+    page: { after: number; limit: number },
+    mindId?: string | undefined,
+  ): SpaceHistory;
+  message(workspaceId: string, agentId: string, messageId: string, mindId?: string | undefined): SpaceMessage;
   speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): null;
   append(message: AgentMessage): Message;
   /** An agent answers nobody any more until then, or, of a member's share, not this one: told once for each. */

@@ -27,11 +27,24 @@ export const RouterConfig = strictComponent("Router", {
 });
 export type RouterConfig = z.infer<typeof RouterConfig>;
 
+/**
+ * The people of a confidential space who let an agent say elsewhere what it was told there, and how many of them must
+ * agree. Without `approvers`, every person of the space may.
+ */
+export const Release = strictComponent("Release", {
+  approvers: z.array(entityId).min(1).max(50).optional(),
+  quorum: z.int().min(1).max(50).default(1),
+});
+export type Release = z.infer<typeof Release>;
+
 export const Space = component("Space", {
   id: spaceId,
   name: z.string(),
   wakePolicy: WakePolicy,
   shareOrigin: ShareOrigin,
+  /** What is said here stays here: an agent's runs elsewhere know nothing of it. Left out where the space is open. */
+  confidential: z.literal(true).optional(),
+  release: Release.optional(),
   router: RouterConfig.optional(),
   createdBy: entityId.optional(),
   createdAt: Timestamp,
@@ -46,13 +59,17 @@ export const CreateSpace = strictComponent("CreateSpace", {
   members: z.array(z.strictObject({ entityId })).max(maxMembers).default([]),
   wakePolicy: WakePolicy.default("every_message"),
   shareOrigin: ShareOrigin.default("reference"),
+  confidential: z.boolean().default(false),
+  /** Only of a confidential space. */
+  release: Release.optional(),
   router: RouterConfig.optional(),
 });
 export type CreateSpace = z.infer<typeof CreateSpace>;
 
 export const UpdateSpace = strictComponent("UpdateSpace", {
   ...patchOf(CreateSpace.omit({ members: true }).shape),
-  /** `null` removes it. */
+  /** `null` removes it, as for `router`. */
+  release: Release.nullable().optional(),
   router: RouterConfig.nullable().optional(),
 });
 export type UpdateSpace = z.infer<typeof UpdateSpace>;
@@ -62,7 +79,7 @@ export const AddMember = strictComponent("AddMember", { entityId });
 /** Unread counts stop here: "99" reads as "99 or more". */
 export const maxUnreadCount = 99;
 
-export const SpaceListItem = Space.omit({ members: true, router: true })
+export const SpaceListItem = Space.omit({ members: true, router: true, release: true })
   .extend({ unreadCount: z.int().min(0).max(maxUnreadCount).optional(), lastMessage: Message.optional() })
   .meta({ id: "SpaceListItem" });
 export type SpaceListItem = z.infer<typeof SpaceListItem>;

@@ -61,6 +61,14 @@ export type Ids = {
 /** The part of an id that is its own, and of what stands for it. */
 export const ownPart = (id: string): string => id.slice(-34, -8);
 
+/** Whether an owned id, such as a call's, lives in this owner. Both were issued here. */
+export const isOwnedBy = (id: string, ownerId: string): boolean =>
+  id.slice(id.indexOf("_") + 1).slice(0, 26) === ownerId.slice(ownerId.indexOf("_") + 1).slice(0, 26);
+
+/** The object that holds what an agent has from a confidential space: the agent's compartment for it. */
+export const compartmentId = (ids: Pick<Ids, "derive">, agentId: string, spaceId: string): string =>
+  ids.derive("ent", "compartment", agentId, spaceId);
+
 /** Ids remembered to be issued here; all are forgotten when there are more. */
 const maxKnownIds = 10_000;
 

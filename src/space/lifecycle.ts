@@ -41,6 +41,8 @@ export const createSpace = (services: SpaceServices, input: NewSpace): Space => 
   const row: SettingsRow = {
     ...{ id, workspaceId, name, wakePolicy, shareOrigin },
     router: settings.router ?? null,
+    confidentialFrom: settings.confidential ? 0 : null,
+    release: settings.release ?? null,
     createdBy: createdBy ?? null,
     createdAt: services.clock.now(),
     version: members.length + 1,

@@ -4,6 +4,7 @@ import type { AgentMessage, Root } from "../protocol/rpc.ts";
 import { MessageText, maxTextBytes, textBytes } from "../protocol/text.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { compartmentId } from "../shared/ids.ts";
 import { mentionsIn } from "../shared/mentions.ts";
 import { requireAwaited } from "../shared/require-awaited.ts";
 import { type Append, messageOf } from "./log/log.ts";
@@ -71,11 +72,15 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
 
 /** The agent that says or shows something. Throws where it has stopped waiting (R5), or has left. */
 export const requireSpeaker = (
-  { clock, members }: Pick<SpaceServices, "clock" | "members">,
-  { agentId, until }: Pick<AgentMessage, "agentId" | "until">,
+  { clock, members, ids, settings }: Pick<SpaceServices, "clock" | "members" | "ids" | "settings">,
+  { agentId, mindId, until }: Pick<AgentMessage, "agentId" | "mindId" | "until">,
 ): MemberRow => {
   requireAwaited({ clock }, { until });
   const sender = members.find(agentId);
+  const spaceId = settings.find()?.id ?? "";
+  if (mindId !== undefined && mindId !== compartmentId(ids, agentId, spaceId)) {
+    throw new ColloquyError("forbidden", "A run of a confidential space speaks in that space only");
+  }
   if (sender) return sender;
   throw new ColloquyError("not_a_member", `${agentId} is not in this space any more`);
 };

@@ -5,7 +5,7 @@ import type { DurableEvent } from "../protocol/events.ts";
 import type { Message, RouterDecision } from "../protocol/message.ts";
 import type { ToolCallOutcome } from "../protocol/rpc.ts";
 import type { ReadSpace } from "../protocol/run.ts";
-import type { RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
+import type { Release, RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
 import type { Routing } from "./wake.ts";
 
@@ -25,6 +25,9 @@ export const space = sqliteTable("space", {
   wakePolicy: text("wake_policy").$type<WakePolicy>().notNull(),
   shareOrigin: text("share_origin").$type<ShareOrigin>().notNull(),
   router: text("router", { mode: "json" }).$type<RouterConfig>(),
+  /** The place in the log after which the space is confidential; null while it is open. */
+  confidentialFrom: integer("confidential_from"),
+  release: text("release", { mode: "json" }).$type<Release>(),
   createdBy: text("created_by"),
   createdAt: integer("created_at").notNull(),
   /** `seq` of the last event that changed what subscribers know of the space. */
@@ -112,6 +115,8 @@ export const members = sqliteTable("members", {
 export const subscribers = sqliteTable("subscribers", {
   id: text("id").primaryKey(),
   kind: text("kind").$type<"agent" | "index">().notNull(),
+  /** Of an agent's compartment for this space: the agent. */
+  compartmentOf: text("compartment_of"),
   /** Everything up to here has been taken. */
   cursor: integer("cursor").notNull(),
   /** Whether the subscriber was a member at its cursor. */

@@ -33,9 +33,10 @@ export const createSettings = (db: Database) => {
 
 /** A space as the outside sees it, without its members. */
 export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => {
-  const { id, name, wakePolicy, shareOrigin, router, createdBy, createdAt } = row;
+  const { id, name, wakePolicy, shareOrigin, confidentialFrom, release, router, createdBy, createdAt } = row;
   return {
-    ...{ id, name, wakePolicy, shareOrigin },
+    ...{ id, name, wakePolicy, shareOrigin, confidential: confidentialFrom === null ? undefined : (true as const) },
+    release: release ?? undefined,
     router: router ?? undefined,
     createdBy: createdBy ?? undefined,
     createdAt: isoTime(createdAt),
@@ -53,9 +54,11 @@ const toldMember = (row: MemberRow): Member => {
 
 /** The space as a subscriber is told of it. */
 export const snapshotOf = (row: SettingsRow, members: readonly MemberRow[]): SpaceSnapshot => {
-  const { id, workspaceId, name, shareOrigin, wakePolicy, createdAt, version } = row;
+  const { id, workspaceId, name, shareOrigin, wakePolicy, createdAt, version, confidentialFrom, release } = row;
   return {
     ...{ id, workspaceId, name, shareOrigin, wakePolicy, version },
+    ...(confidentialFrom === null ? {} : { confidential: true as const }),
+    ...(release === null ? {} : { release }),
     createdAt: isoTime(createdAt),
     members: members.map(toldMember),
   };

@@ -5,6 +5,7 @@ import type { ToolAnswer, ToolCall } from "../protocol/tool-call.ts";
 import type { ImpersonatedApprovals } from "../protocol/workspace.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { isOwnedBy } from "../shared/ids.ts";
 import { maxAnswerBytes, maxExpiredAtOnce, maxOpenToolCalls } from "./bounds.ts";
 import type { Append } from "./log/log.ts";
 import { senderOf } from "./members.ts";
@@ -54,7 +55,7 @@ export const recordToolCall = (services: SpaceServices, said: AgentToolCall): Ca
   const { agentId, toolCallId, messageId, streamId } = said;
   const { ids, live } = services;
   const space = spaceIn(services, said.workspaceId);
-  const isOwn = ids.isIssued("tc", toolCallId) && ids.ownerOf("tc", toolCallId) === agentId;
+  const isOwn = ids.isIssued("tc", toolCallId) && isOwnedBy(toolCallId, said.mindId ?? agentId);
   if (!isOwn || messageId !== ids.deriveOwned("msg", space.id, toolCallId)) {
     throw new ColloquyError(
       "invalid_request",

@@ -75,6 +75,7 @@ export const spaces = sqliteTable(
     name: text("name").notNull(),
     wakePolicy: text("wake_policy", { enum: ["every_message", "addressed"] }).notNull(),
     shareOrigin: text("share_origin", { enum: ["reference", "text", "name", "none"] }).notNull(),
+    confidential: integer("confidential", { mode: "boolean" }).notNull().default(false),
     createdBy: text("created_by"),
     createdAt: text("created_at").notNull(),
     cursor: integer("cursor").notNull(),

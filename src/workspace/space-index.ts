@@ -9,8 +9,16 @@ import { pageOf } from "./page.ts";
 import { memberships, spaces } from "./schema.ts";
 
 const spaceOf = (row: typeof spaces.$inferSelect): Space => {
-  const { id, name, wakePolicy, shareOrigin, createdBy, createdAt } = row;
-  return { id, name, wakePolicy, shareOrigin, ...(createdBy === null ? {} : { createdBy }), createdAt };
+  const { id, name, wakePolicy, shareOrigin, confidential, createdBy, createdAt } = row;
+  return {
+    id,
+    name,
+    wakePolicy,
+    shareOrigin,
+    ...(confidential && { confidential }),
+    ...(createdBy === null ? {} : { createdBy }),
+    createdAt,
+  };
 };
 
 const dayMs = 24 * 60 * 60_000;
@@ -79,8 +87,8 @@ export const createSpaceIndex = (db: Database, clock: Clock) => {
     follow({ space, createdBy, cursor, deleted }: IndexDelivery): boolean {
       const known = db.select().from(spaces).where(eq(spaces.id, space.id)).get();
       if (known && (known.deleted || cursor < known.cursor)) return false;
-      const { id, name, wakePolicy, shareOrigin, createdAt } = space;
-      const facts = { name, wakePolicy, shareOrigin, cursor, deleted };
+      const { id, name, wakePolicy, shareOrigin, confidential = false, createdAt } = space;
+      const facts = { name, wakePolicy, shareOrigin, confidential, cursor, deleted };
       const { position } = db
         .insert(spaces)
         .values({ ...facts, id, createdBy: createdBy ?? null, createdAt })

@@ -35,7 +35,7 @@ type Past = {
 };
 
 const eventIdOf = ({ ids, identity }: RunServices, { messageId, eventId }: PastThing): string | undefined =>
-  messageId === undefined ? eventId : ids.deriveFrom("evt", identity.get().id, messageId);
+  messageId === undefined ? eventId : ids.deriveFrom("evt", identity.mindId(), messageId);
 
 const ofLine = (id: string, line: string): Pick<Past, "names" | "line" | "words" | "messageId"> => {
   const message = messageIn(line);

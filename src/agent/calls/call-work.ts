@@ -227,13 +227,14 @@ const targetOf = (tool: ToolConfig): string | undefined => {
 
 /** The call as its space is to show it now. */
 const shownCall = (services: CallServices, row: CallRow, spaceId: string): AgentToolCall => {
-  const { id: agentId, workspaceId } = services.identity.get();
+  const { id: agentId, workspaceId, compartmentId } = services.identity.get();
   const { outcome } = row;
   const run = services.runs.at(row.runOrdinal);
   return {
     workspaceId,
     agentId,
-    runId: services.ids.deriveOwned("run", agentId, row.runOrdinal),
+    mindId: compartmentId ?? undefined,
+    runId: services.ids.deriveOwned("run", services.identity.mindId(), row.runOrdinal),
     messageId: services.ids.deriveOwned("msg", spaceId, row.callId),
     toolCallId: row.callId,
     name: row.tool.name,

@@ -45,9 +45,9 @@ const requireRoom = ({ inbox }: InboxServices, adding: number): void => {
 
 /** The id of an event follows from what it is: what comes twice has the same. */
 const eventIdOf = ({ ids, identity }: InboxServices, ...parts: (string | number)[]): string =>
-  ids.deriveOwned("evt", identity.get().id, ...parts);
+  ids.deriveOwned("evt", identity.mindId(), ...parts);
 const messageEventId = ({ ids, identity }: InboxServices, messageId: string): string =>
-  ids.deriveFrom("evt", identity.get().id, messageId);
+  ids.deriveFrom("evt", identity.mindId(), messageId);
 
 /** Takes in one event that asks for a run. In a transaction; throws while the inbox is full. */
 const enterOne = (services: InboxServices, eventId: string, data: InboxData): void => {
@@ -293,7 +293,7 @@ const acceptService = (
   id: string | undefined,
   inherited: Root | undefined,
 ): { eventId: string } => {
-  const eventId = id ?? services.ids.mintOwned("evt", services.identity.get().id);
+  const eventId = id ?? services.ids.mintOwned("evt", services.identity.mindId());
   services.transaction(() => {
     if (id !== undefined && !services.dedupeKeys.firstSight(id)) return;
     requireRoom(services, 1);

@@ -97,7 +97,8 @@ export type Channels = ReturnType<typeof openChannels>;
  */
 export const openChannels = (services: RunServices, run: RunRow, hasEnded = false) => {
   const { identity, env, spaces } = services;
-  const { id: agentId, workspaceId } = identity.get();
+  const { id: agentId, workspaceId, compartmentId } = identity.get();
+  const open = { workspaceId, agentId, mindId: compartmentId ?? undefined, runId: run.id };
   const triggerSpaces = run.spaceIds.filter((spaceId) => spaces.isMember(spaceId));
   const channels = new Map<string, Channel>();
   return {
@@ -105,7 +106,7 @@ export const openChannels = (services: RunServices, run: RunRow, hasEnded = fals
     to(spaceId: string): Channel {
       const known = channels.get(spaceId);
       if (known && !known.dead) return known;
-      const channel = new Channel(env.SPACE.getByName(spaceId), { workspaceId, agentId, runId: run.id });
+      const channel = new Channel(env.SPACE.getByName(spaceId), open);
       if (!hasEnded) channel.send({ type: "active" });
       channels.set(spaceId, channel);
       return channel;

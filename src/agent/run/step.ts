@@ -96,7 +96,7 @@ const reserve = (
 /** Generates one step and journals it. Answers the run's ending if the budget does not allow the step. */
 export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
   const { services, run, model, signal, progressed } = input;
-  const { id: agentId, config } = services.identity.get();
+  const { config } = services.identity.get();
   const rows = services.journal.ofRun(run);
   const first = inputOf(input, rows);
   // Cycles that do not fit are summarised, not left out.
@@ -120,7 +120,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
         ...{ model, composed, maxOutputTokens, speech, signal },
         temperature: config.model.temperature,
         clock: services.clock,
-        callId: (call) => services.ids.deriveOwned("tc", agentId, run.id, index, call),
+        callId: (call) => services.ids.deriveOwned("tc", services.identity.mindId(), run.id, index, call),
         progressed: () => {
           progressed();
           fault("agent.mid-stream", services.object);

@@ -15,10 +15,10 @@ import type { Execution } from "./run-services.ts";
 const sayIn =
   ({ services, run, call, speech, signal, begunAt }: Execution): ToolContext["say"] =>
   async (spaceId, text, { replyTo, awaits = [] } = {}) => {
-    const { id: agentId, workspaceId } = services.identity.get();
+    const { id: agentId, workspaceId, compartmentId } = services.identity.get();
     const { callId } = call;
     const message = {
-      ...{ workspaceId, agentId, runId: run.id, text, replyTo },
+      ...{ workspaceId, agentId, mindId: compartmentId ?? undefined, runId: run.id, text, replyTo },
       messageId: services.ids.deriveOwned("msg", spaceId, callId),
       root: rootOfRun(services, run),
       streamId: speech?.streamOf(call.index),
@@ -52,9 +52,9 @@ const plansOf = ({ services, run, call: { callId } }: Execution, begunAt: number
   list: () => services.plans.list(),
   delete: (ids) => void services.plans.delete(ids),
   set: (plans) => {
-    const { id: agentId } = services.identity.get();
+    const mindId = services.identity.mindId();
     const named = plans.map(({ id, ...plan }, index) => ({
-      id: id ?? services.ids.deriveOwned("pln", agentId, callId, index),
+      id: id ?? services.ids.deriveOwned("pln", mindId, callId, index),
       ...plan,
     }));
     return services.plans.setAll(named, { setBy: "agent", root: rootOfRun(services, run), callId, at: begunAt });

@@ -62,9 +62,12 @@ export class Subscribers {
   }
 
   /** Begins to follow after `cursor`; one that still follows (it left and came back) goes on from where it is. */
-  insert(subscriber: Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside">): void {
+  insert(
+    subscriber: Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside"> &
+      Partial<Pick<SubscriberRow, "compartmentOf">>,
+  ): void {
     if (this.find(subscriber.id)) return;
-    const row: SubscriberRow = { ...subscriber, failures: 0, retryAt: null };
+    const row: SubscriberRow = { compartmentOf: null, ...subscriber, failures: 0, retryAt: null };
     this.#db.insert(subscribers).values(row).run();
     this.#known.get().set(row.id, row);
   }

@@ -226,9 +226,10 @@ const answeredBy = (message: Message, before: Message | undefined): string | und
  * not read the space.
  */
 export const spacePage = async (services: SearchServices, spaceId: string, after: number): Promise<Page | null> => {
-  const { id: agentId, workspaceId } = services.identity.get();
+  const { id: agentId, workspaceId, compartmentId: mindId } = services.identity.get();
   const asked = { after, limit: searchBatchRows };
-  const answer = await services.env.SPACE.getByName(spaceId).history(workspaceId, agentId, asked);
+  const space = services.env.SPACE.getByName(spaceId);
+  const answer = await space.history(workspaceId, agentId, asked, mindId ?? undefined);
   if (!answer.ok && (answer.problem.code === "not_a_member" || answer.problem.code === "not_found")) return null;
   const { messages, before, cursor: upTo, more, name } = unwrap(answer);
   const all = before ? [before, ...messages] : messages;

@@ -58,13 +58,12 @@ export const beginRun = (
   services: RunServices,
   { batch, overheard = [], window, told, activeSpaceId }: Begun,
 ): RunRow => {
-  const { id: agentId } = services.identity.get();
   const ordinal = services.runs.nextOrdinal();
   const events = [...batch, ...overheard];
   services.inbox.take(events, batch);
   services.journal.hold(ordinal, true);
   const run = {
-    id: services.ids.deriveOwned("run", agentId, ordinal),
+    id: services.ids.deriveOwned("run", services.identity.mindId(), ordinal),
     continuity: window.continuity,
     trigger: triggerOf(batch),
     events: events.map(({ seq }) => seq),

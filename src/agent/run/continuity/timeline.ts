@@ -207,7 +207,7 @@ const activeRunsOf = (
     waiting: waitingOf(services, run),
   }));
   if (!activeRuns.some(({ isThis }) => isThis)) {
-    const runId = services.ids.deriveOwned("run", services.identity.get().id, ordinal);
+    const runId = services.ids.deriveOwned("run", services.identity.mindId(), ordinal);
     activeRuns.push({ runId, status: "running", isThis: true, begunBy: begunBy(services, trigger) });
   }
   return { activeRuns, moreRuns: waiting.length - newest.length };

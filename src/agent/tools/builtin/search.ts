@@ -67,7 +67,7 @@ export const searchTools = [
       switch (op) {
         case "insert": {
           const { archival, identity, ids } = context.services;
-          const entryId = ids.deriveOwned("arch", identity.get().id, context.callId);
+          const entryId = ids.deriveOwned("arch", identity.mindId(), context.callId);
           const entry = archival.insert({ id: entryId, content, metadata, source: context.source() });
           return { value: { success: true, id: entry.id, source: entry.source } };
         }

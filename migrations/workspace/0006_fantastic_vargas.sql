@@ -1,0 +1,1 @@
+ALTER TABLE `spaces` ADD `confidential` integer DEFAULT false NOT NULL;
