@@ -87,8 +87,8 @@ export type CallOutcome = {
   error?: { code: string; message: string };
 };
 
-/** The people who approved a call, their notes, and the hash of what they saw. Earlier versions stored none. */
-export type CallApproval = { by: string[]; notes: string[]; inputHash?: string };
+/** The people who approved a call, their notes, when, and the hash of what they saw. Earlier versions stored neither of both. */
+export type CallApproval = { by: string[]; notes: string[]; inputHash?: string; at?: number };
 
 /** A server that has claimed a call, by the name that it gave itself; `until` in milliseconds since the epoch. */
 export type CallLease = { holder: string; until: number };

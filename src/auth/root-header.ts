@@ -9,14 +9,20 @@ import { deriveKey } from "../shared/ids.ts";
  * root, so that a chain through other people's servers stays one chain (B1).
  *
  * Invariants
- * 1. The same root of the same workspace is always the same text: a replay sends the same bytes.
+ * 1. The same root, at the same time in the same workspace, is always the same text: a replay of its call sends the same
+ *    bytes.
  * 2. Nobody without the deployment's secret can make one, read one, or use one in another workspace.
+ * 3. It is good for `rootHeaderMs`, for less time than an agent remembers a root: who keeps one has no more wakes by it
+ *    than its root has left.
  */
 export const rootHeader = "colloquy-root";
 
-const version = "v1";
+/** How long a header may come back after its call was begun. */
+export const rootHeaderMs = 24 * 60 * 60_000;
+
+const version = "v2";
 const nonceBytes = 12;
-const Sealed = z.tuple([z.string(), z.enum(["person", "service", "plan", "agent"]), z.string().nullable()]);
+const Sealed = z.tuple([z.string(), z.enum(["person", "service", "plan", "agent"]), z.string().nullable(), z.int()]);
 
 const keyOf = (signingSecret: string, workspaceId: string): Promise<CryptoKey> =>
   crypto.subtle.importKey("raw", deriveKey(signingSecret, `root:${workspaceId}`), "AES-GCM", false, [
@@ -24,8 +30,14 @@ const keyOf = (signingSecret: string, workspaceId: string): Promise<CryptoKey> =
     "decrypt",
   ]);
 
-export const sealRoot = async (signingSecret: string, workspaceId: string, { id, kind, by }: Root): Promise<string> => {
-  const text = JSON.stringify([id, kind, by ?? null] satisfies z.infer<typeof Sealed>);
+/** `at`: when the call was begun that sends it, in milliseconds since the epoch. */
+export const sealRoot = async (
+  signingSecret: string,
+  workspaceId: string,
+  { id, kind, by }: Root,
+  at: number,
+): Promise<string> => {
+  const text = JSON.stringify([id, kind, by ?? null, at] satisfies z.infer<typeof Sealed>);
   // The nonce follows from the text: it is never used for another one.
   const nonceKey = deriveKey(signingSecret, `root-nonce:${workspaceId}`);
   const iv = new Uint8Array(createHmac("sha256", nonceKey).update(text).digest().subarray(0, nonceBytes));
@@ -34,26 +46,41 @@ export const sealRoot = async (signingSecret: string, workspaceId: string, { id,
   return [version, Buffer.from(iv).toString("base64url"), Buffer.from(sealed).toString("base64url")].join(".");
 };
 
-/** The root that a request brings, if it brings one. Throws `invalid_request` for one that was not made here. */
+const refused = (message: string, cause?: unknown): ColloquyError => {
+  const issues = [{ path: "Colloquy-Root", message }];
+  return new ColloquyError("invalid_request", `The header Colloquy-Root ${message}.`, { issues, cause });
+};
+
+/** What a header holds. Throws where it was not made here. */
+const unsealed = async (
+  signingSecret: string,
+  workspaceId: string,
+  header: string,
+): Promise<z.infer<typeof Sealed>> => {
+  const [form, iv, body, ...more] = header.split(".");
+  if (form !== version || !iv || !body || more.length > 0) throw new Error("it has an unknown form");
+  const plain = await crypto.subtle.decrypt(
+    { name: "AES-GCM", iv: Buffer.from(iv, "base64url") },
+    await keyOf(signingSecret, workspaceId),
+    Buffer.from(body, "base64url"),
+  );
+  return Sealed.parse(JSON.parse(new TextDecoder().decode(plain)));
+};
+
+/** The root that a request brings, if it brings one. Throws `invalid_request` for one that was not made here, or is too old. */
 export const openRoot = async (
   signingSecret: string,
   workspaceId: string,
   header: string | undefined,
+  now: number,
 ): Promise<Root | undefined> => {
   if (header === undefined) return undefined;
-  try {
-    const [form, iv, body, ...more] = header.split(".");
-    if (form !== version || !iv || !body || more.length > 0) throw new Error("it has an unknown form");
-    const plain = await crypto.subtle.decrypt(
-      { name: "AES-GCM", iv: Buffer.from(iv, "base64url") },
-      await keyOf(signingSecret, workspaceId),
-      Buffer.from(body, "base64url"),
-    );
-    const [id, kind, by] = Sealed.parse(JSON.parse(new TextDecoder().decode(plain)));
-    return { id, kind, ...(by === null ? {} : { by }) };
-  } catch (cause) {
-    const message = "must be passed on as a tool's request of this workspace brought it, or left out";
-    const issues = [{ path: "Colloquy-Root", message }];
-    throw new ColloquyError("invalid_request", `The header Colloquy-Root ${message}.`, { issues, cause });
+  const [id, kind, by, at] = await unsealed(signingSecret, workspaceId, header).catch((cause: unknown) => {
+    throw refused("must be passed on as a tool's request of this workspace brought it, or left out", cause);
+  });
+  if (now - at >= rootHeaderMs) {
+    const bound = `rootHeaderMs (${rootHeaderMs / 3_600_000} h)`;
+    throw refused(`is of a call that was begun longer ago than ${bound}: leave it out, so that the event is a new one`);
   }
+  return { id, kind, ...(by === null ? {} : { by }) };
 };

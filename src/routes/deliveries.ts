@@ -55,7 +55,7 @@ deliveries.route("POST /v1/hooks/{hookId}", {
     const event = scheme.eventType(headers, payload, settings);
     if (scheme.isGreeting(event)) return { ignored: "greeting" as const };
     if (!isWanted(settings.events, event)) return { ignored: "event_type" as const };
-    const root = await openRoot(context.env.SIGNING_SECRET, workspaceId, chain);
+    const root = await openRoot(context.env.SIGNING_SECRET, workspaceId, chain, systemClock.now());
     const delivery = { name, payload: readingOf(settings, event, payload), root };
     return unwrap(await agent.receive(workspaceId, hookId, delivery));
   },

@@ -3,6 +3,7 @@ import { openRoot, rootHeader } from "../auth/root-header.ts";
 import { TriggerAgent } from "../protocol/agent.ts";
 import { eventId } from "../protocol/ids.ts";
 import { InboxItem } from "../protocol/run.ts";
+import { systemClock } from "../shared/clock.ts";
 import { nameOf } from "./idempotent.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery, RootHeaders } from "./route-parts.ts";
@@ -13,7 +14,7 @@ export const inbox = new Resource("Inbox");
 inbox.route("POST /v1/agents/{agentId}/trigger", {
   summary: "Wake an agent with a service's event",
   description:
-    "A request that a tool of an agent set off passes its `Colloquy-Root` on: what it wakes counts for what began it. Without one `maxRunsPerHour` bounds it.",
+    "A request that a tool of an agent set off passes its `Colloquy-Root` on within a day: what it wakes counts for what began it. Without one `maxRunsPerHour` bounds it.",
   access: "workspace",
   headers: RootHeaders,
   body: TriggerAgent,
@@ -22,7 +23,7 @@ inbox.route("POST /v1/agents/{agentId}/trigger", {
   answers: [z.object({ eventId }), "The event is in its inbox"],
   problems: ["not_found", "limit_reached"],
   handle: async ({ context, agent, principal, workspaceId, body, headers, idempotencyKey, once }) => {
-    const root = await openRoot(context.env.SIGNING_SECRET, workspaceId, headers[rootHeader]);
+    const root = await openRoot(context.env.SIGNING_SECRET, workspaceId, headers[rootHeader], systemClock.now());
     // The workspace tells another body; the agent itself makes one event of one key, whatever crashes between.
     const key = idempotencyKey === undefined ? undefined : `${nameOf(principal)} ${idempotencyKey}`;
     return once(async () => agent.trigger(body, key, root));

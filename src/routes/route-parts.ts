@@ -39,7 +39,10 @@ export const RootHeaders = z.object({
     .string()
     .max(1000)
     .optional()
-    .meta({ description: "As a tool's request brought it: the event goes on in that chain. Pass it on unread" }),
+    .meta({
+      description:
+        "As a tool's request brought it: the event goes on in that chain. Pass it on unread, within 24 hours",
+    }),
 });
 
 export const idempotencyHeader = "idempotency-key";

@@ -1,7 +1,8 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { openRoot, sealRoot } from "../../src/auth/root-header.ts";
+import { openRoot, rootHeaderMs, sealRoot } from "../../src/auth/root-header.ts";
+import type { Root } from "../../src/protocol/rpc.ts";
 import { armFault } from "../../src/shared/fault.ts";
 import { ended, ids, inboxOf, passTime, runsOf, undoLater } from "../agent/fixture.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";
@@ -58,6 +59,13 @@ const openChain = async (settings: Record<string, unknown> = {}, tool: object = 
   return { house, ann, agent, space, trigger, runs: () => runsOf(house.workspaceId, agent) };
 };
 
+const Created = z.object({ hookId: z.string(), secret: z.string() });
+const hookOf = ({ secretKey }: { secretKey: string }, { id }: { id: string }) =>
+  expectOk(
+    Created,
+    call(`/v1/agents/${id}/hooks`, { bearer: secretKey, body: { name: "sender", scheme: "standard" } }),
+  );
+
 const rootOf = (header: string | null): Record<string, string> => ({ "colloquy-root": header ?? "" });
 
 describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a server trigger it", (continuity) => {
@@ -74,7 +82,10 @@ describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a ser
     const runs = await ended(chain.house.workspaceId, chain.agent, maxWakesPerRoot);
     expect(runs).toHaveLength(maxWakesPerRoot);
     expect(new Set(answers)).toEqual(new Set([202]));
-    expect(new Set(roots).size).toBe(1);
+    const opened = await Promise.all(
+      roots.map((header) => openRoot(secret, chain.house.workspaceId, header, Date.now())),
+    );
+    expect(new Set(opened.map((root) => root?.id))).toEqual(new Set([id]));
     expect(new Set(runs.flatMap((run) => run.roots))).toEqual(new Set([id]));
     // The last one came in, and is read with what wakes the agent next.
     expect(await inboxOf(chain.house.workspaceId, chain.agent)).toMatchObject([{ type: "service", wakes: false }]);
@@ -82,36 +93,75 @@ describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a ser
 });
 
 describe("the header Colloquy-Root", () => {
-  const root = { id: "msg_1", kind: "person", by: "ent_1" } as const;
+  const root: Root = { id: "msg_1", kind: "person", by: "ent_1" };
   const [own, other] = [ids.mint("wsp"), ids.mint("wsp")];
+  const sealedNow = (workspaceId: string, { id = root.id, agoMs = 0 } = {}) =>
+    sealRoot(secret, workspaceId, { ...root, id }, Date.now() - agoMs);
 
-  test("[C9] is the same for the same root, opaque, and opens in its workspace alone", async () => {
-    const sealed = await sealRoot(secret, own, root);
-    expect(await sealRoot(secret, own, { ...root })).toBe(sealed);
-    expect(await sealRoot(secret, own, { ...root, by: "ent_2" })).not.toBe(sealed);
-    expect(await sealRoot(secret, other, root)).not.toBe(sealed);
+  test("[C9] is the same for the same call of a root, opaque, and opens in its workspace alone", async () => {
+    const at = 1_800_000_000_000;
+    const sealed = await sealRoot(secret, own, root, at);
+    expect(await sealRoot(secret, own, { ...root }, at)).toBe(sealed);
+    expect(await sealRoot(secret, own, { ...root, by: "ent_2" }, at)).not.toBe(sealed);
+    expect(await sealRoot(secret, other, root, at)).not.toBe(sealed);
     expect(Buffer.from(sealed.split(".")[2] ?? "", "base64url").toString()).not.toContain("ent_1");
-    expect(await openRoot(secret, own, sealed)).toEqual(root);
-    expect(await openRoot(secret, own, await sealRoot(secret, own, { id: "evt_1", kind: "service" }))).toEqual({
-      ...{ id: "evt_1", kind: "service" },
-    });
-    await expect(openRoot(secret, other, sealed)).rejects.toMatchObject({ code: "invalid_request" });
-    await expect(openRoot("another secret of thirty-two bytes", own, sealed)).rejects.toMatchObject({
+    expect(await openRoot(secret, own, sealed, at)).toEqual(root);
+    const bare = { id: "evt_1", kind: "service" } as const;
+    expect(await openRoot(secret, own, await sealRoot(secret, own, bare, at), at)).toEqual(bare);
+    await expect(openRoot(secret, other, sealed, at)).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(openRoot("another secret of thirty-two bytes", own, sealed, at)).rejects.toMatchObject({
       code: "invalid_request",
     });
+  });
+
+  test("[C9] [C10] is refused a day after its call was begun, by trigger and webhook, with what to do", async () => {
+    gateway(async () => undefined);
+    const { house, agent, trigger } = await openChain();
+    const hook = await hookOf(house, agent);
+    const old = rootOf(await sealedNow(house.workspaceId, { agoMs: rootHeaderMs }));
+    const sent = signed.standard(hook.secret, "msg_1", "{}");
+    const delivery = deliver(hook.hookId, { ...sent, headers: { ...sent.headers, ...old } });
+    for (const answer of [await trigger(old), await delivery]) {
+      const problem = await problemIn(answer);
+      expect(problem).toMatchObject({ status: 400, code: "invalid_request" });
+      expect(problem.detail).toMatch(/rootHeaderMs \(24 h\): leave it out/);
+    }
+    expect(await inboxOf(house.workspaceId, agent)).toEqual([]);
+    const young = rootOf(await sealedNow(house.workspaceId, { agoMs: rootHeaderMs - 60_000 }));
+    await expectOk(Accepted, trigger(young));
+    expect(await ended(house.workspaceId, agent, 1)).toMatchObject([{ roots: [root.id] }]);
+  });
+
+  test("[C10] [B1] sent again and again to a full hour, it has no more wait than its root may wake", async () => {
+    gateway(async () => undefined);
+    const maxRunsPerHour = maxWakesPerRoot + 2;
+    const limits = { maxWakesPerRoot, maxRunsPerHour };
+    const { house, agent, trigger } = await openChain({ limits, continuity: "timeline" });
+    for (let count = 1; count <= maxRunsPerHour; count += 1) {
+      await expectOk(Accepted, trigger());
+      await ended(house.workspaceId, agent, count);
+    }
+    const headers = rootOf(await sealedNow(house.workspaceId));
+    for (let count = 1; count <= 2 * maxWakesPerRoot; count += 1) await expectOk(Accepted, trigger(headers));
+    const waking = async () => (await inboxOf(house.workspaceId, agent)).filter(({ wakes }) => wakes).length;
+    expect(await waking()).toBe(maxWakesPerRoot);
+    // Headers of many roots have no more wait than an hour has runs.
+    const codes: number[] = [];
+    for (const id of ["msg_2", "msg_3", "msg_4", "msg_5"]) {
+      codes.push((await trigger(rootOf(await sealedNow(house.workspaceId, { id })))).status);
+    }
+    expect(codes).toEqual([202, 202, 429, 429]);
+    expect(await waking()).toBe(maxRunsPerHour);
   });
 
   test("[C9] [S4] forged or foreign it is refused by trigger and webhook, and nothing changes", async () => {
     gateway(async () => undefined);
     const { house, agent, trigger } = await openChain();
     const elsewhere = await openHouse();
-    const own = await sealRoot(secret, house.workspaceId, root);
+    const own = await sealedNow(house.workspaceId);
     const bent = `${own.slice(0, -2)}${own.endsWith("AA") ? "BB" : "AA"}`;
-    const foreign = await sealRoot(secret, elsewhere.workspaceId, root);
-    const Created = z.object({ hookId: z.string(), secret: z.string() });
-    const body = { name: "sender", scheme: "standard" };
-    const hooks = call(`/v1/agents/${agent.id}/hooks`, { bearer: house.secretKey, body });
-    const hook = await expectOk(Created, hooks);
+    const foreign = await sealedNow(elsewhere.workspaceId);
+    const hook = await hookOf(house, agent);
     for (const forged of ["", "x", "v1..", "v1.AAAA.AAAA", "v2.AAAA.AAAA", bent, foreign, "a".repeat(1001)]) {
       expect(await problemIn(await trigger(rootOf(forged)))).toMatchObject({ status: 400, code: "invalid_request" });
       const { headers, ...sent } = signed.standard(hook.secret, "msg_1", "{}");
@@ -128,7 +178,7 @@ describe("the header Colloquy-Root", () => {
   test("[C9] [D5] a trigger that comes again with its key is the same event", async () => {
     gateway(async () => undefined);
     const { house, agent, trigger, runs } = await openChain({ limits: { maxWakesPerRoot: 1 } });
-    const headers = { ...rootOf(await sealRoot(secret, house.workspaceId, root)), "idempotency-key": "one" };
+    const headers = { ...rootOf(await sealedNow(house.workspaceId)), "idempotency-key": "one" };
     const first = await expectOk(Accepted, trigger(headers));
     const [run] = await ended(house.workspaceId, agent, 1);
     expect(run?.roots).toEqual([root.id]);
@@ -141,34 +191,32 @@ describe("the header Colloquy-Root", () => {
 
   test("[C9] [C10] without it a full hour refuses trigger and webhook; with it they wait", async () => {
     gateway(async () => undefined);
-    const { house, agent, trigger } = await openChain({ limits: { maxRunsPerHour: 1 } });
-    const body = { name: "sender", scheme: "standard" };
-    const Created = z.object({ hookId: z.string(), secret: z.string() });
-    const hook = await expectOk(Created, call(`/v1/agents/${agent.id}/hooks`, { bearer: house.secretKey, body }));
-    await expectOk(Accepted, trigger());
-    await ended(house.workspaceId, agent, 1);
+    const { house, agent, trigger } = await openChain({ limits: { maxRunsPerHour: 2 } });
+    const hook = await hookOf(house, agent);
+    for (const count of [1, 2]) {
+      await expectOk(Accepted, trigger());
+      await ended(house.workspaceId, agent, count);
+    }
     const sent = signed.standard(hook.secret, "msg_1", "{}");
     for (const refused of [await trigger(), await deliver(hook.hookId, sent)]) {
       expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(3500);
       const problem = await problemIn(refused);
       expect(problem).toMatchObject({ status: 429, code: "rate_limited" });
-      expect(problem.detail).toContain("maxRunsPerHour (1)");
+      expect(problem.detail).toContain("maxRunsPerHour (2)");
     }
-    const chained = rootOf(await sealRoot(secret, house.workspaceId, root));
+    const chained = rootOf(await sealedNow(house.workspaceId));
     await expectOk(Accepted, trigger(chained));
     await expectOk(Accepted, deliver(hook.hookId, { ...sent, headers: { ...sent.headers, ...chained } }));
     expect(await inboxOf(house.workspaceId, agent)).toMatchObject([{ wakes: true }, { wakes: true }]);
-    expect(await runsOf(house.workspaceId, agent)).toHaveLength(1);
+    expect(await runsOf(house.workspaceId, agent)).toHaveLength(2);
   });
 
   test("[C9] a webhook that brings it goes on in its root", async () => {
     gateway(async () => undefined);
     const { house, agent } = await openChain();
-    const body = { name: "sender", scheme: "standard" };
-    const Created = z.object({ hookId: z.string(), secret: z.string() });
-    const hook = await expectOk(Created, call(`/v1/agents/${agent.id}/hooks`, { bearer: house.secretKey, body }));
+    const hook = await hookOf(house, agent);
     const { headers, ...sent } = signed.standard(hook.secret, "msg_1", "{}");
-    const chained = rootOf(await sealRoot(secret, house.workspaceId, root));
+    const chained = rootOf(await sealedNow(house.workspaceId));
     await expectOk(Accepted, deliver(hook.hookId, { ...sent, headers: { ...headers, ...chained } }));
     expect(await ended(house.workspaceId, agent, 1)).toMatchObject([{ roots: [root.id] }]);
   });
@@ -204,7 +252,7 @@ describe("the header Colloquy-Root", () => {
     await ended(house.workspaceId, agent, 1);
     const calls = sent.filter(({ method }) => method === "tools/call");
     expect(calls).toHaveLength(1);
-    expect(await openRoot(secret, house.workspaceId, calls[0]?.root ?? "")).toEqual({
+    expect(await openRoot(secret, house.workspaceId, calls[0]?.root ?? "", Date.now())).toEqual({
       ...{ id, kind: "person", by: sender.id },
     });
     expect(sent.filter(({ method, root: chain }) => method !== "tools/call" && chain !== null)).toEqual([]);
@@ -223,7 +271,7 @@ describe("the header Colloquy-Root", () => {
     await call(`/v1/agents/${agent.id}`, { ...at, method: "PATCH", body: { tools: [tool] } });
     const { id } = await house.say(space.id, ann, "Go");
     await vi.waitFor(() => expect(roots).toHaveLength(1));
-    expect(await openRoot(secret, house.workspaceId, roots[0])).toEqual({ id, kind: "person", by: ann.id });
+    expect(await openRoot(secret, house.workspaceId, roots[0], Date.now())).toEqual({ id, kind: "person", by: ann.id });
   });
 
   test("[C9] no tool's configuration may set it", async () => {

@@ -164,7 +164,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       if (decision.outcome === "approved") {
         const notes = decision.by.flatMap(({ note }) => note ?? []);
         // A decision that does not say what was approved fits no arguments.
-        const approval = { by, notes, inputHash: decision.inputHash ?? "" };
+        const approval = { by, notes, inputHash: decision.inputHash ?? "", at: clock.now() };
         this.change(row.callId, { phase: "ready", approval, told: "running" });
         return true;
       }
@@ -274,6 +274,9 @@ export type CallServices = ToolServices & {
   /** The object itself, for fault points. */
   object: Crashable;
 };
+
+/** When it was begun, or let run by people: a replay knows it too. */
+export const begunAt = ({ approval, createdAt }: CallRow): number => approval?.at ?? createdAt;
 
 /** What identifies a call in a log line, and its run as long as that is known. */
 export const loggedCall = (services: CallServices, { callId, runOrdinal }: CallRow) => {

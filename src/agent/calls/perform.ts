@@ -9,7 +9,7 @@ import { runConfigured } from "../tools/configured/configured-tool.ts";
 import { explained } from "../tools/input-issues.ts";
 import { changedSinceApproval, completed, failed, interruptedCall } from "../tools/outcome.ts";
 import { builtinTool } from "../tools/registry.ts";
-import { type CallServices, loggedCall } from "./calls.ts";
+import { begunAt, type CallServices, loggedCall } from "./calls.ts";
 
 /**
  * Calls of built-in tools that people must agree to first. They are kept and shown like those of a tool that an owner
@@ -22,7 +22,15 @@ export const builtinAsConfigured = (name: string, approval: Approval): ToolConfi
 /** Throws what refuses it, and the signal's reason where that was aborted. */
 const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {
   const { callId, tool, input } = row;
-  const call = { services, callId, signal, replayed: true, consented: true, root: () => row.root };
+  const call = {
+    services,
+    callId,
+    signal,
+    replayed: true,
+    consented: true,
+    root: () => row.root,
+    begunAt: begunAt(row),
+  };
   const builtin = builtinTool(tool.name);
   if (!builtin) return runConfigured(tool, input, call);
   if (!builtin.consent) throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);

@@ -20,7 +20,7 @@ import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
 import { openSecrets, renderRequest, secretNames, templateIssues } from "../tools/configured/request-template.ts";
 import { fitJson, readAnswer } from "../tools/configured/server-answer.ts";
 import { changedSinceApproval, completed, failed, unknownOutcome } from "../tools/outcome.ts";
-import type { CallServices } from "./calls.ts";
+import { begunAt, type CallServices } from "./calls.ts";
 import { statusOf } from "./due.ts";
 
 /** Calls of `external` tools: sent to their server, or listed, claimed and answered. */
@@ -68,7 +68,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
     data: { toolCallId: callId, agentId: services.identity.get().id, spaceId, name: tool.name, input },
   });
   const signed = signStandard(key, callId, services.clock.now(), body);
-  const chained = await outside.chained(row.root);
+  const chained = await outside.chained(row.root, begunAt(row));
   const own = Object.entries({ ...signed, ...chained, "content-type": "application/json", "idempotency-key": callId });
   const ownNames = new Set(own.map(([name]) => name));
   const all = [...headers.filter(([name]) => !ownNames.has(name.toLowerCase())), ...own];

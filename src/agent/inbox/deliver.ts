@@ -274,12 +274,14 @@ const requireFitting = (what: string, payload: unknown, hint: string): void => {
 };
 
 /**
- * Throws `rate_limited` where as many runs have begun in the last hour, or wait for services' events, as may. What is no
- * service's, or goes on in a root, is bounded by its root: it comes in, and waits.
+ * Throws `rate_limited` where as many runs have begun in the last hour, or wait for services' events, as may. What goes on
+ * in a root comes in though the hour is full, and is no exception to how many may wait. What is no service's comes in.
  */
-const requireHour = ({ runs, inbox, identity, clock }: InboxServices): void => {
+const requireHour = ({ runs, inbox, identity, clock }: InboxServices, inherited: Root | undefined): void => {
   const { maxRunsPerHour } = identity.get().config.limits;
-  const until = runs.hourFullUntil(maxRunsPerHour, inbox.waitingOfServices());
+  const waiting = inbox.waitingOfServices();
+  if (inherited && waiting < maxRunsPerHour) return;
+  const until = runs.hourFullUntil(maxRunsPerHour, waiting);
   if (until === undefined) return;
   const reached = `maxRunsPerHour (${maxRunsPerHour}) is reached: so many runs of the agent began in an hour, or wait.`;
   const remedy = "Send it again later; pass Colloquy-Root on where a tool's request set it off.";
@@ -297,8 +299,11 @@ const acceptService = (
   services.transaction(() => {
     if (id !== undefined && !services.dedupeKeys.firstSight(id)) return;
     requireRoom(services, 1);
-    if (!inherited) requireHour(services);
-    enterOne(services, eventId, { type: "service", ...event, root: inherited ?? { id: eventId, kind: "service" } });
+    requireHour(services, inherited);
+    const data: InboxData = { type: "service", ...event, root: inherited ?? { id: eventId, kind: "service" } };
+    // What waits counts as a wake of its root, so that a header which is sent again and again has no more wait (B1).
+    const wakes = inherited === undefined || services.inbox.mayWaitFor(inherited.id);
+    services.inbox.enter([{ eventId, data, wakes }]);
   });
   return { eventId };
 };

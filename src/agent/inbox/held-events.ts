@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, or, sql } from "drizzle-orm";
+import { and, asc, eq, gt, isNull, or, sql } from "drizzle-orm";
 import type { Clock } from "../../shared/clock.ts";
 import { among, countOf, type Database } from "../../shared/database.ts";
 import { maxHeldEvents } from "../bounds.ts";
@@ -80,8 +80,12 @@ export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes 
       for (const [person, until] of outOfBudget.persons()) again(until, person);
     },
 
-    /** How many events of services wait for a run that they ask for. */
-    waitingOfServices: (): number => countOf(db, inbox, and(eq(inbox.type, "service"), isPending, inbox.wakes)),
+    /** How many events of services, or of one root alone, wait for their first run. The wakes of others have been counted. */
+    waitingOfServices(rootId?: string): number {
+      const isOfRoot = rootId === undefined ? undefined : eq(inbox.rootId, rootId);
+      const isWaiting = and(eq(inbox.type, "service"), isPending, inbox.wakes, isNull(inbox.retryAt));
+      return countOf(db, inbox, and(isWaiting, isOfRoot));
+    },
 
     /** What is held, or waits for the day to end, may be taken now. */
     free(): void {

@@ -304,6 +304,10 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     ...{ spend: held.spend, free: held.free, requeue: held.requeue, waitingOfServices: held.waitingOfServices },
     ...{ acknowledge, leave },
 
+    /** Whether this root may wake the agent once more than it has, and than its services' events wait to. */
+    mayWaitFor: (rootId: string): boolean =>
+      (roots.wakes([rootId]).get(rootId) ?? 0) + held.waitingOfServices(rootId) < maxWakes(),
+
     /** Those of these events that still wait for a run. */
     waiting(eventIds: string[]): InboxRow[] {
       const where = and(among(inbox.eventId, eventIds), eq(inbox.status, "pending"));

@@ -145,7 +145,15 @@ const configuredFor = async (
   const known = consent && services.calls.get(call.callId)?.tool;
   if (!consent || known || begunAt !== undefined) return known;
   const root = () => rootOfRun(services, run);
-  const asking = { services, callId: call.callId, replayed: false, consented: false, signal, root };
+  const asking = {
+    services,
+    callId: call.callId,
+    replayed: false,
+    consented: false,
+    signal,
+    root,
+    begunAt: services.clock.now(),
+  };
   const approval = await consent.approval(call.input, asking);
   return approval && builtinAsConfigured(name, approval);
 };

@@ -69,6 +69,7 @@ export const contextOf = (execution: Execution, begunAt: number): ToolContext =>
     replayed: execution.begunAt !== undefined,
     consented: false,
     root: () => rootOfRun(services, run),
+    begunAt,
     roomTokens: () => inputTokensLeft(services, run),
     seenIn: continuityOf(run).marksSeen ? (spaceId) => seenIn(services, spaceId) : null,
     originOf: (message) => knownOrigin(services, message),

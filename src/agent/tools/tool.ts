@@ -35,6 +35,8 @@ export type CallContext = {
   signal: AbortSignal;
   /** What the call's chain began with. Requests that leave here carry it. */
   root(): Root;
+  /** When it was begun, or let run by people, in milliseconds since the epoch: the same for each replay. */
+  begunAt: number;
 };
 
 /** What of its runs an agent asks for. */

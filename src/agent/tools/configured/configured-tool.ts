@@ -20,9 +20,9 @@ export const outsideOf = ({ identity, env }: Pick<ToolServices, "identity" | "en
   openSecret: (name: string) => identity.openSecret(name),
   fetch: (...request: Parameters<typeof fetch>) => globalThis.fetch(...request),
   allowLoopback: env.ENVIRONMENT === "development",
-  /** The header by which what a request sets off stays in its chain. */
-  chained: async (root: Root): Promise<Record<string, string>> => ({
-    [rootHeader]: await sealRoot(env.SIGNING_SECRET, identity.get().workspaceId, root),
+  /** The header by which what a request sets off stays in its chain. `begunAt`: when its call was. */
+  chained: async (root: Root, begunAt: number): Promise<Record<string, string>> => ({
+    [rootHeader]: await sealRoot(env.SIGNING_SECRET, identity.get().workspaceId, root, begunAt),
   }),
 });
 
@@ -44,7 +44,8 @@ const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Pro
   if (!headers.has("user-agent")) headers.set("user-agent", "Colloquy");
   if (request.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
   if (method !== "GET" && !headers.has("idempotency-key")) headers.set("idempotency-key", call.callId);
-  for (const [name, value] of Object.entries(await outside.chained(call.root()))) headers.set(name, value);
+  for (const [name, value] of Object.entries(await outside.chained(call.root(), call.begunAt)))
+    headers.set(name, value);
 
   const timeout = AbortSignal.timeout(tool.timeoutMs);
   const signal = AbortSignal.any([call.signal, timeout]);

@@ -177,7 +177,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
   };
 
   /** Calls a tool. Throws `ColloquyError`s that the model can read. */
-  const call: Parameters<typeof mcpTool>[1] = async (tool, input, { signal, root }) => {
+  const call: Parameters<typeof mcpTool>[1] = async (tool, input, { signal, root, begunAt }) => {
     const server = servers().find(({ name }) => name === tool.server);
     if (!server || !isAllowed(server, tool.tool)) {
       throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
@@ -186,7 +186,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
       const { code, message } = mayBeDone && !tool.idempotent ? unknownOutcome(failure.message) : failure;
       return new ColloquyError(code, `MCP server "${server.name}": ${message}`, { cause: failure });
     };
-    const headers = await outside.chained(root());
+    const headers = await outside.chained(root(), begunAt);
     for (let isFirst = true; ; isFirst = false) {
       const called = await sessions
         .use(server, mcpIdleMs, (connection) => connection.call({ ...tool, input, signal, headers }))
