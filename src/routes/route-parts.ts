@@ -35,14 +35,9 @@ export const listOf = <Item extends z.ZodType>(item: Item) =>
 export const onePage = <Item>(items: Item[]): { items: Item[]; nextCursor: null } => ({ items, nextCursor: null });
 
 export const RootHeaders = z.object({
-  [rootHeader]: z
-    .string()
-    .max(1000)
-    .optional()
-    .meta({
-      description:
-        "As a tool's request brought it: the event goes on in that chain. Pass it on unread, within 24 hours",
-    }),
+  [rootHeader]: z.string().max(1000).optional().meta({
+    description: "As a tool's request brought it: the event goes on in that chain. Pass it on unread, within 24 hours",
+  }),
 });
 
 export const idempotencyHeader = "idempotency-key";

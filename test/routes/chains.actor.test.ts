@@ -114,7 +114,7 @@ describe("the header Colloquy-Root", () => {
     });
   });
 
-  test("[C9] [C10] is refused a day after its call was begun, by trigger and webhook, with what to do", async () => {
+  test("[C9] [C10] is refused a day after its call was begun, and says what to do", async () => {
     gateway(async () => undefined);
     const { house, agent, trigger } = await openChain();
     const hook = await hookOf(house, agent);
