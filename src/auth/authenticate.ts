@@ -3,6 +3,7 @@ import type { Principal } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";
 import { credentialsOf, hashSecretKey, isOperator, workspaceOfSecretKey } from "./credentials.ts";
+import { sessionOfAnother } from "./session-cookie.ts";
 import { provenToken, tokenPattern, verifyToken } from "./tokens.ts";
 import { isKnownKey, keyWithHash, standingOf } from "./verdicts.ts";
 
@@ -29,7 +30,7 @@ const isProvable = (bearer: string): boolean => {
 };
 
 /**
- * Authenticates a request; throws `foreign_origin`, `unauthorized` or `token_expired`. An invented key or token wakes no object.
+ * Authenticates a request; throws `foreign_origin`, `signed_in`, `unauthorized` or `token_expired`. An invented key or token wakes no object.
  * `beforeLookUp` runs before anything is looked up or compared for a bearer that cannot be proven here; it may throw.
  */
 export const authenticate = async (
@@ -38,7 +39,7 @@ export const authenticate = async (
   ids: Ids,
   options: { allowQueryToken: boolean; now: number; beforeLookUp: () => void },
 ): Promise<Caller> => {
-  const { bearer, actingEntityId } = credentialsOf(request, options.allowQueryToken);
+  const { bearer, isSession, actingEntityId } = credentialsOf(request, options.allowQueryToken);
   if (bearer === undefined) {
     throw new ColloquyError(
       "unauthorized",
@@ -52,6 +53,7 @@ export const authenticate = async (
   if (bearer.startsWith("sk_")) return keyCaller(env, ids, bearer, actingEntityId);
   const session = proven ?? (await verifyToken(env.SIGNING_SECRET, ids, bearer, options.now));
   if (actingEntityId !== undefined && actingEntityId !== session.entityId) {
+    if (isSession) throw sessionOfAnother();
     throw new ColloquyError("forbidden", "An entity acts only as itself: leave out X-Entity-Id.");
   }
   return { kind: "entity", ...session, admin: false };

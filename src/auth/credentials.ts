@@ -3,29 +3,30 @@ import { deriveKey } from "../shared/ids.ts";
 import { requireOwnOrigin, sessionToken } from "./session-cookie.ts";
 import { tokenPattern } from "./tokens.ts";
 
-/** The credentials of a request, not yet verified. */
-export type Credentials = { bearer: string | undefined; actingEntityId: string | undefined };
+/** The credentials of a request, not yet verified. `isSession`: a browser's cookie, which it adds by itself. */
+export type Credentials = { bearer: string | undefined; isSession?: true; actingEntityId: string | undefined };
 
 const bearerPattern = /^Bearer +(\S+) *$/i;
 
 /**
  * `Authorization: Bearer …`, else `x-secret-key`, else `?token=` where `allowQueryToken` is set. Browsers cannot set
- * headers on sockets and event sources; tokens in other addresses would end in logs. A query holds only what expires: an
- * entity's token, never a key. A request that sends none of these has its session's cookie, which a browser adds by
+ * headers on sockets and event sources, so there `?as=` stands for `X-Entity-Id` too; tokens in other addresses would end
+ * in logs. A query holds only what expires: an entity's token, never a key. A request that sends none of these has its session's cookie, which a browser adds by
  * itself, whoever's page asks: throws `foreign_origin`.
  */
 export const credentialsOf = (request: Request, allowQueryToken: boolean): Credentials => {
   const { headers } = request;
-  const actingEntityId = headers.get("x-entity-id")?.trim() || undefined;
+  const query = allowQueryToken ? new URL(request.url).searchParams : undefined;
+  const actingEntityId = headers.get("x-entity-id")?.trim() || query?.get("as") || undefined;
   const authorization = headers.get("authorization");
   if (authorization !== null) return { bearer: bearerPattern.exec(authorization)?.[1], actingEntityId };
   const secretKey = headers.get("x-secret-key")?.trim();
   if (secretKey) return { bearer: secretKey.startsWith("sk_") ? secretKey : undefined, actingEntityId };
-  const token = allowQueryToken ? new URL(request.url).searchParams.get("token") : null;
-  if (token !== null) return { bearer: tokenPattern.test(token) ? token : undefined, actingEntityId };
+  const token = query?.get("token");
+  if (typeof token === "string") return { bearer: tokenPattern.test(token) ? token : undefined, actingEntityId };
   const session = sessionToken(request);
   if (session !== undefined) requireOwnOrigin(request);
-  return { bearer: session, actingEntityId };
+  return { bearer: session, isSession: true, actingEntityId };
 };
 
 const digest = (text: string): Uint8Array => createHash("sha256").update(text).digest();

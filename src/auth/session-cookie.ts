@@ -26,6 +26,10 @@ export const sessionToken = ({ url, headers }: Request): string | undefined => {
   return token !== undefined && tokenPattern.test(token) ? token : undefined;
 };
 
+/** The page shows one person, and the browser's session is another's, who signed in in another tab. */
+export const sessionOfAnother = (): ColloquyError =>
+  new ColloquyError("signed_in", "This browser is signed in as somebody else by now. Nothing was done.");
+
 /** Throws `foreign_origin` where a browser says that another origin's page makes the request. */
 export const requireOwnOrigin = ({ url, headers }: Request): void => {
   const origin = headers.get("origin");

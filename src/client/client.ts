@@ -65,6 +65,7 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     const url = new URL(path, baseUrl);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     if ("token" in who) url.searchParams.set("token", credentials.token());
+    else url.searchParams.set("as", who.entityId);
     if (cursor !== null) url.searchParams.set("cursor", String(cursor));
     return url.href;
   };

@@ -126,7 +126,9 @@ export const followStream = <Schema extends z.ZodType>(
   socket.addEventListener("close", ({ code }) => {
     heard();
     if (isClosed) return;
-    if (code === closeCodes.tokenExpired) expiredToken = usedToken;
+    // How the browser's own session ended, only a request tells.
+    if (code === closeCodes.tokenExpired && usedToken === "") hasOpened = false;
+    else if (code === closeCodes.tokenExpired) expiredToken = usedToken;
     const ending = endings.get(code);
     if (ending) return end(ending);
     const isOffline = globalThis.navigator?.onLine === false;
@@ -157,7 +159,10 @@ export const followStream = <Schema extends z.ZodType>(
   };
 };
 
-/** The reason by which the server refuses the stream, or null: it can be reached, or the server cannot. */
+/**
+ * The reason by which the server refuses the stream for good, or null. While the browser's session is another person's
+ * (`signed_in`) nothing opens; what waits to be sent goes on waiting for its own person.
+ */
 const refusal = async (request: Promise<unknown>): Promise<"removed" | "signed_out" | null> => {
   try {
     await request;

@@ -176,6 +176,7 @@ const guardedProblems: ErrorCode[] = [
   "token_expired",
   "forbidden",
   "acting_entity_required",
+  "signed_in",
   "rate_limited",
   "internal",
   "unavailable",
@@ -220,13 +221,17 @@ const answersOf = (route: Route): Record<number, Answer> => {
 const operationId = (method: string, path: string): string =>
   method + path.replace(/^\/v1/, "").replaceAll(/[^A-Za-z]+([A-Za-z]?)/g, (_, letter: string) => letter.toUpperCase());
 
-/** The entity that a secret key acts as. It is read with the credentials, so no route's schema names it. */
+/** The entity that a caller acts as. It is read with the credentials, so no route's schema names it. */
 const actingEntity: ApiParameter = {
   name: "x-entity-id",
   in: "header",
   required: false,
-  description: "The entity that a secret key acts as",
+  description: "The entity that a secret key acts as; whose session the page takes the cookie for",
   schema: { type: "string", pattern: idPattern("ent").source },
+};
+const actingEntityInQuery: ApiParameter = {
+  ...{ ...actingEntity, name: "as", in: "query" },
+  description: "The same as `X-Entity-Id`, for browsers, which cannot set headers here",
 };
 
 const operation = (schemas: ApiSchemas, route: Route): ApiOperation => {
@@ -245,6 +250,7 @@ const operation = (schemas: ApiSchemas, route: Route): ApiOperation => {
       ...parametersIn(schemas, "query", route.query),
       ...parametersIn(schemas, "header", route.headers),
       ...(security.some((scheme) => "secretKey" in scheme) ? [actingEntity] : []),
+      ...(security.some((scheme) => "queryToken" in scheme) ? [actingEntityInQuery] : []),
     ],
     ...(body ? { requestBody: { required: true, content: contentOf(schemas, body, "input") } } : {}),
     responses: Object.fromEntries(

@@ -138,7 +138,7 @@ export class Resource {
     const idsOnly = guarded && holdsIdsOnly(params);
     const inQuery = [
       ...(query instanceof z.ZodObject ? Object.keys(query.shape) : []),
-      ...("queryToken" in accesses[access] ? ["token"] : []),
+      ...("queryToken" in accesses[access] ? ["token", "as"] : []),
     ];
     const headerNames = Object.keys(headers?.shape ?? {});
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { hashSecretKey, mintSignInCode, workspaceOfSignInCode } from "../auth/credentials.ts";
-import { beginSession, endSession, requireOwnOrigin, sessionToken } from "../auth/session-cookie.ts";
+import { beginSession, endSession, requireOwnOrigin, sessionOfAnother, sessionToken } from "../auth/session-cookie.ts";
 import { mintToken, verifyToken } from "../auth/tokens.ts";
 import { impersonatorOf } from "../protocol/principal.ts";
 import type { OfferedSession } from "../protocol/rpc.ts";
@@ -40,6 +40,12 @@ sessions.route("POST /v1/entities/{entityId}/sign-in-links", {
 const offerOf = (outcome: Outcome<OfferedSession>): OfferedSession => {
   if (outcome.ok || outcome.problem.code !== "not_found") return unwrap(outcome);
   throw new ColloquyError("unauthorized", "The sign-in code is not valid: ask for a new link.");
+};
+
+/** Throws `signed_in` where the page takes the session for another person's. */
+const requireOwn = ({ req }: HttpContext, session: Session | null): void => {
+  const entityId = req.header("x-entity-id");
+  if (session && entityId !== undefined && entityId !== session.entity.id) throw sessionOfAnother();
 };
 
 /** The session of the request's cookie; null where there is none, it has run out or its person was removed. */
@@ -116,9 +122,11 @@ sessions.route("POST /v1/session", {
 sessions.route("DELETE /v1/session", {
   summary: "Sign this browser out",
   access: "session",
-  problems: ["foreign_origin"],
+  description: "With `X-Entity-Id`, only where that is who is signed in.",
+  problems: ["foreign_origin", "signed_in"],
   handle: async ({ context }) => {
     requireOwnOrigin(context.req.raw);
+    requireOwn(context, await currentSession(context));
     context.header("set-cookie", endSession(context.req.raw));
   },
 });

@@ -1,5 +1,6 @@
 import { useMemo } from "react";
 import { createClient } from "../client/index.ts";
+import { OtherPerson } from "./session/other-person.tsx";
 import { SignedInContext, type SignedOutReason, useSession } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
 import { SwitchDialog } from "./session/switch-dialog.tsx";
@@ -7,21 +8,33 @@ import { Shell } from "./shell/shell.tsx";
 import { Toasts } from "./toasts/toasts.tsx";
 
 export const App = () => {
-  const { state, offer, signIn, signOut, accept, decline } = useSession();
+  const { state, offer, signIn, signOut, check, goOn, accept, decline } = useSession();
+  const { person = null, other = null } = state.status === "in" ? state : {};
   return (
     <Toasts>
-      {state.status === "in" && <SignedInApp key={state.entityId} entityId={state.entityId} onSignOut={signOut} />}
+      {person && (
+        <SignedInApp key={person.id} entityId={person.id} isTheirs={other === null} check={check} onSignOut={signOut} />
+      )}
+      {person && other && <OtherPerson {...{ person, other }} onGoOn={() => goOn(other)} />}
       {state.status === "out" && <SignIn reason={state.reason} onSignIn={signIn} />}
       {offer && <SwitchDialog question={offer.question} onAccept={() => accept(offer)} onDecline={decline} />}
     </Toasts>
   );
 };
 
-type SignedInAppProps = { entityId: string; onSignOut: (reason: SignedOutReason) => void };
+type SignedInAppProps = {
+  entityId: string;
+  isTheirs: boolean;
+  check: () => void;
+  onSignOut: (entityId: string, reason: SignedOutReason) => void;
+};
 
-const SignedInApp = ({ entityId, onSignOut: signOut }: SignedInAppProps) => {
+const SignedInApp = ({ entityId, isTheirs, check, onSignOut }: SignedInAppProps) => {
   const client = useMemo(() => createClient({ baseUrl: location.origin, entityId }), [entityId]);
-  const signedIn = useMemo(() => ({ client, entityId, signOut }), [client, entityId, signOut]);
+  const signedIn = useMemo(() => {
+    const signOut = (reason: SignedOutReason): void => onSignOut(entityId, reason);
+    return { client, entityId, isTheirs, check, signOut };
+  }, [client, entityId, isTheirs, check, onSignOut]);
   return (
     <SignedInContext value={signedIn}>
       <Shell />

@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, WebSocketRoute } from "playwright-core";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { browserForFile, houseForFile } from "./support/for-file.ts";
 import type { Person } from "./support/house.ts";
@@ -20,10 +20,11 @@ beforeEach(async () => {
 /** What a page refused or failed at, as its console tells. */
 const troubles: string[] = [];
 
-const open = async (link: string, beside?: Page): Promise<Page> => {
+const open = async (link: string, beside?: Page, prepare?: (page: Page) => Promise<unknown>): Promise<Page> => {
   const context = beside?.context() ?? (await browser.newContext());
   if (!beside) onTestFinished(() => context.close());
   const page = await context.newPage();
+  await prepare?.(page);
   page.on("console", (line) => line.type() === "error" && troubles.push(line.text()));
   await page.goto(link);
   return page;
@@ -84,7 +85,15 @@ test("[C14] a used link signs nobody in, and says why; a new one is pasted", asy
   await seesAs(page, ada);
 });
 
-test("[C14] another person's link asks before it takes the session, and every tab follows", async () => {
+/** Takes the browser's session from whoever has it, in another tab. */
+const takeOver = async (page: Page, person: Person): Promise<void> => {
+  await page.goto("about:blank");
+  await page.goto(await person.link());
+  await page.getByRole("button", { name: "Sign in instead" }).click();
+  await seesAs(page, person);
+};
+
+test("[C14] a link asks before it takes another's session, and no tab follows unasked", async () => {
   const link = await bob.link();
   const first = await open(await ada.link());
   await enter(first);
@@ -102,8 +111,52 @@ test("[C14] another person's link asks before it takes the session, and every ta
   await second.goto(link);
   await dialog.getByRole("button", { name: "Sign in instead" }).click();
   await seesAs(second, bob);
-  await seesAs(first, bob);
+  const notice = first.getByRole("alert").filter({ hasText: `signed in as ${bob.name} now` });
+  await notice.waitFor();
+  expect(await first.getByRole("combobox").isDisabled()).toBe(true);
+  // Who leaves the page of somebody who is not signed in any more signs nobody else out.
+  await first.getByRole("button", { name: "Sign out" }).click();
+  await notice.getByRole("button", { name: `Go on as ${bob.name}` }).click();
+  await notice.waitFor({ state: "detached" });
   await enter(first);
   await say(first, "now Bob");
   await expect.poll(() => sender("now Bob")).toBe(bob.id);
+});
+
+test("[C14] [D1] what waits to be sent is never sent as who has signed in meanwhile, and is kept", async () => {
+  const lines: WebSocketRoute[] = [];
+  let isDead = false;
+  // This tab is told nothing by the others, as one that slept.
+  const first = await open(await ada.link(), undefined, async (page) => {
+    await page.addInitScript(() => Reflect.deleteProperty(globalThis, "BroadcastChannel"));
+    await page.routeWebSocket(/\/stream(?:\?|$)/, (line) => {
+      const server = line.connectToServer();
+      line.onMessage((frame) => isDead || server.send(frame));
+      lines.push(line);
+    });
+  });
+  await enter(first);
+  await say(first, "before");
+  await expect.poll(() => sender("before")).toBe(ada.id);
+  isDead = true;
+  await say(first, "for Ada's mouth only");
+  await first.getByText("for Ada's mouth only").waitFor();
+  await first.getByRole("combobox").fill("a draft of Ada");
+  const second = await open(house.url, first);
+  await takeOver(second, bob);
+  isDead = false;
+  await Promise.all(lines.map((line) => line.close()));
+
+  await first
+    .getByRole("alert")
+    .filter({ hasText: `signed in as ${bob.name} now` })
+    .waitFor();
+  await enter(second);
+  await say(second, "Bob's own");
+  await expect.poll(() => sender("Bob's own")).toBe(bob.id);
+  expect(await sender("for Ada's mouth only")).toBeUndefined();
+  await takeOver(second, ada);
+  await expect.poll(() => sender("for Ada's mouth only"), { timeout: 20_000 }).toBe(ada.id);
+  await first.getByText("signed in as").waitFor({ state: "detached" });
+  expect(await first.getByRole("combobox").inputValue()).toBe("a draft of Ada");
 });

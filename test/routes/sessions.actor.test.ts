@@ -182,8 +182,38 @@ test("[C14] a cookie holds a token only, and stands behind what else a request s
   }
   expect((await withCookie("/v1/agents", cookie, { bearer: ada.token })).status).toBe(403);
   expect((await withCookie("/v1/agents", cookie)).status).toBe(200);
-  expect(await problemIn(await withCookie("/v1/spaces", cookie, { as: ada.id }))).toMatchObject({ code: "forbidden" });
   expect((await withCookie("/v1/workspace/keys", cookie, { method: "POST" })).status).toBe(403);
+});
+
+test("[C14] a page that takes the session for another person's gets nothing, by socket neither", async () => {
+  const house = await openHouse();
+  const [ada, bob] = [await house.person("Ada"), await house.person("Bob")];
+  const { id } = await house.space("Alpha", [ada, bob]);
+  const agent = await house.agent({ name: "Nova" });
+  const cookie = await cookieFor(house, bob);
+  const upgrade = { upgrade: "websocket" };
+  const asAda = [
+    withCookie(`/v1/spaces/${id}/stream?as=${ada.id}`, cookie, { headers: upgrade }),
+    withCookie(`/v1/spaces/${id}/stream`, cookie, { headers: upgrade, as: ada.id }),
+    withCookie(`/v1/spaces/${id}/events?as=${ada.id}`, cookie),
+    withCookie(`/v1/spaces/${id}/agents/${agent.id}/blocks/notes/stream?as=${ada.id}`, cookie, { headers: upgrade }),
+    withCookie(`/v1/spaces/${id}/messages`, cookie, { as: ada.id, body: { text: "hello" } }),
+    withCookie("/v1/spaces", cookie, { as: ada.id }),
+    withCookie("/v1/session", cookie, { as: ada.id, method: "DELETE" }),
+  ];
+  for (const answer of await Promise.all(asAda)) {
+    expect(answer.headers.get("set-cookie")).toBeNull();
+    expect(await problemIn(answer)).toMatchObject({ code: "signed_in", status: 409 });
+  }
+  expect(await (await withCookie(`/v1/spaces/${id}/messages`, cookie)).json()).toMatchObject({ items: [] });
+  const own = await withCookie(`/v1/spaces/${id}/stream?as=${bob.id}`, cookie, { headers: upgrade });
+  expect(own.status).toBe(101);
+  own.webSocket?.accept();
+  own.webSocket?.close();
+  expect((await withCookie("/v1/session", cookie, { as: bob.id, method: "DELETE" })).status).toBe(204);
+  // It says the same of a token, which no browser sends by itself.
+  const token = await call(`/v1/spaces/${id}/stream?as=${ada.id}&token=${bob.token}`, { headers: upgrade });
+  expect(await problemIn(token)).toMatchObject({ code: "forbidden" });
 });
 
 test("[C14] signing out takes the cookie away; over http it is not marked as secure", async () => {

@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { ColloquyError, type Member, maxTextBytes, textBytes } from "../../client/index.ts";
 import { Icon } from "../look/icon.tsx";
+import { useSignedIn } from "../session/session.ts";
 import { recall, remember } from "../storage.ts";
 import type { Quoted } from "../timeline/quoted.ts";
 import { useToast } from "../toasts/toasts.tsx";
@@ -26,7 +27,8 @@ type ComposerProps = {
 
 /** The field for a new message. Drafts outlive a change of space and a reload. */
 export const Composer = ({ spaceId, spaceName, people, isClosed, replied, ...on }: ComposerProps) => {
-  const draftKey = `colloquy.draft.${spaceId}`;
+  const { entityId } = useSignedIn();
+  const draftKey = `colloquy.draft.${entityId}.${spaceId}`;
   const [edit, setEdit] = useState(() => ({ text: recall("tab", draftKey) ?? "", caret: 0 }));
   const area = useRef<HTMLTextAreaElement>(null);
   const caretToSet = useRef<number | null>(null);

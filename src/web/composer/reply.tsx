@@ -2,6 +2,7 @@ import { useCallback, useState } from "react";
 import type { Message, SpaceState } from "../../client/index.ts";
 import { IconButton } from "../look/button.tsx";
 import { Icon } from "../look/icon.tsx";
+import { useSignedIn } from "../session/session.ts";
 import { recall, remember } from "../storage.ts";
 
 export type Reply = {
@@ -12,7 +13,7 @@ export type Reply = {
 
 /** The message that is being answered. It belongs to the draft and is kept like it. */
 export const useReply = ({ spaceId, messages }: Pick<SpaceState, "spaceId" | "messages">): Reply => {
-  const key = `colloquy.reply.${spaceId}`;
+  const key = `colloquy.reply.${useSignedIn().entityId}.${spaceId}`;
   const [messageId, setMessageId] = useState(() => recall("tab", key));
   const choose = useCallback(
     (next: string | null) => {

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import type { ConnectionState } from "../../client/index.ts";
+import { useSignedIn } from "../session/session.ts";
 
 /** A connection that is back within this time shows no banner. */
 const patienceMs = 700;
@@ -19,7 +20,8 @@ const wordsFor = (connection: ConnectionState): string | null => {
 };
 
 export const ConnectionBanner = ({ connection }: { connection: ConnectionState }) => {
-  const words = wordsFor(connection);
+  // While another person is signed in, the page says so itself.
+  const words = useSignedIn().isTheirs ? wordsFor(connection) : null;
   const [shown, setShown] = useState<string | null>(null);
   useEffect(() => {
     const timer = setTimeout(() => setShown(words), words === null ? 0 : patienceMs);

@@ -28,7 +28,7 @@ type SpaceViewProps = {
 };
 
 export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceViewProps) => {
-  const { client, entityId } = useSignedIn();
+  const { client, entityId, isTheirs } = useSignedIn();
   const { state, live } = useSpace(client, spaceId);
   const [isAtBottom, setAtBottom] = useState(true);
   const [panel, setPanel] = useState<Panel | null>(null);
@@ -77,7 +77,7 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
             spaceId={spaceId}
             spaceName={name}
             people={others}
-            isClosed={connection.status === "closed"}
+            isClosed={connection.status === "closed" || !isTheirs}
             replied={replied}
             onCancelReply={() => reply.choose(null)}
             onSend={(text) => {

@@ -7,14 +7,18 @@ import { remember } from "../storage.ts";
  *
  * Invariants
  * 1. A link never replaces a session before its person has agreed.
- * 2. All tabs follow: one that shows another person than the cookie's asks again.
+ * 2. A tab is one person's. Where the browser's session becomes another's, it sends nothing, keeps what was written, and
+ *    says so, until its person is back or somebody says "Go on". The server refuses what still comes.
  * 3. One request about the session at a time: what was asked before a sign-in never overwrites it.
  */
 export type SignedOutReason = "new" | "expired" | "refused" | "not_a_link" | "left" | "perhaps_left";
 
+type Person = { id: string; name: string };
+
 export type SessionState =
   | { status: "asked" }
-  | { status: "in"; entityId: string }
+  /** `other`: whose the browser's session is by now, if it is not this person's. */
+  | { status: "in"; person: Person; other: Person | null }
   | { status: "out"; reason: SignedOutReason };
 
 /** A link that was opened while somebody else is signed in. */
@@ -37,7 +41,7 @@ const findSession = async (reason: SignedOutReason): Promise<SessionState> => {
   for (;;) {
     try {
       const session = await sessions().current();
-      return session ? { status: "in", entityId: session.entity.id } : { status: "out", reason };
+      return session ? { status: "in", person: session.entity, other: null } : { status: "out", reason };
     } catch (error) {
       if (!isRefusal(error, "unavailable", "rate_limited")) return { status: "out", reason: "refused" };
       await pause();
@@ -45,7 +49,15 @@ const findSession = async (reason: SignedOutReason): Promise<SessionState> => {
   }
 };
 
-const sessions = () => browserSession(location.origin);
+const sessions = (entityId?: string) => browserSession(location.origin, entityId);
+
+/** What a tab shows once it has heard whose the session is. */
+const follow =
+  (found: SessionState) =>
+  (shown: SessionState): SessionState =>
+    shown.status === "in" && found.status === "in" && found.person.id !== shown.person.id
+      ? { ...shown, other: found.person }
+      : found;
 
 /** Tells the other tabs that the browser's session has changed. */
 const otherTabs = "BroadcastChannel" in globalThis ? new BroadcastChannel("colloquy.session") : null;
@@ -58,7 +70,7 @@ export const useSession = () => {
   const signInBy = useCallback(async (code: string, replace: boolean): Promise<void> => {
     const { entity } = await sessions().signIn(code, replace);
     setOffer(null);
-    setState({ status: "in", entityId: entity.id });
+    setState({ status: "in", person: entity, other: null });
     otherTabs?.postMessage("changed");
   }, []);
 
@@ -71,10 +83,14 @@ export const useSession = () => {
           await signInBy(code, false);
         } catch (error) {
           if (error instanceof ColloquyError && error.code === "signed_in") setOffer({ question: error.message, code });
-          setState(await findSession("refused"));
+          setState(follow(await findSession("refused")));
         }
       }),
     [signInBy],
+  );
+  const ask = useCallback(
+    (reason: SignedOutReason) => inTurn(async () => setState(follow(await findSession(reason)))),
+    [],
   );
 
   useEffect(() => {
@@ -83,33 +99,33 @@ export const useSession = () => {
       if (code !== null) void signIn(code);
       else void ask("new");
     };
-    const follow = (): void => {
+    const beginAgain = (): void => {
       if (location.hash.startsWith(mark)) begin();
     };
-    const ask = (reason: SignedOutReason) => inTurn(async () => setState(await findSession(reason)));
     const askAgain = (): void => void ask("left");
     // What earlier versions kept where scripts read it.
     for (const drawer of ["tab", "kept"] as const) remember(drawer, "colloquy.token", null);
     // An effect may run twice, and a link is there once.
     if (!hasBegun.current) begin();
     hasBegun.current = true;
-    addEventListener("hashchange", follow);
+    addEventListener("hashchange", beginAgain);
     otherTabs?.addEventListener("message", askAgain);
     return () => {
-      removeEventListener("hashchange", follow);
+      removeEventListener("hashchange", beginAgain);
       otherTabs?.removeEventListener("message", askAgain);
     };
-  }, [signIn]);
+  }, [signIn, ask]);
 
-  const signOut = useCallback((reason: SignedOutReason): void => {
+  const signOut = useCallback((entityId: string, reason: SignedOutReason): void => {
     void inTurn(async () => {
-      const isOut = await sessions()
-        .signOut()
-        .then(
-          () => true,
-          () => false,
-        );
-      setState({ status: "out", reason: isOut || reason !== "left" ? reason : "perhaps_left" });
+      try {
+        await sessions(entityId).signOut();
+        setState({ status: "out", reason });
+      } catch (error) {
+        // Nobody signs out whom another tab has signed in.
+        if (isRefusal(error, "signed_in")) return setState(follow(await findSession(reason)));
+        setState({ status: "out", reason: reason === "left" ? "perhaps_left" : reason });
+      }
       otherTabs?.postMessage("changed");
     });
   }, []);
@@ -119,6 +135,10 @@ export const useSession = () => {
     offer,
     signIn,
     signOut,
+    /** Asks again whose the session is. */
+    check: useCallback((): void => void ask("left"), [ask]),
+    /** The tab becomes the other person's. */
+    goOn: (other: Person): void => setState({ status: "in", person: other, other: null }),
     accept: ({ code }: Offer) => signInBy(code, true),
     decline: () => setOffer(null),
   };
@@ -138,7 +158,14 @@ const takeFromAddress = (): string | null => {
 export const codeIn = (text: string): string | null => /si_wsp_\w{34}_[\w-]{43}(?![\w-])/.exec(text)?.[0] ?? null;
 
 /** The signed-in person and their client, for every part of the page. */
-export type SignedIn = { client: Client; entityId: string; signOut: (reason: SignedOutReason) => void };
+export type SignedIn = {
+  client: Client;
+  entityId: string;
+  /** Whether the browser's session is this person's, as far as this tab has heard. */
+  isTheirs: boolean;
+  check: () => void;
+  signOut: (reason: SignedOutReason) => void;
+};
 
 export const SignedInContext = createContext<SignedIn | null>(null);
 

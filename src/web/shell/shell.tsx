@@ -14,7 +14,7 @@ import "./shell.css";
 
 /** The page of a signed-in person: their spaces at the side, the open one in the middle. */
 export const Shell = () => {
-  const { client, signOut } = useSignedIn();
+  const { client, isTheirs, check, signOut } = useSignedIn();
   const { state, refresh } = useSpaces(client);
   const { spaceId, go } = useSpaceAddress();
   const main = useRef<HTMLElement>(null);
@@ -33,6 +33,11 @@ export const Shell = () => {
     if (problem?.code === "token_expired") signOut("expired");
     if (problem?.code === "unauthorized") signOut("refused");
   }, [problem, signOut]);
+  // The other tab may not have told: the server refuses, and later does not refuse any more.
+  const isRefused = problem?.code === "signed_in";
+  useEffect(() => {
+    if (isRefused === isTheirs) check();
+  }, [isRefused, isTheirs, check]);
 
   const listedSpaces = state.status === "ready" ? state.spaces : [];
   const spaces = byActivity(withOpenSpace(withReadMarks(listedSpaces, marks), open));

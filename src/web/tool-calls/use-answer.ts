@@ -31,7 +31,7 @@ const issuesOf = (error: unknown): Record<string, string> => {
 
 /** Sends a person's answer to a call. An answer that counts shows in the call itself, which changes for everybody. */
 export const useAnswer = (spaceId: string, toolCallId: string, onAnswered: () => void): Answering => {
-  const { client } = useSignedIn();
+  const { client, entityId } = useSignedIn();
   const [isSending, setSending] = useState(false);
   const [refusal, setRefusal] = useState<{ told: string; issues: Record<string, string> } | null>(null);
   const send = (answer: ToolAnswer): void => {
@@ -40,7 +40,7 @@ export const useAnswer = (spaceId: string, toolCallId: string, onAnswered: () =>
     client
       .answerToolCall(spaceId, toolCallId, answer)
       .then(() => {
-        remember("tab", draftsKey(toolCallId), null);
+        remember("tab", draftsKey(entityId, toolCallId), null);
         onAnswered();
       })
       .catch((error: unknown) => setRefusal({ told: tell(error), issues: issuesOf(error) }))
@@ -51,11 +51,11 @@ export const useAnswer = (spaceId: string, toolCallId: string, onAnswered: () =>
 
 const Kept = z.record(z.string(), z.union([z.string(), z.boolean(), z.array(z.string())]));
 
-const draftsKey = (toolCallId: string): string => `colloquy.answer.${toolCallId}`;
+const draftsKey = (entityId: string, toolCallId: string): string => `colloquy.answer.${entityId}.${toolCallId}`;
 
-const keptDrafts = (toolCallId: string): Drafts => {
+const keptDrafts = (key: string): Drafts => {
   try {
-    return Kept.parse(JSON.parse(recall("tab", draftsKey(toolCallId)) ?? "{}"));
+    return Kept.parse(JSON.parse(recall("tab", key) ?? "{}"));
   } catch {
     return {}; // another program wrote it
   }
@@ -63,11 +63,12 @@ const keptDrafts = (toolCallId: string): Drafts => {
 
 /** The unsent answer to a call. It outlives scrolling away, a change of space and a reload. */
 export const useDrafts = (toolCallId: string): [Drafts, (changed: Drafts) => void] => {
-  const [drafts, setDrafts] = useState(() => keptDrafts(toolCallId));
+  const key = draftsKey(useSignedIn().entityId, toolCallId);
+  const [drafts, setDrafts] = useState(() => keptDrafts(key));
   const change = (changed: Drafts): void => {
     const next = { ...drafts, ...changed };
     setDrafts(next);
-    remember("tab", draftsKey(toolCallId), JSON.stringify(next));
+    remember("tab", key, JSON.stringify(next));
   };
   return [drafts, change];
 };

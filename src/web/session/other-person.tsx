@@ -1,0 +1,17 @@
+import { Button } from "../look/button.tsx";
+import "./other-person.css";
+
+type OtherPersonProps = { person: { name: string }; other: { name: string }; onGoOn: () => void };
+
+/** Another tab has signed somebody else in: this one sends nothing, so that nobody's words go out as another's. */
+export const OtherPerson = ({ person, other, onGoOn }: OtherPersonProps) => (
+  <div className="other-person raised row" role="alert">
+    <p className="grow">
+      This browser is signed in as <strong>{other.name}</strong> now. This page is {person.name}'s: it sends nothing
+      until {person.name} signs in again. Until then it keeps what was not sent.
+    </p>
+    <Button look="primary" onClick={onGoOn}>
+      Go on as {other.name}
+    </Button>
+  </div>
+);
