@@ -1,4 +1,5 @@
 import { dereference } from "@cfworker/json-schema";
+import { inOneBudget, isAffordable } from "./check-budget.ts";
 import { ColloquyError, type Issue } from "./errors.ts";
 import { LinearPattern, maxPatternSize, patternSize } from "./linear-pattern.ts";
 
@@ -52,11 +53,15 @@ let patternSizes = 0;
 const pattern: Check = (value, report) => {
   if (typeof value !== "string") return report("must be a regular expression");
   if (value.length > maxPatternCharacters) return report(`must have at most ${maxPatternCharacters} characters`);
-  patternSizes += patternSize(value);
+  const size = patternSize(value);
+  patternSizes += size;
   if (patternSizes > maxPatternSizes) {
     return report(
       `makes the schema's patterns too large: together at most ${maxPatternSizes} characters, counted as often as they repeat (maxPatternSizes)`,
     );
+  }
+  if (!isAffordable("maxRequestPatternSizes", size)) {
+    return report("makes the patterns of all schemas together too large (maxRequestPatternSizes)");
   }
   try {
     new LinearPattern(value, "u").test("");
@@ -129,9 +134,9 @@ const joined = (path: string, more: string): string => (path === "" ? more : mor
 /** The keywords whose schemas apply to the same value as the schema around them. */
 const inPlace = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
-const innerInPlace = (held: Record<string, unknown>): unknown[] =>
+export const innerInPlace = (held: object): unknown[] =>
   inPlace.flatMap((keyword) => {
-    const value = held[keyword];
+    const value = Object.getOwnPropertyDescriptor(held, keyword)?.value;
     if (Array.isArray(value)) return value;
     return keyword === "dependentSchemas" && isRecord(value) ? Object.values(value) : [value];
   });
@@ -166,7 +171,10 @@ const referenceProblem = (root: Record<string, unknown>): string | undefined => 
 };
 
 /** The issues of a schema; empty where it can be applied. `ofObject`: its type must be `object`, as for inputs. */
-export const schemaProblems = (root: unknown, { ofObject }: { ofObject: boolean }): Issue[] => {
+export const schemaProblems = (root: unknown, { ofObject }: { ofObject: boolean }): Issue[] =>
+  inOneBudget(() => problemsOf(root, ofObject));
+
+const problemsOf = (root: unknown, ofObject: boolean): Issue[] => {
   const issues: Issue[] = [];
   const walk = (held: unknown, path: string, depth: number): void => {
     if (typeof held === "boolean") return;

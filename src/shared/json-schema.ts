@@ -1,10 +1,13 @@
 import { dereference, format, type OutputUnit, type Schema, validate } from "@cfworker/json-schema";
+import { inOneBudget, isAffordable } from "./check-budget.ts";
+import { innerInPlace } from "./check-json-schema.ts";
 import { ColloquyError, type Issue } from "./errors.ts";
 import { withLinearPatterns } from "./linear-pattern.ts";
+import { oncePerObject } from "./once-per-object.ts";
 
 const maxIssues = 20;
-/** Complaints that are looked at: a long list may break its schema once for each item. */
-const maxComplaints = 500;
+/** An issue repeats names and lists of the schema, and those may be long. */
+const maxIssueCharacters = 500;
 
 /** `#/a/0` as `a.0`, the way that all other issues name their place. */
 const pathOf = (location: string): string =>
@@ -14,10 +17,17 @@ const pathOf = (location: string): string =>
     .map((part) => decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~"))
     .join(".");
 
-/** Whether `outer` complains only because of what `inner` complains about. */
-const contains = (outer: OutputUnit, inner: OutputUnit): boolean =>
-  inner.keywordLocation.startsWith(`${outer.keywordLocation}/`) ||
-  (outer.keyword === "additionalProperties" && inner.instanceLocation.startsWith(`${outer.instanceLocation}/`));
+/** Keywords whose complaint comes before those that it comes from. */
+const outer = new Set(
+  (
+    "$ref allOf anyOf dependentSchemas properties patternProperties additionalProperties unevaluatedProperties " +
+    "propertyNames prefixItems items unevaluatedItems"
+  ).split(" "),
+);
+
+/** Whether somebody complains only because of what they complain about next. Of `oneOf` too many may have matched. */
+const isOuter = ({ keyword, error }: OutputUnit): boolean =>
+  outer.has(keyword) || (keyword === "oneOf" && error.endsWith("(0 matches)."));
 
 /** These begin with the value, which nobody is told again. */
 const aboutNumbers = new Set(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]);
@@ -27,43 +37,121 @@ const messageOf = ({ keyword, error }: OutputUnit): string => {
   return aboutNumbers.has(keyword) ? error.slice(error.indexOf("is ")) : error;
 };
 
+/** What applying a schema costs: some microsecond. */
+const applicationSteps = 16;
+/** What an entry costs that is gone through, with its name and its place in what is complained of. */
+const entrySteps = 8;
+/** What it costs to ask for a name that is missing, and to complain of it. */
+const missingSteps = 4;
+/** How many characters are gone through in a step, of a name and of a text. */
+const stepCharacters = 8;
+const stepTextCharacters = 32;
+
+const spend = (steps: number): void => {
+  if (isAffordable("maxSchemaSteps", steps)) return;
+  throw new ColloquyError(
+    "invalid_request",
+    "it takes too many steps: simplify the schema, or shorten the value (maxSchemaSteps)",
+  );
+};
+
 // The library's own pattern for this one takes exponential time; RFC 3986 has no such thing as a `url` beside `uri`.
 format.url = (text: string) => URL.canParse(text);
-
-/** The most that one check may cost: each time that a schema is applied, with what it lists, and pairs of items. */
-const maxSchemaSteps = 500_000;
-/** What applying a schema costs, against one entry of its lists. */
-const applicationSteps = 16;
+for (const [name, isFormat] of Object.entries(format)) {
+  format[name] = (text: string) => {
+    spend(text.length / stepCharacters);
+    return isFormat(text);
+  };
+}
 
 const lengthOf = (held: unknown): number => (typeof held === "object" && held !== null ? Object.keys(held).length : 0);
 
-/** The most items of any list in a value: `uniqueItems` compares each with each. */
-const longestList = (value: unknown): number => {
+/** The characters of the longest text of a value. */
+const longestText = (value: unknown): number => {
+  if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;
-  const within = Object.values(value).map(longestList);
-  return within.reduce((most, length) => Math.max(most, length), Array.isArray(value) ? value.length : 0);
+  return Object.values(value).reduce<number>((most, held) => Math.max(most, longestText(held)), 0);
+};
+
+/** Of the value that is being checked. */
+let textSteps = 0;
+let levels = 0;
+
+/** How often a schema's words lead to another that applies to the same value, at most. */
+const levelsOf = (schemas: Record<string, unknown>): number => {
+  const known = new Map<unknown, number>();
+  const below = (held: unknown): number => {
+    if (typeof held !== "object" || held === null) return 0;
+    const before = known.get(held);
+    if (before !== undefined) return before;
+    known.set(held, 0);
+    const { __absolute_ref__: address } = held as { __absolute_ref__?: unknown };
+    const inner = [...innerInPlace(held), typeof address === "string" ? schemas[address] : undefined];
+    const most = inner.reduce<number>((deepest, each) => Math.max(deepest, 1 + below(each)), 0);
+    known.set(held, most);
+    return most;
+  };
+  return Object.values(schemas).reduce<number>((deepest, each) => Math.max(deepest, below(each)), 0);
 };
 
 /**
- * What is wrong with a value, counted as it is found out: references may lead to one schema exponentially often. The
+ * A copy of a schema that counts how often it is applied: references may lead to one schema exponentially often. The
  * validator reads `$recursiveRef`, which no schema of 2020-12 has, of each schema that it applies.
  */
-const errorsOf = (schema: Schema | boolean, value: unknown): OutputUnit[] => {
+const counting = oncePerObject((given: object) => {
+  const schema: Schema = structuredClone(given);
   const schemas = dereference(schema);
-  const pairs = longestList(value) ** 2;
-  let spent = 0;
-  for (const each of new Set<unknown>(Object.values(schemas))) {
-    if (typeof each !== "object" || each === null) continue;
+  for (const each of new Set<Schema | boolean>(Object.values(schemas))) {
+    if (typeof each !== "object") continue;
     const listed = Object.values(each).reduce<number>((sum, held) => sum + lengthOf(held), 0);
-    const steps = applicationSteps + listed + ("uniqueItems" in each ? pairs : 0);
-    const spend = (): void => {
-      spent += steps;
-      if (spent <= maxSchemaSteps) return;
-      throw new ColloquyError("invalid_request", "it takes too many steps: simplify the schema (maxSchemaSteps)");
-    };
-    Object.defineProperty(each, "$recursiveRef", { get: spend, configurable: true });
+    const compared = JSON.stringify([each.enum, each.const]).length / stepCharacters;
+    const measures = Number(each.minLength !== undefined || each.maxLength !== undefined);
+    const spendOne = () => spend(applicationSteps + listed + compared + measures * textSteps);
+    Object.defineProperty(each, "$recursiveRef", { get: spendOne });
   }
-  return withLinearPatterns(() => validate(value, schema, "2020-12", schemas, false)).errors;
+  return { schema, schemas, levels: levelsOf(schemas) };
+});
+
+/**
+ * The value, which counts what is read of it. Who goes through a list asks for its length first, and through an object
+ * for its keys. What was gone through is noted at every level, in time that grows with the levels' square.
+ */
+const counted = (value: unknown): unknown => {
+  const known = new Map<object, object>();
+  const through = (count: number): void => spend(count * (entrySteps + levels ** 2 / 16));
+  const wrapped = (held: unknown): unknown => {
+    if (typeof held !== "object" || held === null) return held;
+    const before = known.get(held);
+    if (before) return before;
+    const proxy = new Proxy(held, {
+      get(target, key) {
+        if (Array.isArray(target) && key === "length") through(target.length);
+        else spend(1 + (Array.isArray(target) ? 0 : entrySteps + String(key).length / stepCharacters));
+        return wrapped(Reflect.get(target, key));
+      },
+      ownKeys(target) {
+        const keys = Reflect.ownKeys(target);
+        through(keys.length);
+        return keys;
+      },
+      getOwnPropertyDescriptor(target, key) {
+        const found = Reflect.getOwnPropertyDescriptor(target, key);
+        spend((found ? 1 : missingSteps) + String(key).length / stepCharacters);
+        return found;
+      },
+    });
+    known.set(held, proxy);
+    return proxy;
+  };
+  return wrapped(value);
+};
+
+const errorsOf = (given: object | boolean, value: unknown): OutputUnit[] => {
+  if (typeof given === "boolean") return validate(value, given).errors;
+  const { schema, schemas, ...known } = counting(given);
+  textSteps = longestText(value) / stepTextCharacters;
+  levels = known.levels;
+  return withLinearPatterns(() => validate(counted(value), schema, "2020-12", schemas, false)).errors;
 };
 
 /**
@@ -72,11 +160,13 @@ const errorsOf = (schema: Schema | boolean, value: unknown): OutputUnit[] => {
  */
 export const schemaIssues = (schema: object | boolean, value: unknown): Issue[] => {
   try {
-    const errors = errorsOf(schema as Schema, value).slice(0, maxComplaints);
-    return errors
-      .filter((one) => !errors.some((other) => contains(one, other)))
+    return inOneBudget(() => errorsOf(schema, value))
+      .filter((unit) => !isOuter(unit))
       .slice(0, maxIssues)
-      .map((unit) => ({ path: pathOf(unit.instanceLocation), message: messageOf(unit) }));
+      .map((unit) => ({
+        path: pathOf(unit.instanceLocation),
+        message: messageOf(unit).slice(0, maxIssueCharacters),
+      }));
   } catch (error) {
     const [reason] = (error instanceof Error ? error.message : String(error)).split("\n");
     return [{ path: "", message: `cannot be checked against its schema: ${reason}` }];

@@ -1,4 +1,5 @@
 import { RE2JS, RE2JSException } from "re2js";
+import { inOneBudget, isAffordable } from "./check-budget.ts";
 import { ColloquyError } from "./errors.ts";
 
 /**
@@ -8,8 +9,6 @@ import { ColloquyError } from "./errors.ts";
  */
 /** The most that the compiled patterns hold together, as sizes of their programs. */
 const maxCachedSteps = 200_000;
-/** The most that the tests of one check may cost: sizes of the patterns' programs times the lengths of the texts. */
-export const maxPatternSteps = 4_000_000;
 /** The most instructions of a pattern, counted before it is compiled: `{1,1000}` repeats what stands before it. */
 export const maxPatternSize = 10_000;
 
@@ -115,7 +114,8 @@ export const requireSmallPatterns = (sources: string[]): void => {
 
 const compiled = new Map<string, RE2JS>();
 let cachedSteps = 0;
-let spentSteps = 0;
+/** What a test costs beside what its text does. */
+const testSteps = 16;
 
 /** Stands in for `RegExp` where a library compiles such patterns and only tests by them. */
 export class LinearPattern extends RegExp {
@@ -132,8 +132,7 @@ export class LinearPattern extends RegExp {
       compiled.set(source, pattern);
       cachedSteps += pattern.programSize();
     }
-    spentSteps += pattern.programSize() * text.length;
-    if (spentSteps <= maxPatternSteps) return pattern.test(text);
+    if (isAffordable("maxPatternSteps", testSteps + pattern.programSize() * text.length)) return pattern.test(text);
     throw new ColloquyError(
       "invalid_request",
       `its patterns are too large for a value of this length: shorten them, or the texts (maxPatternSteps)`,
@@ -144,10 +143,9 @@ export class LinearPattern extends RegExp {
 /** Does one check, which is synchronous, with RE2 in place of `RegExp`: the validator takes no engine of our choice. */
 export const withLinearPatterns = <T>(check: () => T): T => {
   const native = globalThis.RegExp;
-  spentSteps = 0;
   Object.assign(globalThis, { RegExp: LinearPattern });
   try {
-    return check();
+    return inOneBudget(check);
   } finally {
     Object.assign(globalThis, { RegExp: native });
   }

@@ -131,13 +131,20 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
   ["secrets", "maxSecrets", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],
   ["sign-in links", "maxSignInCodes", "workspace/bounds.ts", "limit_reached", "routes/sessions.actor.test.ts"],
   [
-    "patterns of a check",
+    "patterns of a request",
     "maxPatternSteps",
-    "shared/linear-pattern.ts",
+    "shared/check-budget.ts",
     "invalid_request",
     "shared/json-schema.test.ts",
   ],
-  ["steps of a check", "maxSchemaSteps", "shared/json-schema.ts", "invalid_request", "shared/json-schema.test.ts"],
+  ["steps of a request", "maxSchemaSteps", "shared/check-budget.ts", "invalid_request", "shared/json-schema.test.ts"],
+  [
+    "patterns of an agent's tools",
+    "maxRequestPatternSizes",
+    "shared/check-budget.ts",
+    "invalid_request",
+    "agent/tools/check-config.test.ts",
+  ],
 ];
 
 const row = (...cells: string[]): string => `| ${cells.join(" | ")} |`;

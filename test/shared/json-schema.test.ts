@@ -1,3 +1,5 @@
+import { type Schema, validate } from "@cfworker/json-schema";
+import fc from "fast-check";
 import { RE2JS } from "re2js";
 import { expect, test } from "vitest";
 import { schemaProblems } from "../../src/shared/check-json-schema.ts";
@@ -83,6 +85,15 @@ const doubling = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`d${a
 const tree = { type: "array", items: { $ref: "#/$defs/tree" } };
 const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
 const names = (count: number) => Array.from({ length: count }, (_, at) => ({ name: `n${at}` }));
+const ones = (count: number) => Array.from({ length: count }, () => 1);
+const wide = Object.fromEntries(names(8_000).map(({ name }) => [name, 1]));
+/** A schema that is applied 4,096 times to one value. */
+const oftenApplied = (schema: object) => ({ $ref: "#/$defs/d48", $defs: { ...doubling, d60: schema } });
+/** A schema that is applied at the end of so many others, one within the other. */
+const underneath = (levels: number, schema: object) => ({
+  ...Object.fromEntries(ones(levels).map((_, at) => [`d${at}`, { allOf: [{ $ref: `#/$defs/d${at + 1}` }] }])),
+  [`d${levels}`]: schema,
+});
 
 test.each<[string, object, unknown, string]>([
   ["the format url", { format: "url" }, `http://${"a".repeat(40)}!`, ""],
@@ -94,6 +105,32 @@ test.each<[string, object, unknown, string]>([
     "maxSchemaSteps",
   ],
   ["unique items", { uniqueItems: true }, names(20_000), "maxSchemaSteps"],
+  ["lists gone through often", oftenApplied({ items: true }), ones(30_000), "maxSchemaSteps"],
+  ["lists of what nothing allows", { allOf: ones(400).map(() => ({ items: false })) }, ones(9_000), "maxSchemaSteps"],
+  ["objects gone through often", oftenApplied({}), wide, "maxSchemaSteps"],
+  ["their fields too", oftenApplied({ additionalProperties: true }), wide, "maxSchemaSteps"],
+  ["their names too", oftenApplied({ additionalProperties: true }), { ["é".repeat(30_000)]: 1 }, "maxSchemaSteps"],
+  ["texts measured often", oftenApplied({ maxLength: 3 }), "x".repeat(61_000), "maxSchemaSteps"],
+  ["texts of a form", oftenApplied({ format: "email" }), "x".repeat(61_000), "maxSchemaSteps"],
+  [
+    "fields noted at many levels",
+    { allOf: ones(6).map(() => ({ $ref: "#/$defs/d0" })), $defs: underneath(200, { additionalProperties: true }) },
+    wide,
+    "maxSchemaSteps",
+  ],
+  [
+    "names that are required",
+    { items: { required: Object.keys(wide).slice(0, 2_000) } },
+    names(9_000),
+    "maxSchemaSteps",
+  ],
+  ["lists of large values", { items: { enum: ["e".repeat(15_000)] } }, ones(25_000), "maxSchemaSteps"],
+  [
+    "nested choices",
+    { anyOf: ones(20).map(() => ({ items: { anyOf: ones(20).map(() => ({ items: { type: "string" } })) } })) },
+    ones(100).map(() => ones(100)),
+    "maxSchemaSteps",
+  ],
   ["long enums", { items: { enum: names(3_000) } }, names(9_000), "maxSchemaSteps"],
   [
     "many patterns",
@@ -108,6 +145,52 @@ test.each<[string, object, unknown, string]>([
     leastMs(() => (issues = schemaIssues(structuredClone(schema), value).map(({ message }) => message))),
   ).toBeLessThan(heldUpMs);
   expect(issues.join()).toContain(bound);
+});
+
+test("[C13] what a check repeats of a schema is bounded", () => {
+  const [issue] = schemaIssues({ enum: ["e".repeat(15_000)] }, 1);
+  expect(issue?.message.length).toBe(500);
+});
+
+test("what a check counts changes nothing of what it finds", () => {
+  const leaf = fc.constantFrom<object | boolean>(
+    ...[true, false, {}, { type: "string" }, { type: ["number", "null"] }, { const: { a: [1] } }, { enum: [[1], "a"] }],
+    ...[{ minLength: 2 }, { pattern: "^a" }, { required: ["a"] }, { uniqueItems: true }, { maxItems: 1 }],
+  );
+  const { schema } = fc.letrec<{ schema: object | boolean }>((tie) => {
+    const keyword = (names: string, held: fc.Arbitrary<unknown>) =>
+      fc.tuple(fc.constantFrom(...names.split(" ")), held).map((entry) => Object.fromEntries([entry]));
+    const list = fc.array(tie("schema"), { minLength: 1, maxLength: 2 });
+    const byName = fc.dictionary(fc.constantFrom("a", "b"), tie("schema"), { maxKeys: 2 });
+    const one = fc.oneof(
+      keyword("allOf anyOf oneOf prefixItems", list),
+      keyword("properties patternProperties dependentSchemas", byName),
+      keyword("not if items contains additionalProperties propertyNames", tie("schema")),
+      keyword("then else unevaluatedItems unevaluatedProperties", tie("schema")),
+    );
+    return {
+      schema: fc.oneof(
+        { maxDepth: 3 },
+        leaf,
+        fc.tuple(one, one).map((both) => Object.assign({}, ...both)),
+      ),
+    };
+  });
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 3 },
+      fc.constantFrom<unknown>(null, true, 1, "a", "ab", "b"),
+      fc.array(tie("value"), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom("a", "b", "ab"), tie("value"), { maxKeys: 3 }),
+    ),
+  }));
+  fc.assert(
+    fc.property(schema, value, (rules, held) => {
+      const plain = validate(held, structuredClone(rules) as Schema, "2020-12", undefined, false);
+      expect(schemaIssues(rules, held).length === 0).toBe(plain.valid);
+    }),
+    { numRuns: 3000 },
+  );
 });
 
 test.each<[string, string, number]>([

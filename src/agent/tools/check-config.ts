@@ -1,5 +1,6 @@
 import type { AgentConfig } from "../../protocol/agent.ts";
 import { mcpSeparator, type ToolConfig, type ToolRule } from "../../protocol/tool.ts";
+import { inOneBudget } from "../../shared/check-budget.ts";
 import { schemaProblems } from "../../shared/check-json-schema.ts";
 import { ColloquyError, type Issue } from "../../shared/errors.ts";
 import { checkOutgoing } from "../../shared/outgoing.ts";
@@ -67,7 +68,7 @@ const serverIssues = (url: string, options: Options): Issue[] => {
 /** The config itself. Throws `invalid_request` with an issue for each thing that is wrong, by its path. */
 export const checkedConfig = (config: AgentConfig, options: Options): AgentConfig => {
   const issues = [
-    ...config.tools.flatMap((tool, index) => under(`tools.${index}`, toolIssues(tool, options))),
+    ...inOneBudget(() => config.tools.flatMap((tool, index) => under(`tools.${index}`, toolIssues(tool, options)))),
     ...config.toolRules.flatMap((rule, index) => under(`toolRules.${index}`, unknownIn(config, rule))),
     ...under("toolRules", ruleIssues(config.toolRules)),
     ...config.mcp.servers.flatMap(({ url }, index) => under(`mcp.servers.${index}`, serverIssues(url, options))),

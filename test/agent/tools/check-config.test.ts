@@ -54,6 +54,17 @@ describe("checkedConfig", () => {
     expect(issuesOf(config).map((issue) => issue.path)).toEqual([path]);
   });
 
+  test("[C13] the patterns of all tools together are bounded", () => {
+    const letters = Array.from({ length: 16 }, (_, at) => [`x${at}`, { pattern: `a{1,1000}${at}` }]);
+    const inputSchema = { type: "object", properties: Object.fromEntries(letters) };
+    const tools = Array.from({ length: 64 }, (_, at) => tool({ name: `t${at}`, inputSchema }));
+    const from = performance.now();
+    expect(issuesOf({ tools }).map(({ message }) => message)).toContainEqual(
+      expect.stringContaining("maxRequestPatternSizes"),
+    );
+    expect(performance.now() - from).toBeLessThan(3000);
+  });
+
   test("rules name what every agent of the kind has, its own tools, and its servers'", () => {
     const mcp = { servers: [{ name: "github", url: "https://example.com/mcp" }] };
     const toolRules = ["ask", "github__search", "send_reply"].map((name) => ({ tool: name, rule: "exit_loop" }));

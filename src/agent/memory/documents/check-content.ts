@@ -1,5 +1,6 @@
 import type { Json, UpdateBlock } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
+import { inOneBudget } from "../../../shared/check-budget.ts";
 import { schemaProblems } from "../../../shared/check-json-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { sameJson } from "../../../shared/same-json.ts";
@@ -41,7 +42,9 @@ export const bounded = ({ schema, field }: Cell, held: Held): Held => {
 };
 
 /** Throws what is wrong within a schema: defaults that are not of their fields' types, schemas of items that cannot be applied. */
-export const checkBlockSchema = (schema: BlockSchema): void => {
+export const checkBlockSchema = (schema: BlockSchema): void => inOneBudget(() => checkParts(schema));
+
+const checkParts = (schema: BlockSchema): void => {
   for (const { schema: part } of partsOf(schema)) {
     const itemSchema = part.type === "list" ? part.itemSchema : undefined;
     if (itemSchema && !["map", "text"].includes(String(itemSchema.type))) {
@@ -110,7 +113,9 @@ export const checkFits = (before: BlockSchema, after: BlockSchema, value: Json):
     }
   }
   try {
-    for (const { part, old } of parts) checkPart(part, old?.schema, valueOfPart(part, value));
+    inOneBudget(() => {
+      for (const { part, old } of parts) checkPart(part, old?.schema, valueOfPart(part, value));
+    });
   } catch (error) {
     if (!(error instanceof ColloquyError)) throw error;
     throw conflict(`what the block holds does not fit that schema, change it first: ${error.message}`);

@@ -2,6 +2,7 @@ import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockOperation, ContentOperation, OperationResult } from "../../../protocol/block-operation.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
+import { inOneBudget } from "../../../shared/check-budget.ts";
 import { requireSmallPatterns } from "../../../shared/linear-pattern.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { cellFor, changeOf, type Editing, newItem, setField } from "./apply-operation.ts";
@@ -97,8 +98,10 @@ const firstContents = ({ schema, content }: EditRequest, parts: Part[], editing:
   return parts.flatMap((part) => firstIn(part, valueOfPart(part, content), editing));
 };
 
-/** Throws what refuses the edit; see invariant 1. */
-export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
+/** Throws what refuses the edit; see invariant 1. Its operations share one budget for patterns and schemas. */
+export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => inOneBudget(() => edited(doc, request));
+
+const edited = (doc: LoroDoc, request: EditRequest): Edited => {
   const { schema, writer, label, charLimit, on } = request;
   requireSmallPatterns(
     request.operations.flatMap((each) => (each.op === "replace_text" && each.mode === "regex" ? [each.old] : [])),

@@ -2,8 +2,8 @@ import { parsePatch } from "diff";
 import { RE2JS, RE2JSException } from "re2js";
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import { maxBlockCharacters } from "../../../protocol/block-schema.ts";
+import { isAffordable } from "../../../shared/check-budget.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { maxPatternSteps } from "../../../shared/linear-pattern.ts";
 import { applySplices, changesBetween, fewerSplices, type Splice } from "./text-changes.ts";
 import { linesOf, quoted, refusedEdit } from "./values.ts";
 
@@ -92,8 +92,9 @@ const filledIn = (next: string, group: (index: number) => string | undefined): s
 /** Replaces the first match of an RE2 pattern; `$1` and `$0` in `next` stand for its groups, `$$` for `$`. */
 const replacedMatch = (text: string, { old: pattern, new: next }: Replacement, label: string): Changes => {
   const regex = compiled(pattern);
-  if (regex.programSize() * text.length > maxPatternSteps) {
-    throw refusedEdit(`the pattern is too large for a text of ${text.length} characters (maxPatternSteps): shorten it`);
+  if (!isAffordable("maxPatternSteps", regex.programSize() * text.length)) {
+    const message = `the edit's patterns are too large for a text of ${text.length} characters: shorten them, or make fewer edits at once (maxPatternSteps)`;
+    throw refusedEdit(message);
   }
   const matcher = regex.matcher(text);
   if (!matcher.find()) throw refusedEdit(`Pattern not found: '${quoted(pattern)}'`);

@@ -89,8 +89,6 @@ export const runConfigured = async (tool: ToolConfig, input: unknown, call: Call
 
 /** A tool that the agent's owner wrote, as the loop runs it. Its config was checked when it was set. */
 export const configuredTool = (config: ToolConfig): Tool => {
-  // A copy: the validator notes in a schema where its references lead.
-  const inputSchema = structuredClone(config.inputSchema);
   const schema = schemaAsTold(config.inputSchema);
   return {
     ...broughtTool,
@@ -101,7 +99,7 @@ export const configuredTool = (config: ToolConfig): Tool => {
     idempotent: mayRepeat(config),
     schema: () => schema,
     check: (input) => {
-      const issues = schemaIssues(inputSchema, input);
+      const issues = schemaIssues(config.inputSchema, input);
       if (issues.length > 0) throw invalidInput(issues);
     },
     execute: async (input, context) => ({ value: await runConfigured(config, input, context) }),

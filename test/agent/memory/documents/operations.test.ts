@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { checkFits } from "../../../../src/agent/memory/documents/check-content.ts";
+import { BlockSchema } from "../../../../src/protocol/block-schema.ts";
 import { block } from "./block.ts";
 
 const lines = "line 1\nline 2\nline 3\nline 4\nline 5\n";
@@ -95,6 +97,32 @@ describe("operations on a text", () => {
     expect(() => text.edit(replace(`\\Q[\\E|${"a{1000}".repeat(100)}`, "x", regex))).toThrow("holds \\Q");
     const each = replace("a{1000}".repeat(4), "x", regex);
     expect(() => text.edit([each, each, each])).toThrow("patterns are too large: together");
+  });
+
+  it("[C13] the patterns of a hundred operations cost together what one may cost", () => {
+    const text = block({ type: "text" }, { content: `${"a".repeat(20_000)}!`, charLimit: 50_000 });
+    const each = replace("(?:[a-z]?[a-y]?){15}!", "!", regex);
+    text.edit(each);
+    const from = performance.now();
+    expect(() => text.edit(Array.from({ length: 100 }, () => each))).toThrow("maxPatternSteps");
+    expect(performance.now() - from).toBeLessThan(3000);
+    expect(text.version()).toBe(2);
+    // The next edit has a budget of its own.
+    text.edit(replace("!", "?", regex));
+  });
+
+  it("[C13] the items of an edit, or of a new schema, share one budget for their checks", () => {
+    const tags = (count: number) => Array.from({ length: count }, (_, at) => `${at}`);
+    const unique = { type: "list", itemSchema: { type: "array", uniqueItems: true } };
+    const list = block(unique, { content: [tags(300)], charLimit: 200_000 });
+    const push = { op: "push_item", item: tags(300) };
+    list.edit([push, push]);
+    expect(() => list.edit(Array.from({ length: 100 }, () => push))).toThrow("maxSchemaSteps");
+    expect(list.value()).toHaveLength(3);
+    const content = Array.from({ length: 20 }, () => tags(300));
+    expect(() => block(unique, { content, charLimit: 200_000 })).toThrow("maxSchemaSteps");
+    const plain = BlockSchema.parse({ type: "list" });
+    expect(() => checkFits(plain, BlockSchema.parse(unique), content)).toThrow("maxSchemaSteps");
   });
 
   it("texts that differ everywhere are set in bounded time", () => {
