@@ -46,8 +46,9 @@ const createSpace = async (context: HttpContext, id: string, input: CreateSpace)
   const isThere = !creation.ok && creation.problem.code === "conflict";
   const space = unwrap(isThere ? await stub.describe(principal) : creation);
   // The creator's next list is to hold it, however late the space's own word comes; any word of it is newer.
-  const { name, shareOrigin, wakePolicy, createdAt } = space;
-  const known = { id, workspaceId, name, shareOrigin, wakePolicy, createdAt, version: 0, members: space.members ?? [] };
+  const { name, shareOrigin, wakePolicy, confidential, createdAt } = space;
+  const facts = { id, workspaceId, name, shareOrigin, wakePolicy, confidential, createdAt };
+  const known = { ...facts, version: 0, members: space.members ?? [] };
   unwrap(await workspace.follow({ space: known, createdBy, cursor: 0, deleted: false }));
   return space;
 };

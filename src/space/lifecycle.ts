@@ -4,6 +4,7 @@ import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import type { EntityRef, SpaceRpc } from "../protocol/rpc.ts";
 import { maxMembers, type Space, type UpdateSpace } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { compartmentId } from "../shared/ids.ts";
 import { firstTwins, twinOf } from "../shared/look-alike.ts";
 import { watchdogMs } from "./bounds.ts";
 import { deliverTimer } from "./delivery/delivery.ts";
@@ -11,6 +12,7 @@ import { indexSubscriber } from "./delivery/subscribers.ts";
 import type { Append } from "./log/log.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { lastPlaces } from "./reading.ts";
+import { requireRelease } from "./release.ts";
 import { owns, runs, seen, spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { publicSpace, type SettingsRow } from "./settings.ts";
@@ -38,6 +40,7 @@ export const createSpace = (services: SpaceServices, input: NewSpace): Space => 
   if (members.length > maxMembers)
     throw new ColloquyError("limit_reached", `A space has at most ${maxMembers} members (maxMembers)`);
   requireTold(firstTwins(members));
+  requireRelease(settings.release, settings.confidential === true, members);
   const row: SettingsRow = {
     ...{ id, workspaceId, name, wakePolicy, shareOrigin },
     router: settings.router ?? null,
@@ -64,24 +67,62 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
   // A router may name a secret of the workspace and an address of its own.
   const row = changes.router === undefined ? runs(services, principal) : owns(services, principal);
   const { name = row.name, wakePolicy = row.wakePolicy, shareOrigin = row.shareOrigin, router = row.router } = changes;
-  const next = { ...row, name, wakePolicy, shareOrigin, router };
+  const { release = row.release } = changes;
+  const confidentialFrom = confidentialAfter(services, row, changes.confidential);
+  const members = services.members.all();
+  const people = members.map(({ entityId: id, type }) => ({ id, type }));
+  requireRelease(changes.release, confidentialFrom !== null, people);
+  const next = { ...row, name, wakePolicy, shareOrigin, router, release, confidentialFrom };
   if (JSON.stringify(publicSpace(next)) !== JSON.stringify(publicSpace(row))) {
     services.record((append) => {
       const { seq: version } = append({ type: "space.updated", space: publicSpace(next) });
-      services.settings.change({ name, wakePolicy, shareOrigin, router, version });
+      services.settings.change({ name, wakePolicy, shareOrigin, router, release, confidentialFrom, version });
+      if (row.confidentialFrom !== null || confidentialFrom === null) return;
+      for (const { entityId, type } of members) {
+        if (type === "agent") followInCompartment(services, entityId, { cursor: confidentialFrom, inside: true });
+      }
     });
   }
   return whole(services, next);
 };
 
+/** The place in the log after which the space is confidential: once it is, it stays so, from where it became so. */
+const confidentialAfter = (
+  { log }: SpaceServices,
+  { confidentialFrom }: SettingsRow,
+  wanted: boolean | undefined,
+): number | null => {
+  if (confidentialFrom === null) return wanted ? log.head().seq + 1 : null;
+  if (wanted !== false) return confidentialFrom;
+  throw new ColloquyError(
+    "conflict",
+    "A confidential space stays confidential: make a new space for what may be known elsewhere",
+  );
+};
+
+/** Where the space is confidential, an agent hears in its compartment what is said there. In a transaction. */
+const followInCompartment = (
+  { ids, settings, subscribers }: SpaceServices,
+  agentId: string,
+  from: { cursor: number; inside: boolean },
+): void => {
+  const space = settings.find();
+  if (!space || space.confidentialFrom === null) return;
+  subscribers.insert({ id: compartmentId(ids, agentId, space.id), kind: "agent", compartmentOf: agentId, ...from });
+};
+
 /** Nothing is answered here from now on. The log is kept until all know of the end, agents that have left as well. */
 export const removeSpace = (services: SpaceServices, principal: Principal): void => {
-  runs(services, principal);
+  const row = runs(services, principal);
   services.live.stopAll("gone", "The space was deleted");
   services.transaction(() => {
     const { seq: cursor } = services.log.head();
     services.settings.change({ deletedSeq: cursor + 1 });
-    for (const id of services.log.agents()) services.subscribers.insert({ id, kind: "agent", cursor, inside: false });
+    const from = { cursor, inside: false };
+    for (const id of services.log.agents()) services.subscribers.insert({ id, kind: "agent", ...from });
+    const { confidentialFrom } = row;
+    const kept = confidentialFrom === null ? [] : services.log.agents(confidentialFrom);
+    for (const id of kept) followInCompartment(services, id, from);
     services.router.giveUp();
     services.timers.setNoLater(deliverTimer, services.clock.now() + watchdogMs);
   });
@@ -107,7 +148,9 @@ export const join = (services: SpaceServices, append: Append, entity: EntityRef)
   append({ type: "member.joined", member: publicMember(row) });
   services.members.insert(row);
   if (entity.type === "agent") {
-    services.subscribers.insert({ id: entity.id, kind: "agent", cursor: head.seq, inside: false });
+    const from = { cursor: head.seq, inside: false };
+    services.subscribers.insert({ id: entity.id, kind: "agent", ...from });
+    followInCompartment(services, entity.id, from);
   }
   return row;
 };

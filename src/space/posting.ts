@@ -64,6 +64,7 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
     return messageOf(existing.frame);
   }
   const sender = requireSpeaker(services, input);
+  if (awaits.length > 0 || expectsReply) requireHearing(space, input.mindId);
   checkText(text);
   const repliedTo = authorOf(services, replyTo);
   const body = { id, text, origin, reads, expectsReply: awaits.length > 0 || expectsReply, replyTo, streamId };
@@ -72,17 +73,36 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
 
 /** The agent that says or shows something. Throws where it has stopped waiting (R5), or has left. */
 export const requireSpeaker = (
-  { clock, members, ids, settings }: Pick<SpaceServices, "clock" | "members" | "ids" | "settings">,
+  services: Pick<SpaceServices, "clock" | "members" | "ids" | "settings">,
   { agentId, mindId, until }: Pick<AgentMessage, "agentId" | "mindId" | "until">,
 ): MemberRow => {
+  const { clock, members } = services;
   requireAwaited({ clock }, { until });
+  requireOwnMind(services, { agentId, mindId });
   const sender = members.find(agentId);
-  const spaceId = settings.find()?.id ?? "";
-  if (mindId !== undefined && mindId !== compartmentId(ids, agentId, spaceId)) {
-    throw new ColloquyError("forbidden", "A run of a confidential space speaks in that space only");
-  }
   if (sender) return sender;
   throw new ColloquyError("not_a_member", `${agentId} is not in this space any more`);
+};
+
+/** Throws where the compartment of another space would speak here (C18). */
+export const requireOwnMind = (
+  { ids, settings }: Pick<SpaceServices, "ids" | "settings">,
+  { agentId, mindId }: Pick<AgentMessage, "agentId" | "mindId">,
+): void => {
+  if (mindId === undefined || mindId === compartmentId(ids, agentId, settings.find()?.id ?? "")) return;
+  throw new ColloquyError(
+    "forbidden",
+    "A run of a confidential space speaks in that space alone: say it there, and let its people carry it",
+  );
+};
+
+/** Throws where an agent's open mind would wait for people of a confidential space, whom it does not hear (C18). */
+export const requireHearing = ({ confidentialFrom }: SettingsRow, mindId: string | undefined): void => {
+  if (confidentialFrom === null || mindId !== undefined) return;
+  throw new ColloquyError(
+    "forbidden",
+    "This space is confidential: a run from outside does not hear its answers. Say it without waiting, or ask in an open space",
+  );
 };
 
 /** Records a message, which is the end of the stream that it was made in: all its text is told before. */

@@ -4,6 +4,7 @@ import type { Principal } from "../protocol/principal.ts";
 import type { Page, SpaceHistory, SpaceMessage, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
 import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { compartmentId } from "../shared/ids.ts";
 import { maxLateReads, maxPageSize, maxUnreadScan } from "./bounds.ts";
 import { type LogRow, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
@@ -11,7 +12,7 @@ import { isUntold, publicRun, receiptsOf } from "./receipts.ts";
 import { acting, memberIn, seen, spaceIn } from "./rights.ts";
 import type { LateRead, ReadMark, ReadPlaces } from "./schema.ts";
 import type { SpaceServices } from "./services.ts";
-import { snapshotOf } from "./settings.ts";
+import { type SettingsRow, snapshotOf } from "./settings.ts";
 import type { RunRead } from "./streams/channel.ts";
 
 /**
@@ -28,8 +29,8 @@ import type { RunRead } from "./streams/channel.ts";
 const size = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxPageSize);
 
 /** The messages between two ordinals, with their calls as they stand now. */
-const current = ({ log, toolCalls }: SpaceServices, between: Ordinals): Message[] =>
-  toolCalls.current(log.messages(between));
+const current = ({ log, toolCalls }: SpaceServices, between: Ordinals, deafMindId?: string): Message[] =>
+  toolCalls.current(log.messages(between), deafMindId);
 
 /**
  * Messages by `seq`, newest last: the newest before `before`, or, given `after` alone, the oldest after it.
@@ -71,18 +72,33 @@ export const latest = (
   return { lastMessage, unreadCount };
 };
 
+type Reading = { space: SettingsRow; total: number; deafMindId?: string };
+
+/**
+ * What a mind of an agent may read here (C17): all, or the first `total` messages, where the space became confidential
+ * after them and the mind is not its compartment.
+ */
+const readingOf = (services: SpaceServices, workspaceId: string, agentId: string, mindId = agentId): Reading => {
+  const space = spaceIn(services, workspaceId);
+  memberIn(services, agentId);
+  const { confidentialFrom } = space;
+  if (confidentialFrom === null || mindId === compartmentId(services.ids, agentId, space.id)) {
+    return { space, total: services.log.head().messageCount };
+  }
+  return { space, total: services.log.countAt(confidentialFrom), deafMindId: mindId };
+};
+
 /** The space's history as an agent sees it: the newest `limit` messages, without the newest `offset`. */
 export const windowFor = (
   services: SpaceServices,
   workspaceId: string,
   agentId: string,
   page: { limit: number; offset: number },
+  mindId?: string,
 ): SpaceWindow => {
-  const space = spaceIn(services, workspaceId);
-  memberIn(services, agentId);
-  const total = services.log.head().messageCount;
+  const { space, total, deafMindId } = readingOf(services, workspaceId, agentId, mindId);
   const upTo = Math.max(0, total - Math.max(0, Math.trunc(page.offset)));
-  const messages = current(services, { over: Math.max(0, upTo - size(page.limit)), upTo });
+  const messages = current(services, { over: Math.max(0, upTo - size(page.limit)), upTo }, deafMindId);
   return { space: snapshotOf(space, services.members.all()), messages, total };
 };
 
@@ -92,21 +108,21 @@ export const historyFor = (
   workspaceId: string,
   agentId: string,
   page: { after: number; limit: number },
+  mindId?: string,
 ): SpaceHistory => {
-  const { name } = spaceIn(services, workspaceId);
-  memberIn(services, agentId);
+  const { space, total, deafMindId } = readingOf(services, workspaceId, agentId, mindId);
   const head = services.log.head();
-  const over = services.log.countAt(page.after);
-  const upTo = Math.min(head.messageCount, over + size(page.limit));
-  const messages = current(services, { over, upTo });
+  const over = Math.min(total, services.log.countAt(page.after));
+  const upTo = Math.min(total, over + size(page.limit));
+  const messages = current(services, { over, upTo }, deafMindId);
   const [before = null] = services.log.messages({ over: over - 1, upTo: over });
-  const more = upTo < head.messageCount;
-  return { name, before, messages, cursor: more ? (messages.at(-1)?.seq ?? head.seq) : head.seq, more };
+  const more = upTo < total;
+  return { name: space.name, before, messages, cursor: more ? (messages.at(-1)?.seq ?? head.seq) : head.seq, more };
 };
 
-const messageRow = (services: SpaceServices, messageId: string): LogRow => {
+const messageRow = (services: SpaceServices, messageId: string, total = Number.POSITIVE_INFINITY): LogRow => {
   const row = services.log.findMessage(messageId);
-  if (row) return row;
+  if (row && row.messageCount <= total) return row;
   throw new ColloquyError("not_found", `There is no message ${messageId} in this space`);
 };
 
@@ -128,11 +144,11 @@ export const messageFor = (
   workspaceId: string,
   agentId: string,
   messageId: string,
+  mindId?: string,
 ): SpaceMessage => {
-  spaceIn(services, workspaceId);
-  memberIn(services, agentId);
-  const { frame, messageCount } = messageRow(services, messageId);
-  return { ...messageOf(frame), newer: services.log.head().messageCount - messageCount };
+  const { total } = readingOf(services, workspaceId, agentId, mindId);
+  const { frame, messageCount } = messageRow(services, messageId, total);
+  return { ...messageOf(frame), newer: total - messageCount };
 };
 
 /** A person had an agent try again what it had failed at: what comes of that is news. */

@@ -159,6 +159,8 @@ export const toolCalls = sqliteTable(
     /** The place in the log of the event that made it so. */
     updatedSeq: integer("updated_seq").notNull(),
     message: text("message", { mode: "json" }).$type<CallMessage>().notNull(),
+    /** Of a call that changed after the space became confidential: its message as it stood then. */
+    openMessage: text("open_message", { mode: "json" }).$type<CallMessage>(),
   },
   (table) => [
     index("tool_calls_open").on(table.agentId).where(sql`is_open = 1`),

@@ -26,7 +26,7 @@ import {
   renameMember,
   updateSpace,
 } from "./lifecycle.ts";
-import { appendFromAgent, post } from "./posting.ts";
+import { appendFromAgent, post, requireOwnMind } from "./posting.ts";
 import {
   findMessage,
   historyFor,
@@ -130,6 +130,7 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
   async speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>> {
     const admitted = this.#answer(() => {
       spaceIn(this.#services, open.workspaceId);
+      requireOwnMind(this.#services, open);
       memberIn(this.#services, open.agentId);
     });
     if (admitted.ok) {

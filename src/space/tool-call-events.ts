@@ -9,7 +9,7 @@ import { isOwnedBy } from "../shared/ids.ts";
 import { maxAnswerBytes, maxExpiredAtOnce, maxOpenToolCalls } from "./bounds.ts";
 import type { Append } from "./log/log.ts";
 import { senderOf } from "./members.ts";
-import { recordSpoken, requireSpeaker } from "./posting.ts";
+import { recordSpoken, requireHearing, requireSpeaker } from "./posting.ts";
 import { acting, spaceIn } from "./rights.ts";
 import type { CallMessage, CallOutcome } from "./schema.ts";
 import { requireStorage, type SpaceServices } from "./services.ts";
@@ -34,7 +34,7 @@ const rowOf = ({ ids, log, toolCalls }: SpaceServices, space: SettingsRow, toolC
 
 /** Stores the call's new state and tells it; also to its agent where people decided. Belongs in a transaction. */
 const change = (
-  { toolCalls }: SpaceServices,
+  { toolCalls, settings }: SpaceServices,
   append: Append,
   row: CallRow,
   toolCall: ToolCall,
@@ -42,7 +42,7 @@ const change = (
 ): CallMessage => {
   const message = { ...row.message, toolCall };
   const { seq } = append({ type: "space.message.updated", message, outcome });
-  toolCalls.store(message, seq);
+  toolCalls.store(message, seq, settings.find()?.confidentialFrom ?? null);
   return message;
 };
 
@@ -75,6 +75,7 @@ const show = (services: SpaceServices, space: SettingsRow, said: AgentToolCall):
   const streamId = services.live.endedBy(said.streamId);
   if (said.status === "canceled") throw new ColloquyError("gone", `${said.toolCallId} was canceled before it showed`);
   const sender = requireSpeaker(services, said);
+  if (said.status === "requires_action") requireHearing(space, said.mindId);
   const toolCall = begun(said);
   requireStorage(services);
   if (toolCalls.countOpen(maxOpenToolCalls) === maxOpenToolCalls) {
@@ -99,7 +100,7 @@ const show = (services: SpaceServices, space: SettingsRow, said: AgentToolCall):
   const routing = { root, wakePolicy: space.wakePolicy, mentions: [], pair: false, quiet: true as const };
   return recordSpoken(services, sender, streamId, (append) => {
     const { seq } = append({ type: "space.message", message, routing });
-    toolCalls.store({ ...message, seq }, seq);
+    toolCalls.store({ ...message, seq }, seq, space.confidentialFrom);
     const due = toolCalls.at(seq)?.expiresAt ?? undefined;
     if (due !== undefined) timers.setNoLater(callsTimer, due);
     return { ...message, seq };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createIds } from "../../src/shared/ids.ts";
+import { compartmentId, createIds } from "../../src/shared/ids.ts";
 import { maxBatchMessages } from "../../src/space/bounds.ts";
 import { type Batch, batchFor } from "../../src/space/delivery/batch.ts";
 import type { LogRow } from "../../src/space/log/log.ts";
@@ -8,9 +8,10 @@ import type { LogRow } from "../../src/space/log/log.ts";
 const ids = createIds("a secret of at least thirty-two chars");
 const spaceId = ids.mint("spc");
 const [me, other] = [ids.mint("ent"), ids.mint("ent")];
+const compartment = compartmentId(ids, me, spaceId);
 const at = "2026-02-18T15:06:55.000Z";
 
-type Kind = "said" | "mine" | "decided" | "counted" | "others" | "read" | "renamed" | "joined" | "left";
+type Kind = "said" | "mine" | "decided" | "inside" | "counted" | "others" | "read" | "renamed" | "joined" | "left";
 
 const rowFor = (kind: Kind, seq: number): LogRow => {
   const row = { seq, messageId: null, messageCount: 0, routing: null, outcome: null, read: null, frame: "{}" };
@@ -34,15 +35,16 @@ const rowFor = (kind: Kind, seq: number): LogRow => {
     const frame = JSON.stringify({ type: "space.message", cursor: seq, message });
     return { ...row, type: "space.message", entityId: sender.id, messageId: message.id, routing, frame };
   }
-  if (kind === "decided" || kind === "counted" || kind === "others") {
+  if (kind === "decided" || kind === "inside" || kind === "counted" || kind === "others") {
     const owner = kind === "others" ? other : me;
+    const mind = kind === "inside" ? compartment : owner;
     const message = {
       id: ids.mintOwned("msg", spaceId),
       seq: 1,
       spaceId,
       kind: "tool_call",
       sender: { id: owner, name: "N", type: "agent" },
-      toolCall: { id: ids.mintOwned("tc", owner), name: "deploy", input: {}, output: seq, status: "complete" },
+      toolCall: { id: ids.mintOwned("tc", mind), name: "deploy", input: {}, output: seq, status: "complete" },
       createdAt: at,
     };
     const frame = JSON.stringify({ type: "space.message.updated", cursor: seq, message });
@@ -67,12 +69,16 @@ const logOf = (kinds: Kind[]): LogRow[] => {
   return rows;
 };
 
+type Place = Parameters<typeof batchFor>[0];
+const openMind: Place = { id: me, kind: "agent", cursor: 0, inside: false };
+
 /** All deliveries of a log that is walked `limit` events at a time. */
-const walk = (rows: LogRow[], limit: number): Batch[] => {
+const walk = (rows: LogRow[], limit: number, begin = openMind, openUpTo?: number): Batch[] => {
   const batches: Batch[] = [];
-  let place = { id: me, kind: "agent" as const, cursor: 0, inside: false };
-  while (place.cursor < rows.length) {
-    const batch = batchFor(place, rows.slice(place.cursor, place.cursor + limit));
+  let place = begin;
+  const rest = (): LogRow[] => rows.filter(({ seq }) => seq > place.cursor).slice(0, limit);
+  for (let next = rest(); next.length > 0; next = rest()) {
+    const batch = batchFor(place, next, new Map(), openUpTo);
     batches.push(batch);
     place = { ...place, cursor: batch.cursor, inside: batch.inside };
   }
@@ -81,6 +87,11 @@ const walk = (rows: LogRow[], limit: number): Batch[] => {
 
 const kinds = fc.array(
   fc.constantFrom<Kind>("said", "mine", "decided", "counted", "others", "read", "renamed", "joined", "left"),
+  { maxLength: 60 },
+);
+
+const confidentialKinds = fc.array(
+  fc.constantFrom<Kind>("said", "mine", "decided", "inside", "counted", "others", "read", "renamed", "joined", "left"),
   { maxLength: 60 },
 );
 
@@ -104,6 +115,51 @@ test("[D2] a log cut anywhere gives an agent the messages of its stays once, in 
       );
       const leavings = rows.filter((row) => row.type === "member.left").length;
       expect(batches.filter(({ left }) => left)).toHaveLength(leavings);
+    }),
+  );
+});
+
+/** What is told, wherever it is cut. */
+const toldOf = (batches: Batch[]) => ({
+  texts: batches.flatMap(({ messages }) => messages.map(({ message }) => message.text)),
+  answers: batches.flatMap((batch) => batch.answers.map(({ toolCallId, output }) => ({ toolCallId, output }))),
+  leavings: batches.filter(({ left }) => left).length,
+});
+
+test("[C17] [D2] an open mind is told what comes before the switch, its compartment the rest", () => {
+  fc.assert(
+    fc.property(confidentialKinds, fc.integer({ min: 1, max: 20 }), fc.nat(60), (events, limit, at) => {
+      const rows = logOf(events);
+      const openUpTo = Math.min(at, rows.length);
+      const own = rows.slice(0, openUpTo).filter(({ entityId, type }) => entityId === me && type !== "space.message");
+      const inside = own.findLast(({ type }) => type.startsWith("member."))?.type === "member.joined";
+      const place = { ...openMind, id: compartment, compartmentOf: me, cursor: openUpTo, inside };
+      const [open, kept] = [toldOf(walk(rows, limit, openMind, openUpTo)), toldOf(walk(rows, limit, place, openUpTo))];
+      const all = toldOf(walk(rows, limit));
+      expect([...open.texts, ...kept.texts]).toEqual(all.texts);
+      expect(open.texts.every((text) => Number(text) <= openUpTo)).toBe(true);
+      expect(kept.texts.every((text) => Number(text) > openUpTo)).toBe(true);
+      const isOpen = ({ toolCallId }: { toolCallId: string }): boolean => ids.ownerOf("tc", toolCallId) === me;
+      expect(open.answers).toEqual(all.answers.filter(isOpen));
+      const later = all.answers.filter((answer) => !isOpen(answer) && Number(answer.output) > openUpTo);
+      expect(kept.answers).toEqual(later);
+      expect(open.leavings).toBe(all.leavings);
+    }),
+  );
+});
+
+test("[C17] an open mind gets the same deliveries whatever a confidential space says", () => {
+  fc.assert(
+    fc.property(confidentialKinds, fc.nat(60), (events, at) => {
+      const rows = logOf(events);
+      const openUpTo = Math.min(at, rows.length);
+      const isSecret = ({ seq, type, outcome, frame }: LogRow): boolean =>
+        seq > openUpTo && (type === "space.message" || (outcome !== null && frame.includes(compartment.slice(4, 30))));
+      const told = (log: LogRow[]) =>
+        walk(log, 100, openMind, openUpTo)
+          .filter(({ pending }) => pending)
+          .map(({ cursor, ...batch }) => batch);
+      expect(told(rows)).toEqual(told(rows.filter((row) => !isSecret(row))));
     }),
   );
 });

@@ -14,9 +14,9 @@ import type {
   SpaceRpc,
   ToolCallOutcome,
 } from "../../src/protocol/rpc.ts";
-import type { RouterConfig, Space as SpaceView, WakePolicy } from "../../src/protocol/space.ts";
+import type { Release, RouterConfig, Space as SpaceView, WakePolicy } from "../../src/protocol/space.ts";
 import { type Outcome, ok, unwrap } from "../../src/shared/errors.ts";
-import { createIds } from "../../src/shared/ids.ts";
+import { compartmentId, createIds } from "../../src/shared/ids.ts";
 import type { Space } from "../../src/space/space.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 
@@ -83,19 +83,31 @@ export type House = {
   as: (entity: EntityRef, admin?: boolean) => EntityPrincipal;
 };
 
-type Settings = { wakePolicy?: WakePolicy; createdBy?: EntityRef; router?: RouterConfig };
+/** An agent's compartment for a confidential space, as one that is told of what is said there. */
+export const compartmentOf = (agent: EntityRef, { space }: Pick<House, "space">): EntityRef => ({
+  ...agent,
+  id: compartmentId(ids, agent.id, space.id),
+});
+
+type Settings = {
+  wakePolicy?: WakePolicy;
+  createdBy?: EntityRef;
+  router?: RouterConfig;
+  confidential?: boolean;
+  release?: Release;
+};
 
 /** A space of its own, in a workspace of its own. */
 export const house = async (
   members: EntityRef[],
-  { wakePolicy = "every_message", createdBy, router }: Settings = {},
+  { wakePolicy = "every_message", createdBy, ...more }: Settings = {},
 ): Promise<House> => {
   const workspaceId = ids.mint("wsp");
   const id = ids.mint("spc");
   const created = await env.SPACE.getByName(id).create({
     id,
     workspaceId,
-    settings: { name: "Kitchen", wakePolicy, shareOrigin: "reference", ...(router ? { router } : {}) },
+    settings: { name: "Kitchen", wakePolicy, shareOrigin: "reference", ...more },
     members,
     createdBy: createdBy?.id,
   });

@@ -1,9 +1,10 @@
 import type { DeliveredMessage, ToolCallOutcome } from "../../protocol/rpc.ts";
+import { isOwnedBy } from "../../shared/ids.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
 import { type LogRow, messageIn } from "../log/log.ts";
 import { toldOutcome } from "../tool-calls/call-state.ts";
 import { triggerSource } from "../wake.ts";
-import type { SubscriberRow } from "./subscribers.ts";
+import { memberOf, type SubscriberRow } from "./subscribers.ts";
 
 /** The result of one walk along the log for one subscriber. */
 export type Batch = {
@@ -19,42 +20,65 @@ export type Batch = {
   pending: boolean;
 };
 
-type Place = Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside">;
+type Subscriber = Pick<SubscriberRow, "id" | "kind"> & Partial<Pick<SubscriberRow, "compartmentOf">>;
+type Place = Subscriber & Pick<SubscriberRow, "cursor" | "inside">;
+
+/**
+ * Whether what is said at this place of the log is for this mind of an agent (C17): up to `openUpTo` for its open mind,
+ * after it for its compartment. In an open space `openUpTo` has no end.
+ */
+export const hears = ({ compartmentOf = null }: Subscriber, seq: number, openUpTo: number): boolean =>
+  seq > openUpTo === (compartmentOf !== null);
 
 const changes = new Set<LogRow["type"]>(["member.joined", "member.left", "member.renamed", "space.updated"]);
 
 /** Whether the subscriber, as a member, would be told of this event. */
-export const concerns = ({ id, kind }: Pick<Place, "id" | "kind">, row: LogRow): boolean => {
-  if (row.type === "space.message") return kind === "agent" && row.entityId !== id;
-  if (row.type === "space.message.updated") return row.outcome !== null && row.entityId === id;
-  return changes.has(row.type);
+export const concerns = (subscriber: Subscriber, row: LogRow, openUpTo: number): boolean => {
+  const { id, kind } = subscriber;
+  if (row.type === "space.message") {
+    return kind === "agent" && row.entityId !== memberOf(subscriber) && hears(subscriber, row.seq, openUpTo);
+  }
+  if (row.type !== "space.message.updated") return changes.has(row.type);
+  if (row.outcome === null || row.entityId !== memberOf(subscriber)) return false;
+  // Each mind is told of its own calls, whenever people decide.
+  return openUpTo === Number.POSITIVE_INFINITY || isOwnedBy(messageIn(row).toolCall?.id ?? "", id);
 };
 
-/** Whether the subscriber is an agent that this message does not wake, as far as is decided. */
-export const isOnlyHeard = ({ id, kind }: Pick<Place, "id" | "kind">, { routing }: LogRow): boolean =>
-  kind === "agent" && routing !== null && triggerSource(routing, id, []) === "none";
+/** Whether the subscriber is an agent's mind that this event does not wake, as far as is decided. */
+export const isOnlyHeard = (subscriber: Subscriber, row: LogRow, openUpTo: number): boolean => {
+  if (subscriber.kind !== "agent") return false;
+  if (!hears(subscriber, row.seq, openUpTo)) return !concerns(subscriber, row, openUpTo);
+  return row.routing !== null && triggerSource(row.routing, memberOf(subscriber), []) === "none";
+};
 
 /** The agents that the space's router chose, by the `seq` of the message. */
 export type Chosen = ReadonlyMap<number, readonly string[]>;
 
 /** The next batch for a subscriber. `rows` are the log's next after its cursor. Pure. */
-export const batchFor = (subscriber: Place, rows: LogRow[], chosen: Chosen = new Map()): Batch =>
-  subscriber.kind === "index" ? indexBatch(subscriber, rows) : agentBatch(subscriber, rows, chosen);
+export const batchFor = (
+  subscriber: Place,
+  rows: LogRow[],
+  chosen: Chosen = new Map(),
+  openUpTo = Number.POSITIVE_INFINITY,
+): Batch =>
+  subscriber.kind === "index" ? indexBatch(subscriber, rows, openUpTo) : agentBatch(subscriber, rows, chosen, openUpTo);
 
-const indexBatch = (subscriber: Place, rows: LogRow[]): Batch => ({
+const indexBatch = (subscriber: Place, rows: LogRow[], openUpTo: number): Batch => ({
   messages: [],
   answers: [],
   cursor: rows.at(-1)?.seq ?? subscriber.cursor,
   inside: true,
   left: false,
-  pending: rows.some((row) => concerns(subscriber, row)),
+  pending: rows.some((row) => concerns(subscriber, row, openUpTo)),
 });
 
 /**
  * An agent is told everything that was stored while it was a member, except its own messages and read marks, and every
- * decision about its own calls. Its own leaving ends a batch, so that a return begins a new one.
+ * decision about its own calls. Its own leaving ends a batch, so that a return begins a new one. What is said in a
+ * confidential space is for its compartment alone.
  */
-const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen): Batch => {
+const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen, openUpTo: number): Batch => {
+  const member = memberOf(subscriber);
   const batch: Batch = {
     messages: [],
     answers: [],
@@ -65,19 +89,19 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen): Batch =>
   };
   let length = 0;
   for (const row of rows) {
-    const own = row.entityId === subscriber.id;
+    const own = row.entityId === member;
     if (batch.messages.length === maxBatchMessages || length > maxBatchLength) return batch;
     batch.cursor = row.seq;
     if (own && row.type === "member.joined") batch.inside = true;
-    if (!batch.inside || !concerns(subscriber, row)) continue;
+    if (!batch.inside || !concerns(subscriber, row, openUpTo)) continue;
     batch.pending = true;
     if (row.type === "space.message" && row.routing) {
       const { root, repliedTo } = row.routing;
       batch.messages.push({
         message: messageIn(row),
         root,
-        triggerSource: triggerSource(row.routing, subscriber.id, chosen.get(row.seq) ?? []),
-        ...(repliedTo === subscriber.id ? { repliesToIt: true } : {}),
+        triggerSource: triggerSource(row.routing, member, chosen.get(row.seq) ?? []),
+        ...(repliedTo === member ? { repliesToIt: true } : {}),
       });
       length += row.frame.length;
     }

@@ -23,9 +23,9 @@ import type { Members } from "../members.ts";
 import type { Decisions } from "../router/decisions.ts";
 import type { Settings } from "../settings.ts";
 import { snapshotOf } from "../settings.ts";
-import { type Batch, batchFor, concerns, isOnlyHeard } from "./batch.ts";
+import { type Batch, batchFor, concerns, hears, isOnlyHeard } from "./batch.ts";
 import { Pauses } from "./pauses.ts";
-import { indexSubscriber, type SubscriberRow, type Subscribers } from "./subscribers.ts";
+import { indexSubscriber, memberOf, type SubscriberRow, type Subscribers } from "./subscribers.ts";
 
 /**
  * Carries the log to its subscribers.
@@ -39,6 +39,7 @@ import { indexSubscriber, type SubscriberRow, type Subscribers } from "./subscri
  * 5. What wakes an agent goes at once, with all that lies before it. Messages that it only hears go about once in
  *    `listenIntervalMs`, those of that time together; a backlog goes without a pause.
  * 6. Agents get nothing from the first message on that the space's router has not decided about: so the order holds.
+ * 7. What is said in a confidential space gives an agent's open mind no delivery, and delays, wakes and joins none (C17).
  */
 export const deliverTimer = "deliver";
 
@@ -96,13 +97,14 @@ export class Delivery {
     const end = rows.at(-1)?.seq ?? this.#end();
     const before = end - rows.length;
     const isPosted = rows.some((row) => this.#isPosted(row));
+    const openUpTo = this.#openUpTo();
     let answered: Promise<void> | undefined;
     for (const subscriber of subscribers.behind(end)) {
       const { id, retryAt, cursor } = subscriber;
-      if (rows.length === 0 || !rows.every((row) => isOnlyHeard(subscriber, row))) this.#pauses.end(id);
+      if (rows.length === 0 || !rows.every((row) => isOnlyHeard(subscriber, row, openUpTo))) this.#pauses.end(id);
       if ((retryAt ?? 0) > clock.now()) continue;
       const untold =
-        Math.max(cursor, this.#idle.get(id) ?? 0) >= before && !rows.some((row) => concerns(subscriber, row));
+        Math.max(cursor, this.#idle.get(id) ?? 0) >= before && !rows.some((row) => concerns(subscriber, row, openUpTo));
       if (untold && rows.length > 0) this.#idle.set(id, end);
       if (this.#running.has(id) || (untold && end - cursor <= maxIdleLag)) continue;
       if (isPosted && subscriber.kind === "agent") answered ??= this.#letAnswerGo();
@@ -126,6 +128,11 @@ export class Delivery {
   /** The last place in the log; a deletion takes one too. */
   #end(): number {
     return this.#around.settings.find()?.deletedSeq ?? this.#around.log.head().seq;
+  }
+
+  /** The place in the log after which it is confidential. */
+  #openUpTo(): number {
+    return this.#around.settings.find()?.confidentialFrom ?? Number.POSITIVE_INFINITY;
   }
 
   /** A person or a service said it, and waits for the answer of the post. */
@@ -174,13 +181,15 @@ export class Delivery {
     const { log, members, settings, subscribers, decisions } = this.#around;
     const deletedSeq = settings.find()?.deletedSeq ?? undefined;
     const head = log.head().seq;
-    const [undecided = head + 1] = subscriber.kind === "agent" ? decisions.pending() : [];
+    const openUpTo = this.#openUpTo();
+    const held = subscriber.kind === "agent" ? decisions.pending() : [];
+    const undecided = held.find((seq) => hears(subscriber, seq, openUpTo)) ?? head + 1;
     const end = Math.min(head, undecided - 1);
     const from = Math.max(subscriber.cursor, this.#idle.get(subscriber.id) ?? 0);
-    let place: Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside"> = { ...subscriber, cursor: from };
+    let place = { ...subscriber, cursor: from };
     while (place.cursor < end) {
       const rows = log.after(place.cursor, Math.min(maxBatchEvents, end - place.cursor));
-      const batch = batchFor(place, rows, decisions.chosen(rows));
+      const batch = batchFor(place, rows, decisions.chosen(rows), openUpTo);
       if (batch.pending) return { batch, after: subscriber.cursor, deleted: false, whole: batch.cursor >= end };
       place = { ...place, cursor: batch.cursor, inside: batch.inside };
     }
@@ -189,7 +198,8 @@ export class Delivery {
       const batch: Batch = { messages: [], answers: [], cursor: deletedSeq, inside: false, left: true, pending: true };
       return { batch, after: subscriber.cursor, deleted: true, whole: true };
     }
-    if (subscriber.kind === "agent" && !place.inside && !members.find(subscriber.id)) subscribers.remove(subscriber.id);
+    if (subscriber.kind === "agent" && !place.inside && !members.find(memberOf(subscriber)))
+      subscribers.remove(subscriber.id);
     else if (end - subscriber.cursor > maxIdleLag) subscribers.advance(subscriber.id, place);
     else this.#idle.set(subscriber.id, end);
     return undefined;
@@ -203,7 +213,8 @@ export class Delivery {
     const { cursor, messages, left } = batch;
     const answers = batch.answers.length > 0 ? { answers: batch.answers } : {};
     // One that was outside keeps what it knew of the space.
-    const outside = deleted && subscriber.kind === "agent" && !members.find(subscriber.id);
+    const member = memberOf(subscriber);
+    const outside = deleted && subscriber.kind === "agent" && !members.find(member);
     const known = outside ? { ...row, name: "" } : row;
     const space = snapshotOf(deleted ? { ...known, version: cursor } : row, outside ? [] : members.all());
     if (deleted) space.deleted = true;
@@ -214,12 +225,14 @@ export class Delivery {
       if (!followed.ok) throw new ColloquyError(followed.problem.code, followed.problem.detail);
       return cursor;
     }
-    const told: AgentDelivery = { space, messages, ...answers, after, cursor, left };
+    const isCompartment = subscriber.compartmentOf !== null;
+    const compartment = isCompartment ? { compartment: { mindId: subscriber.id, agentId: member } } : {};
+    const told: AgentDelivery = { space, messages, ...answers, after, cursor, left, ...compartment };
     const deliver = receivers.AGENT.getByName(subscriber.id).deliver(JSON.stringify(told));
     const delivered = await withTimeout(deliverTimeoutMs, deliver);
     if (delivered.ok) return delivered.value.cursor;
     // An agent that is gone for good need not be told that it left.
-    const over = left || row.deletedSeq !== null || !members.find(subscriber.id);
+    const over = left || row.deletedSeq !== null || !members.find(member);
     if (over && delivered.problem.code === "not_found") return cursor;
     throw new ColloquyError(delivered.problem.code, delivered.problem.detail);
   }

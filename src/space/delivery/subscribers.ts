@@ -7,8 +7,13 @@ export type SubscriberRow = typeof subscribers.$inferSelect;
 /** The subscriber that is not a member: the workspace's index of spaces. */
 export const indexSubscriber = "index";
 
+/** The member that a subscriber is, or whose compartment it is. */
+export const memberOf = ({ id, compartmentOf }: { id: string; compartmentOf?: string | null }): string =>
+  compartmentOf ?? id;
+
 /**
- * The subscribers of the log, each with its cursor: the members, and those that have yet to hear that they left.
+ * The subscribers of the log, each with its cursor: the agents that are members, and those that have yet to hear that they
+ * left. In a confidential space an agent is two: its open mind and its compartment.
  *
  * Invariants
  * 1. All rows are read once and then kept as they are stored: this object is the table's only writer.
@@ -53,7 +58,7 @@ export class Subscribers {
   }
 
   anyAgentBut(agentId: string): boolean {
-    for (const { id, kind } of this.#known.get().values()) if (kind === "agent" && id !== agentId) return true;
+    for (const row of this.#known.get().values()) if (row.kind === "agent" && memberOf(row) !== agentId) return true;
     return false;
   }
 

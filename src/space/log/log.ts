@@ -124,11 +124,21 @@ export const createLog = (db: Database) => {
 
     leftAfter,
 
-    /** All agents that have ever joined. It reads the rows of those who joined alone (B4). */
-    agents(): string[] {
-      const isAgent = sql`${log.type} = 'member.joined' and ${log.frame} ->> '$.member.type' = 'agent'`;
-      const joined = db.selectDistinct({ id: log.entityId }).from(log).where(isAgent).all();
-      return joined.flatMap(({ id }) => id ?? []);
+    /** All agents that were in after `seq`, some time. It reads the rows of those who joined and left alone (B4). */
+    agents(seq = 0): string[] {
+      const type = sql<string | null>`${log.frame} ->> '$.member.type'`;
+      const cameOrLeft = sql`${log.type} = 'member.joined' or ${isLeft}`;
+      const rows = db
+        .select({ seq: log.seq, id: log.entityId, type })
+        .from(log)
+        .where(cameOrLeft)
+        .orderBy(asc(log.seq));
+      const agents = new Set<string>();
+      for (const row of rows.all()) {
+        if (row.type === "agent") agents.add(row.id ?? "");
+        else if (row.type === null && row.seq <= seq) agents.delete(row.id ?? "");
+      }
+      return [...agents];
     },
 
     /** How many messages there are up to and with `seq`. */

@@ -1,6 +1,7 @@
 import { and, asc, eq, isNotNull, lte, min, notInArray, sql } from "drizzle-orm";
 import type { Message } from "../../protocol/message.ts";
 import { among, type Database } from "../../shared/database.ts";
+import { isOwnedBy } from "../../shared/ids.ts";
 import { type CallMessage, members, toolCalls } from "../schema.ts";
 import { isOver, withShown } from "./call-state.ts";
 
@@ -20,6 +21,7 @@ const isOpen = sql`${toolCalls.isOpen} = 1`;
  * Invariants
  * 1. A row is its message as the newest of its events in the log tells it; both are written in one transaction.
  * 2. `isOpen` is set until the call is over, `expiresAt` while people may answer.
+ * 3. `openMessage` is set once, by the first change after the space became confidential, of a call that showed before.
  */
 export const createToolCalls = (db: Database) => {
   return {
@@ -29,23 +31,37 @@ export const createToolCalls = (db: Database) => {
       return row && asStored(row);
     },
 
-    /** The messages with their calls as they stand now. Reads a row for each that is one. */
-    current(messages: Message[]): Message[] {
+    /**
+     * The messages with their calls as they stand now. Reads a row for each that is one. For a mind that hears nothing of a
+     * confidential space: as they stood when it became so, its own calls aside.
+     */
+    current(messages: Message[], deafMindId?: string): Message[] {
       const seqs = messages.flatMap(({ kind, seq }) => (kind === "tool_call" ? [seq] : []));
       if (seqs.length === 0) return messages;
       const found = db.select().from(toolCalls).where(among(toolCalls.seq, seqs)).all();
-      const bySeq = new Map(found.map(asStored).map(({ seq, message }) => [seq, message]));
+      const known = ({ openMessage, ...row }: CallRow): CallRow => {
+        const isOwn = deafMindId === undefined || isOwnedBy(row.message.toolCall.id, deafMindId);
+        return { ...row, openMessage, message: isOwn ? row.message : (openMessage ?? row.message) };
+      };
+      const bySeq = new Map(
+        found
+          .map(known)
+          .map(asStored)
+          .map(({ seq, message }) => [seq, message]),
+      );
       return messages.map((message) => bySeq.get(message.seq) ?? message);
     },
 
-    /** Belongs in the transaction that appended the message, as `updatedSeq` says. */
-    store(message: CallMessage, updatedSeq: number): void {
+    /** Belongs in the transaction that appended the message, as `updatedSeq` says. `confidentialFrom`: the space's. */
+    store(message: CallMessage, updatedSeq: number, confidentialFrom: number | null): void {
       const { status, awaits } = message.toolCall;
       const expiresAt = status === "requires_action" && awaits ? Date.parse(awaits.expiresAt) : null;
       const state = { isOpen: !isOver(status), expiresAt, updatedSeq, message };
+      const isOpenStill = sql`${toolCalls.openMessage} IS NULL AND ${toolCalls.updatedSeq} <= ${confidentialFrom}`;
+      const openMessage = sql`CASE WHEN ${isOpenStill} THEN ${toolCalls.message} ELSE ${toolCalls.openMessage} END`;
       db.insert(toolCalls)
         .values({ seq: message.seq, agentId: message.sender.id, ...state })
-        .onConflictDoUpdate({ target: toolCalls.seq, set: state })
+        .onConflictDoUpdate({ target: toolCalls.seq, set: { ...state, openMessage } })
         .run();
     },
 
