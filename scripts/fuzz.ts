@@ -5,9 +5,11 @@ import { recordMeasured } from "./measured.ts";
 
 /**
  * `npm run fuzz`: generated and mutated input to every route, over sockets, to webhooks' addresses and from models,
- * 100,000 of it unless `--inputs N` says otherwise. `--seed S` gives the same inputs again. Fails if anything does.
+ * 100,000 of it unless `--inputs N` says otherwise. `--seed S` gives the same inputs again. Names, such as `lives`, take
+ * those files alone. Fails if anything does.
  */
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     seed: { type: "string" },
     inputs: { type: "string", default: "100000" },
@@ -24,7 +26,8 @@ process.env.FUZZ_SEED = seed;
 process.env.FUZZ_INPUTS = values.inputs;
 
 const begunAt = Date.now();
-const vitest = await startVitest("test", ["test/fuzz"], { project: ["actors"], run: true, watch: false, silent: true });
+const files = positionals.length === 0 ? ["test/fuzz"] : positionals.map((name) => `-${name}.actor`);
+const vitest = await startVitest("test", files, { project: ["actors"], run: true, watch: false, silent: true });
 const tests = vitest.state.getTestModules().flatMap((module) => [...module.children.allTests()]);
 const reports = tests.flatMap((one): (FuzzReport & { seconds: number })[] => {
   const { fuzz } = one.meta();

@@ -10,11 +10,12 @@ const continuities = 2;
 const fewestLives = 20;
 /** What happens seldom needs some lives to have happened. */
 const tellingCases = 400;
-const allInputs = 100_000;
+/** A run of so many inputs is one of `npm run fuzz`. */
+const manyInputs = 10_000;
 export const longestMs = 120 * 60_000;
 
 /** As many cases as `npm run fuzz` has inputs; half of the few inputs of the normal run, since a case is a whole run. */
-const casesOf = (inputs: number): number => Math.round((inputs < allInputs ? inputs / 2 : inputs) / continuities);
+const casesOf = (inputs: number): number => Math.round((inputs < manyInputs ? inputs / 2 : inputs) / continuities);
 
 /** Plays random lives of agents of one continuity, and holds every input of each to all that was before it. */
 export const holdLives = async (continuity: Life["continuity"], meta: TaskMeta): Promise<void> => {
