@@ -7,9 +7,11 @@ import type { Delivery, DeliveryText } from "../protocol/rpc.ts";
 import { createSchema, hasSchema, isMigrated, openDatabase } from "../shared/database.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
+import { createIds } from "../shared/ids.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import type { AgentRuntime, Area } from "./api/agent-runtime.ts";
 import { blocksArea } from "./api/blocks.ts";
+import { beginCompartment, compartmentsArea, isFor, removeCompartments, requireMind } from "./api/compartments.ts";
 import { configArea, createAgent, usableConfig } from "./api/config.ts";
 import { createImportSession, exportArea, importMethods } from "./api/import-session.ts";
 import { hooksArea, inboxArea } from "./api/inbox.ts";
@@ -22,6 +24,7 @@ import { createRuntime } from "./runtime.ts";
 /** The methods that need the agent's runtime and nothing else of the object. */
 const areas = {
   ...configArea,
+  ...compartmentsArea,
   ...inboxArea,
   ...runsArea,
   ...memoryArea,
@@ -44,6 +47,8 @@ export interface Agent extends Pick<AgentRpc, Installed> {}
 export class Agent extends DurableObject<Env> implements Own {
   #runtime: AgentRuntime | undefined;
   #ending: Promise<void> | undefined;
+  /** It becomes a compartment. */
+  #beginning: Promise<Outcome<void>> | undefined;
   readonly #import: ReturnType<typeof createImportSession>;
 
   /** Areas become methods of the prototype: a call is one round trip, and tests find them there. */
@@ -53,7 +58,12 @@ export class Agent extends DurableObject<Env> implements Own {
       Object.defineProperty(Agent.prototype, name, { value, configurable: true, writable: true });
     for (const [name, work] of Object.entries(areas satisfies Area<keyof typeof areas>)) {
       install(name, function (workspaceId, ...args) {
-        return this.#with(String(workspaceId), (runtime) => Reflect.apply(work, undefined, [runtime, ...args]));
+        const answer = () =>
+          this.#with(String(workspaceId), (runtime) => {
+            requireMind(name, runtime.services.identity.get());
+            return Reflect.apply(work, undefined, [runtime, ...args]);
+          });
+        return this.#beginning ? this.#beginning.then(answer) : answer();
       });
     }
     for (const name of importMethods) {
@@ -134,22 +144,39 @@ export class Agent extends DurableObject<Env> implements Own {
     return made.ok ? this.describe(input.workspaceId) : made;
   }
 
-  remove(workspaceId: string): Promise<Outcome<null>> {
-    return this.#with(workspaceId, async () => {
+  async remove(workspaceId: string): Promise<Outcome<null>> {
+    await this.#beginning;
+    return this.#with(workspaceId, async (runtime) => {
+      await removeCompartments(runtime, workspaceId);
       await this.#end();
       return null;
     });
   }
 
-  deliver(text: DeliveryText): Promise<Outcome<{ cursor: number }>> {
+  async deliver(text: DeliveryText): Promise<Outcome<{ cursor: number }>> {
     const delivery: Delivery = JSON.parse(text);
+    const begun = delivery.compartment && (await this.#begin(delivery));
+    if (begun && !begun.ok) return begun;
     return this.#with(delivery.space.workspaceId, ({ services, loop }) => {
+      if (!isFor(delivery, services.identity.get())) throw new ColloquyError("not_found", "there is no such agent");
       const { cursor, asksForRun } = accept(services, delivery);
       fault("agent.after-deliver", this.ctx);
       if (asksForRun) loop.wake();
       if (delivery.answers || delivery.left) services.wakeCalls();
+      // The agent may have come back: what was planned there goes on.
+      if (delivery.compartment && !services.isClosed()) services.plans.resume();
       return { cursor };
     });
+  }
+
+  /** Makes this object the compartment that a delivery is for, unless it is one. Deliveries side by side share the beginning. */
+  #begin(delivery: Delivery): Promise<Outcome<void>> | undefined {
+    if (this.#runtime?.services.identity.find()) return undefined;
+    const around = { env: this.env, ids: createIds(this.env.SIGNING_SECRET), open: () => this.#open() };
+    this.#beginning ??= this.#answer(() => beginCompartment(around, delivery)).finally(() => {
+      this.#beginning = undefined;
+    });
+    return this.#beginning;
   }
 
   sealedHook(id: string): Promise<Outcome<SealedHook>> {

@@ -148,6 +148,9 @@ export const viewTimeoutMs = 10_000;
 /** How often a space is asked before a run gives its call up as not answered. */
 export const reachSpaceTries = 4;
 export const firstReachPauseMs = 200;
+/** How long a mind of an agent waits for another one's answer, and how many compartments are told or ended at once. */
+export const mindAnswerMs = 5000;
+export const maxCompartmentsAtOnce = 10;
 /** Roots that were not heard of for so long are forgotten. */
 export const rootMemoryMs = 30 * 24 * 60 * 60_000;
 /** A ledger of a day longer ago is forgotten. */

@@ -17,6 +17,8 @@ export type AgentRow = typeof agent.$inferSelect;
 
 export type Identity = ReturnType<typeof createIdentity>;
 
+type CompartmentFacts = Pick<AgentRow, "compartmentId" | "compartmentSpaceId" | "secrets" | "settingsVersion">;
+
 /** What owns the ids of all that this object does: the agent, or its compartment. */
 export const mindOf = ({ id, compartmentId }: Pick<AgentRow, "id" | "compartmentId">): string => compartmentId ?? id;
 
@@ -31,9 +33,10 @@ export const createIdentity = (db: Database, clock: Clock, signingSecret: string
   });
 
   return {
-    create(id: string, workspaceId: string, config: AgentConfig): AgentRow {
+    /** `compartment`: of an agent's compartment, whose config and secrets are what its open mind answered. */
+    create(id: string, workspaceId: string, config: AgentConfig, compartment?: CompartmentFacts): AgentRow {
       const now = clock.now();
-      const row = { id, workspaceId, config, createdAt: now, updatedAt: now, secrets: {} };
+      const row = { id, workspaceId, config, createdAt: now, updatedAt: now, secrets: {}, ...compartment };
       return known.writing().insert(agent).values(row).returning().get();
     },
 
@@ -53,6 +56,11 @@ export const createIdentity = (db: Database, clock: Clock, signingSecret: string
 
     update(changes: Partial<Omit<AgentRow, "id" | "workspaceId" | "createdAt">>): void {
       known.writing().update(agent).set(changes).run();
+    },
+
+    /** Changes what the agent runs by: its compartments are to have it too. */
+    configure(changes: Partial<Pick<AgentRow, "config" | "secrets" | "updatedAt">>): void {
+      this.update({ ...changes, settingsVersion: this.get().settingsVersion + 1 });
     },
 
     /** A secret of the agent's workspace; undefined where there is none of that name. It lives only in memory. */

@@ -3,8 +3,10 @@ import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
+import { createJobs, jobsTimer } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
+import { handleCompartments } from "./api/compartments.ts";
 import { watchdogMs } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
 import { callsTimer, createCalls } from "./calls/calls.ts";
@@ -49,11 +51,17 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const db = openDatabase(ctx.storage);
   const ids = createIds(env.SIGNING_SECRET);
   const identity = createIdentity(db, clock, env.SIGNING_SECRET);
-  const timers = createTimers(db, ctx.storage, clock, () => ({ agentId: identity.find()?.id }));
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
+  const whose = () => ({ agentId: identity.find()?.id });
+  const timers = createTimers(db, ctx.storage, clock, whose);
+  const jobs = createJobs({ db, timers, clock, waitUntil: background, whose });
   /** Arms the watchdog, in the transaction that stores the work. */
   const armLoop = (): void => timers.setNoLater(loopTimer, clock.now() + watchdogMs);
   const spaces = createSpaces(db);
+  const isClosed = (): boolean => {
+    const spaceId = identity.find()?.compartmentSpaceId ?? null;
+    return spaceId !== null && !spaces.isMember(spaceId);
+  };
   const journal = createJournal(db, clock);
   const runs = createRuns(db, clock);
   const windows = createWindows(db, runs, journal);
@@ -89,6 +97,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     ...{ blocks, sharedBlocks, shares, subscriptions, archival, search },
     object: ctx,
     transaction: (work) => db.transaction(work),
+    isClosed,
     inbox: createInbox(db, { clock, identity, spaces, roots, outOfBudget, armLoop }),
     dedupeKeys: createDedupeKeys(db, clock),
     waits: createWaits(db, clock),
@@ -113,13 +122,15 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const summaryWork: SummaryWork = createSummaryWork(services, timers, background);
   const due = async (name: string): Promise<void> => {
     if (name === loopTimer) return loop.fired();
+    if (name === jobsTimer) return jobs.onTimer();
     if (name === callsTimer) return callWork.fired();
     if (name === summariesTimer) return summaryWork.fired();
     // A server may take its time, and other timers do not wait for it.
     if (name === mcpTimer) return ctx.waitUntil(mcp.fetchDue());
     if (name === subscriptionsTimer) return subscriptions.onTimer();
     if (name === searchTimer) return ctx.waitUntil(search.work());
-    if (name === plansTimer) services.plans.fire((plan, dueAt) => acceptPlan(services, plan, dueAt));
+    // Plans wait until the agent comes back: its return arms them.
+    if (name === plansTimer && !isClosed()) services.plans.fire((plan, dueAt) => acceptPlan(services, plan, dueAt));
     if (name === heartbeatTimer) {
       const { heartbeat } = identity.get().config;
       db.transaction(() => beat(timers, heartbeat, clock.now(), (dueAt) => acceptHeartbeat(services, dueAt)));
@@ -127,8 +138,8 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     await faultOnceStored("plan.after-fire", ctx);
     loop.wake();
   };
-  return {
-    ...{ db, services, timers, loop, due },
+  const runtime: AgentRuntime = {
+    ...{ db, services, timers, loop, jobs, due },
     reconsider: () => {
       loop.reconsider();
       summaryWork.reconsider();
@@ -141,4 +152,6 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
       search.stop();
     },
   };
+  handleCompartments(runtime);
+  return runtime;
 };

@@ -13,7 +13,7 @@ import type { ToolConfig } from "../protocol/tool.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
 import type * as records from "./records.ts";
 
-export { timers } from "../timers/schema.ts";
+export { jobs, timers } from "../timers/schema.ts";
 
 /** One row: who this agent is. */
 export const agent = sqliteTable("agent", {
@@ -25,6 +25,8 @@ export const agent = sqliteTable("agent", {
   config: text("config", { mode: "json" }).$type<AgentConfig>().notNull(),
   createdAt: integer("created_at").notNull(),
   updatedAt: integer("updated_at").notNull(),
+  /** Rises with each change of config or secrets. In a compartment: the open mind's that it has. */
+  settingsVersion: integer("settings_version").notNull().default(0),
   /** Where the last committed cycle left it. */
   activeSpaceId: text("active_space_id"),
   /** Moving average of billed over estimated input tokens, for the model named beside it. */

@@ -86,6 +86,12 @@ export type ExportPlace = { bounds: ExportBounds; kind: RowKind; after: string |
 /** Whole lines of the document; `next` is null on the last page. */
 export type ExportPage = { text: string; next: ExportPlace | null };
 
+/**
+ * What a compartment has of its agent to run by: the config as it is for a confidential space, and the workspace's sealed
+ * secrets. `version` rises with each change.
+ */
+export type MindSettings = { version: number; config: AgentConfig; secrets: Record<string, string> };
+
 /** An import that is under way: `token` tells it from another one into the same object. */
 export type ImportName = { workspaceId: string; token: string };
 
@@ -136,6 +142,11 @@ export interface AgentMethods extends BlockMethods {
   remove(): null;
   /** The workspace's sealed secrets, all of them, by name; kept sealed. */
   setSecrets(sealed: Record<string, string>): null;
+
+  /** From the agent's compartment for that space, as it begins. Noted before it is answered. `not_found` as the agent ends. */
+  openCompartment(spaceId: string): MindSettings;
+  /** From the open mind to a compartment. An older version changes nothing. */
+  configureCompartment(settings: MindSettings): null;
 
   /** `root`: the chain that it belongs to; left out: it begins one. */
   trigger(event: TriggerAgent, idempotencyKey?: string, root?: Root): { eventId: string };

@@ -43,6 +43,9 @@ const plainName = Label.refine((name) => !name.includes(mcpSeparator), {
   error: `must not hold "${mcpSeparator}": it stands between an MCP server's name and its tool's`,
 });
 
+/** Left out: no run of a confidential space has it, so nothing that is said there can leave by it. */
+const confidential = z.literal("allowed").optional();
+
 const common = {
   name: plainName,
   description: z.string().min(1).max(2000),
@@ -54,6 +57,7 @@ const common = {
   timeoutMs: z.int().min(100).max(600_000).default(30_000),
   /** It may run again when its outcome is unknown. */
   idempotent: z.boolean().default(false),
+  confidential,
 };
 
 /** The fields of tools with an effect, which people may have to approve. */
@@ -124,6 +128,7 @@ export const McpServer = strictComponent("McpServer", {
   allowedTools: z.array(z.string().min(1).max(128)).max(200).optional(),
   /** The most that one call of its tools may take. */
   timeoutMs: z.int().min(100).max(60_000).default(30_000),
+  confidential,
 });
 export type McpServer = z.infer<typeof McpServer>;
 

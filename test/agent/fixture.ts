@@ -52,9 +52,9 @@ export const openHouse = async () => {
       onTestFinished(async () => void (await env.AGENT.getByName(id).remove(workspaceId)));
       return { id, name: settings.name, type: "agent" };
     },
-    space: async (name: string, members: EntityRef[]) => {
+    space: async (name: string, members: EntityRef[], confidential = false) => {
       const id = ids.mint("spc");
-      const settings = { name, wakePolicy: "every_message", shareOrigin: "reference" } as const;
+      const settings = { name, wakePolicy: "every_message", shareOrigin: "reference", confidential } as const;
       unwrap(await env.SPACE.getByName(id).create({ id, workspaceId, settings, members }));
       return openSpace(workspaceId, id);
     },

@@ -1,5 +1,6 @@
 import type { AgentMethods } from "../../protocol/agent-rpc.ts";
 import type { Database } from "../../shared/database.ts";
+import type { Jobs } from "../../timers/jobs.ts";
 import type { Timers } from "../../timers/timers.ts";
 import type { Loop } from "../run/loop.ts";
 import type { RunServices } from "../run/run-services.ts";
@@ -10,6 +11,9 @@ export type AgentRuntime = {
   services: RunServices;
   timers: Timers;
   loop: Loop;
+  jobs: Jobs;
+  /** Set once the agent is being deleted. */
+  isEnding?: boolean;
   /** Does what the timer `name` is set for. */
   due(name: string): Promise<void>;
   /** The config or a secret changed: runs that failed or wait may go on now. */

@@ -18,10 +18,12 @@ import { plansTimer } from "../plans/plans.ts";
 import { composingOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
+import { takeConfig } from "../run/settings.ts";
 import { inbox, journal, overheard, waits } from "../schema.ts";
 import { estimateText } from "../tokens.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
+import { tellCompartments } from "./compartments.ts";
 
 /** A config that has nothing of the other continuity, and whose tools can be used here. Throws `invalid_request`. */
 export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentConfig => {
@@ -63,13 +65,12 @@ const changedConfig = ({ services }: AgentRuntime, changes: UpdateAgent): AgentC
 const configure = (runtime: AgentRuntime, changes: UpdateAgent): void => {
   const { services, timers } = runtime;
   const config = changedConfig(runtime, changes);
+  const isChanged = (field: keyof UpdateAgent): boolean => changes[field] !== undefined;
   services.transaction(() => {
-    const before = services.identity.get().config;
-    if (before.continuity !== config.continuity) continuityOf(config).takeOver(services);
-    services.identity.update({ config, updatedAt: services.clock.now() });
-    if (changes.heartbeat !== undefined) startHeartbeat(timers, config.heartbeat, services.clock.now());
-    if (changes.mcp !== undefined) services.mcp.configured();
-    if (changes.embedder !== undefined) services.search.configured();
+    const updatedAt = services.clock.now();
+    takeConfig(services, config, isChanged, () => services.identity.configure({ config, updatedAt }));
+    if (isChanged("heartbeat")) startHeartbeat(timers, config.heartbeat, updatedAt);
+    tellCompartments(runtime);
   });
   runtime.reconsider();
 };
@@ -188,7 +189,10 @@ export const configArea: Area<"describe" | "checkUpdate" | "update" | "setSecret
     return agentView(runtime);
   },
   setSecrets: (runtime, sealed) => {
-    runtime.services.identity.update({ secrets: sealed });
+    runtime.services.transaction(() => {
+      runtime.services.identity.configure({ secrets: sealed });
+      tellCompartments(runtime);
+    });
     runtime.services.mcp.reconsider();
     runtime.reconsider();
     return null;

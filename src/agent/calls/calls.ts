@@ -269,6 +269,8 @@ export type CallServices = ToolServices & {
   journal: Journal;
   /** Runs `work` in one SQLite transaction: all of it or nothing is stored. */
   transaction<T>(work: () => T): T;
+  /** Whether this is the compartment of a space that the agent has left, or that is gone: nothing wakes it (C18). */
+  isClosed(): boolean;
   /** Sets the watchdog's timer: the loop has work. Belongs in the transaction that stores it. */
   armLoop(): void;
   /** The object itself, for fault points. */

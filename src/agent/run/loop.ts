@@ -103,6 +103,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     // A new continuity begins once every run of the old one has ended.
     if (running.some((run) => run.continuity !== config.continuity)) return undefined;
     settleWaits(services);
+    if (services.isClosed()) return undefined;
     if (budgetResetsAt() !== undefined || hourFullUntil() !== undefined) return undefined;
     const begun = continuity.begin(services);
     if (begun) log.info("run.begun", { ...loggedRun(services, begun), events: begun.events.length });
@@ -160,7 +161,9 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     const full = hourFullUntil();
     const hourEndsAt = full !== undefined && inbox.nextWaking() ? full : undefined;
     const bounds = [budgetResetsAt(), hourEndsAt, notices.dueAt()];
-    const due = [inbox.nextRetryAt(), waits.nextDueAt(), calls.nextDueAt(), ...bounds];
+    // Where no run may begin, those that began still end.
+    const beginnings = services.isClosed() ? [] : [inbox.nextRetryAt(), ...bounds];
+    const due = [...beginnings, waits.nextDueAt(), calls.nextDueAt()];
     const times = [...due, ...runs.running().map(({ resumeAt }) => resumeAt)].filter((at) => typeof at === "number");
     const first = Math.min(...times);
     const now = clock.now();

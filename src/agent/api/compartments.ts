@@ -1,0 +1,121 @@
+import { eq } from "drizzle-orm";
+import type { AgentMethods } from "../../protocol/agent-rpc.ts";
+import type { Delivery } from "../../protocol/rpc.ts";
+import { ColloquyError, errorKind, type Outcome, unwrap } from "../../shared/errors.ts";
+import { compartmentId } from "../../shared/ids.ts";
+import { withTimeout, workOff } from "../../shared/timeouts.ts";
+import { maxCompartmentsAtOnce, mindAnswerMs } from "../bounds.ts";
+import { type AgentRow, mindOf } from "../identity.ts";
+import { adoptSettings, settingsFor } from "../run/settings.ts";
+import { compartments } from "../schema.ts";
+import type { AgentRuntime, Area } from "./agent-runtime.ts";
+
+/**
+ * An agent's minds: the open one, and one compartment for each confidential space that it was ever in. Each is an object
+ * of its own, with the tables of an agent.
+ *
+ * Invariants
+ * 1. The open mind's row of a compartment is stored before the compartment stores anything: so what ends the agent ends
+ *    all of its minds.
+ * 2. A compartment begins by the first delivery of its space, and only while its agent is there.
+ * 3. Settings go to compartments, never back. The newest win, in whatever order they come.
+ */
+const configureKind = "configure";
+
+/** What another mind of the agent answers. Throws `unavailable` where it cannot be reached. */
+const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
+  try {
+    return await withTimeout(mindAnswerMs, asked);
+  } catch (cause) {
+    throw new ColloquyError("unavailable", "another mind of the agent cannot be reached at the moment", { cause });
+  }
+};
+
+const isGone = (outcome: Outcome<unknown>): boolean => !outcome.ok && outcome.problem.code === "not_found";
+
+/** What an agent takes as a whole: a compartment takes none of it. */
+const ofAgent = ["update", "checkUpdate", "setSecrets", "trigger", "receive", "openCompartment"] as const;
+const ofItsHooks = ["createHook", "updateHook", "rotateHook", "deleteHook"] as const;
+const ofOpenMind = new Set<string>([...ofAgent, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
+
+/** Throws `forbidden` where the other kind of mind would have to be asked. */
+export const requireMind = (method: string, { compartmentId: ownId }: AgentRow): void => {
+  if (ownId === null ? method !== "configureCompartment" : !ofOpenMind.has(method)) return;
+  const whose = ownId === null ? "a compartment's" : "the agent's open mind's";
+  throw new ColloquyError("forbidden", `${method} is ${whose}: what a confidential space's runs have takes it not`);
+};
+
+/** Whether a delivery is for this mind. Of a compartment it names the mind and the space that it is of. */
+export const isFor = ({ compartment, space }: Delivery, row: AgentRow): boolean =>
+  (compartment?.mindId ?? row.id) === mindOf(row) && (row.compartmentSpaceId ?? space.id) === space.id;
+
+/**
+ * Makes an object that is nobody yet the compartment that a delivery is for. Throws `not_found` where the delivery's word
+ * does not hold or the agent is gone, and `unavailable` where its open mind cannot be reached: the space tries again.
+ */
+export const beginCompartment = async (
+  { env, ids, open }: Pick<AgentRuntime["services"], "env" | "ids"> & { open: () => Promise<AgentRuntime> },
+  { space: { id: spaceId, workspaceId }, compartment, left, messages }: Delivery,
+): Promise<void> => {
+  const isMeant = compartment?.mindId === compartmentId(ids, compartment?.agentId ?? "", spaceId);
+  // One that never began has nothing to leave.
+  if (!compartment || !isMeant || (left && messages.length === 0)) {
+    throw new ColloquyError("not_found", "there is no such agent");
+  }
+  const { agentId, mindId } = compartment;
+  const openMind = env.AGENT.getByName(agentId);
+  const { config, version, secrets } = unwrap(await answerOf(openMind.openCompartment(workspaceId, spaceId)));
+  const { services } = await open();
+  if (services.identity.find()) return;
+  const facts = { compartmentId: mindId, compartmentSpaceId: spaceId, secrets, settingsVersion: version };
+  services.transaction(() => {
+    services.identity.create(agentId, workspaceId, config, facts);
+    services.mcp.configured();
+  });
+};
+
+/** Ends all compartments. Throws where one cannot be reached: whoever ends the agent tries again. */
+export const removeCompartments = async (runtime: AgentRuntime, workspaceId: string): Promise<void> => {
+  // From now on no other begins.
+  runtime.isEnding = true;
+  const { env } = runtime.services;
+  await workOff(runtime.db.select().from(compartments).all(), maxCompartmentsAtOnce, async ({ mindId }) => {
+    const ended = await answerOf(env.AGENT.getByName(mindId).remove(workspaceId));
+    if (!isGone(ended)) unwrap(ended);
+  });
+};
+
+/** What the compartments run by has changed: each is told until it knows. In the transaction that changed it. */
+export const tellCompartments = ({ db, jobs }: AgentRuntime): void => {
+  for (const { spaceId } of db.select().from(compartments).all()) jobs.set({ kind: configureKind, key: spaceId });
+};
+
+/** Has the jobs of this area done. */
+export const handleCompartments = ({ db, jobs, services: { env, identity } }: AgentRuntime): void =>
+  jobs.handle(configureKind, {
+    atOnce: maxCompartmentsAtOnce,
+    async run({ key }) {
+      const row = db.select().from(compartments).where(eq(compartments.spaceId, key)).get();
+      if (!row) return undefined;
+      const agent = identity.get();
+      const compartment = env.AGENT.getByName(row.mindId);
+      const told = await answerOf(compartment.configureCompartment(agent.workspaceId, settingsFor(agent)));
+      // One that has not begun yet asks for all of it as it does.
+      if (!told.ok && errorKind(told.problem.code).retryable) unwrap(told);
+      return undefined;
+    },
+  });
+
+export const compartmentsArea: Area<"openCompartment" | "configureCompartment"> = {
+  openCompartment: ({ db, services: { ids, identity }, isEnding }, spaceId) => {
+    const agent = identity.get();
+    if (isEnding) throw new ColloquyError("not_found", "there is no such agent");
+    const mindId = compartmentId(ids, agent.id, spaceId);
+    db.insert(compartments).values({ spaceId, mindId }).onConflictDoNothing().run();
+    return settingsFor(agent);
+  },
+  configureCompartment: (runtime, settings) => {
+    if (adoptSettings(runtime.services, settings)) runtime.reconsider();
+    return null;
+  },
+};

@@ -1,0 +1,62 @@
+import type { AgentConfig } from "../../protocol/agent.ts";
+import type { MindSettings } from "../../protocol/agent-rpc.ts";
+import { mcpSeparator, type ToolConfig } from "../../protocol/tool.ts";
+import { sameJson } from "../../shared/same-json.ts";
+import type { AgentRow } from "../identity.ts";
+import { continuityOf } from "./continuity/continuities.ts";
+import type { RunServices } from "./run-services.ts";
+
+/**
+ * What a confidential space's compartment has of its agent's config: no heartbeat, and of the tools from outside those
+ * that its owner allows there. A rule goes with its tool; one that names a missing tool as a condition stays.
+ */
+export const configInCompartment = ({ heartbeat: _, ...config }: AgentConfig): AgentConfig => {
+  const isAllowed = ({ confidential }: Pick<ToolConfig, "confidential">): boolean => confidential === "allowed";
+  const withheld = new Set(config.tools.flatMap((tool) => (isAllowed(tool) ? [] : tool.name)));
+  const silent = config.mcp.servers.flatMap((server) => (isAllowed(server) ? [] : `${server.name}${mcpSeparator}`));
+  const isThere = (tool: string): boolean => !withheld.has(tool) && !silent.some((start) => tool.startsWith(start));
+  return {
+    ...config,
+    tools: config.tools.filter(isAllowed),
+    toolRules: config.toolRules.filter(({ tool }) => isThere(tool)),
+    mcp: { ...config.mcp, servers: config.mcp.servers.filter(isAllowed) },
+  };
+};
+
+/** What a compartment of this agent runs by. */
+export const settingsFor = ({ settingsVersion, config, secrets }: AgentRow): MindSettings => ({
+  version: settingsVersion,
+  config: configInCompartment(config),
+  secrets,
+});
+
+/** Stores a config as the one that this mind runs by, with what follows from it. In a transaction. */
+export const takeConfig = (
+  services: RunServices,
+  config: AgentConfig,
+  isChanged: (field: "mcp" | "embedder") => boolean,
+  store: () => void,
+): void => {
+  if (services.identity.get().config.continuity !== config.continuity) continuityOf(config).takeOver(services);
+  store();
+  if (isChanged("mcp")) services.mcp.configured();
+  if (isChanged("embedder")) services.search.configured();
+};
+
+/**
+ * Has a compartment run by what its open mind does. Answers whether that was anything new: then what waits for it may go
+ * on. An older state that comes late changes nothing.
+ */
+export const adoptSettings = (services: RunServices, { version, config, secrets }: MindSettings): boolean => {
+  const { identity, clock } = services;
+  const before = identity.get();
+  if (version <= before.settingsVersion) return false;
+  const isChanged = (field: keyof AgentConfig): boolean => !sameJson(before.config[field], config[field]);
+  services.transaction(() =>
+    takeConfig(services, config, isChanged, () =>
+      identity.update({ config, secrets, settingsVersion: version, updatedAt: clock.now() }),
+    ),
+  );
+  services.mcp.reconsider();
+  return true;
+};
