@@ -142,10 +142,16 @@ type RowLine = { [Kind in RowKind]: ReturnType<typeof rowLine<Kind>> }[RowKind];
 
 const count = z.int().min(0).default(0);
 
-/** Counts of what an export leaves out: it was under way, or holds secrets. */
+/**
+ * Counts of what an export leaves out: it was under way, or holds secrets. `compartments`: what the agent has from so many
+ * confidential spaces. An export is a file that goes anywhere, and who is in those spaces was never asked.
+ */
 const LeftBehind = z
-  .strictObject({ events: count, runs: count, calls: count, hooks: count, waits: count })
-  .meta({ id: "LeftBehind", description: "What an export does not hold: it was under way, or is a secret" });
+  .strictObject({ events: count, runs: count, calls: count, hooks: count, waits: count, compartments: count })
+  .meta({
+    id: "LeftBehind",
+    description: "What an export does not hold: it was under way, is a secret, or is from a confidential space",
+  });
 
 export const agentHead = {
   id: entityId.describe("Who it was. An import makes another agent"),

@@ -90,6 +90,7 @@ agents.route("GET /v1/agents", {
 agents.route("GET /v1/agents/{agentId}", {
   summary: "One agent, with its config and what it does now",
   access: "workspace",
+  mind: true,
   params,
   answers: [OneAgent, "The agent"],
   problems: ["not_found"],

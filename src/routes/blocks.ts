@@ -38,6 +38,7 @@ export const blocks = new Resource("Blocks");
 blocks.route("POST /v1/agents/{agentId}/blocks", {
   summary: "Create a block",
   access: "workspace",
+  mind: true,
   body: CreateBlock,
   idempotent: true,
   status: 201,
@@ -54,6 +55,7 @@ blocks.route("POST /v1/agents/{agentId}/blocks", {
 blocks.route("GET /v1/agents/{agentId}/blocks", {
   summary: "An agent's blocks, and those that others share with it",
   access: "workspace",
+  mind: true,
   query: z.object({ type: BlockType.optional() }),
   answers: [listOf(Block), "All of them, or those of one type, by label"],
   problems: ["not_found", "invalid_request"],
@@ -64,6 +66,7 @@ blocks.route("GET /v1/agents/{agentId}/blocks", {
 blocks.route("GET /v1/agents/{agentId}/blocks/{label}", {
   summary: "One block with what it holds, now or at an earlier version",
   access: "workspace",
+  mind: true,
   query: versionQuery,
   answers: [BlockDetail, "The block"],
   problems: ["not_found", "invalid_request"],
@@ -74,6 +77,7 @@ blocks.route("PATCH /v1/agents/{agentId}/blocks/{label}", {
   summary: "Change how a block is kept and shown",
   description: "What is left out stays as it was. What it holds is changed by operations.",
   access: "workspace",
+  mind: true,
   body: UpdateBlock,
   answers: [OneBlock, "The block"],
   problems: ["not_found", "conflict", "edit_refused", "unknown_reference"],
@@ -87,6 +91,7 @@ blocks.route("DELETE /v1/agents/{agentId}/blocks/{label}", {
   summary: "Delete a block",
   description: "Its label can be used again. `as=agent`: only where the block's permission is `Admin`.",
   access: "workspace",
+  mind: true,
   query: z.object({ as: EditBlock.shape.as }),
   problems: ["not_found", "forbidden", "invalid_request"],
   handle: async ({ context, agent, params, query }) => agent.deleteBlock(params.label, query.as, authorOf(context)),
@@ -97,6 +102,7 @@ blocks.route("POST /v1/agents/{agentId}/blocks/{label}/operations", {
   description:
     "`as: agent` edits with the block's permission, as the agent's own tools do. With `onVersion` the edit merges with what came after that version.",
   access: "workspace",
+  mind: true,
   body: EditBlock,
   idempotent: true,
   answers: [EditedBlock, "What it holds now"],
@@ -111,6 +117,7 @@ blocks.route("POST /v1/agents/{agentId}/blocks/{label}/operations", {
 blocks.route("GET /v1/agents/{agentId}/blocks/{label}/history", {
   summary: "A block's versions, newest first, with who made them",
   access: "workspace",
+  mind: true,
   query: pageQuery(),
   answers: [listOf(BlockChange), "A page"],
   problems: ["not_found", ...badPage],

@@ -34,6 +34,7 @@ inbox.route("GET /v1/agents/{agentId}/inbox", {
   summary: "An agent's pending and dead events",
   description: "In the order in which they came; with a `status`, those of it.",
   access: "workspace",
+  mind: true,
   query: pageQuery().extend({ status: InboxItem.shape.status.optional() }),
   answers: [listOf(InboxItem), "A page"],
   problems: ["not_found", ...badPage],
@@ -43,6 +44,7 @@ inbox.route("GET /v1/agents/{agentId}/inbox", {
 inbox.route("POST /v1/agents/{agentId}/inbox/{eventId}/retry", {
   summary: "Try a dead event again",
   access: "workspace",
+  mind: true,
   answers: [z.object({ item: InboxItem }), "The event, pending"],
   problems: ["not_found", "conflict"],
   handle: async ({ agent, params }) => ({ item: await agent.retryEvent(params.eventId) }),
@@ -51,6 +53,7 @@ inbox.route("POST /v1/agents/{agentId}/inbox/{eventId}/retry", {
 inbox.route("DELETE /v1/agents/{agentId}/inbox/{eventId}", {
   summary: "Discard a dead event",
   access: "workspace",
+  mind: true,
   problems: ["not_found", "conflict"],
   handle: async ({ agent, params }) => agent.discardEvent(params.eventId),
 });
@@ -59,6 +62,7 @@ inbox.route("DELETE /v1/agents/{agentId}/inbox/{eventId}", {
 inbox.route("POST /v1/agents/{agentId}/dead-events/retry", {
   summary: "Try all dead events again",
   access: "workspace",
+  mind: true,
   answers: [z.object({ retried: z.int() }), "How many are pending again"],
   problems: ["not_found"],
   handle: async ({ agent }) => agent.retryDeadEvents(),

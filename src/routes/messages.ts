@@ -123,7 +123,7 @@ messages.route("GET /v1/spaces/{spaceId}/messages/{messageId}/origin", {
         return await find(spaceAt(context, origin.spaceId), origin.messageId);
       }
     } catch (error) {
-      if (!(error instanceof ColloquyError) || error.code !== "not_found") throw error;
+      if (!(error instanceof ColloquyError) || !["not_found", "forbidden"].includes(error.code)) throw error;
     }
     throw new ColloquyError("not_found", noOrigin);
   },

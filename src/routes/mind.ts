@@ -10,6 +10,7 @@ export const mind = new Resource("Mind");
 mind.route("GET /v1/agents/{agentId}/memories", {
   summary: "An agent's memories",
   access: "workspace",
+  mind: true,
   answers: [listOf(Memory), "All of them"],
   problems: ["not_found"],
   handle: async ({ agent }) => onePage(await agent.memories()),
@@ -18,6 +19,7 @@ mind.route("GET /v1/agents/{agentId}/memories", {
 mind.route("PUT /v1/agents/{agentId}/memories/{key}", {
   summary: "Write a memory",
   access: "workspace",
+  mind: true,
   body: PutMemory,
   answers: [z.object({ memory: Memory }), "The memory"],
   problems: ["not_found", "limit_reached"],
@@ -27,6 +29,7 @@ mind.route("PUT /v1/agents/{agentId}/memories/{key}", {
 mind.route("DELETE /v1/agents/{agentId}/memories/{key}", {
   summary: "Delete a memory",
   access: "workspace",
+  mind: true,
   problems: ["not_found", "invalid_request"],
   handle: async ({ agent, params }) => agent.deleteMemory(params.key),
 });
@@ -34,6 +37,7 @@ mind.route("DELETE /v1/agents/{agentId}/memories/{key}", {
 mind.route("GET /v1/agents/{agentId}/goals", {
   summary: "An agent's goals",
   access: "workspace",
+  mind: true,
   answers: [listOf(Goal), "All of them"],
   problems: ["not_found"],
   handle: async ({ agent }) => onePage(await agent.goals()),
@@ -43,6 +47,7 @@ mind.route("PUT /v1/agents/{agentId}/goals/{goalId}", {
   summary: "Write a goal",
   description: "What is left out stays as it was; a new goal needs its description.",
   access: "workspace",
+  mind: true,
   body: PutGoal,
   answers: [z.object({ goal: Goal }), "The goal"],
   problems: ["not_found", "limit_reached"],
@@ -52,6 +57,7 @@ mind.route("PUT /v1/agents/{agentId}/goals/{goalId}", {
 mind.route("DELETE /v1/agents/{agentId}/goals/{goalId}", {
   summary: "Delete a goal",
   access: "workspace",
+  mind: true,
   problems: ["not_found", "invalid_request"],
   handle: async ({ agent, params }) => agent.deleteGoal(params.goalId),
 });
@@ -60,14 +66,15 @@ mind.route("POST /v1/agents/{agentId}/archival", {
   summary: "Keep a fact in an agent's archive",
   description: "With who said it, where and with which message, as far as that is known. Search finds it.",
   access: "workspace",
+  mind: true,
   body: CreateArchival,
   idempotent: true,
   status: 201,
   answers: [ArchivalEntry, "The entry"],
   problems: ["not_found", "limit_reached", "text_too_long"],
-  handle: ({ context, agent, params, body, once }) =>
+  handle: ({ context, agent, mindId, body, once }) =>
     once(async (newId) => {
-      const id = context.var.ids.deriveOwned("arch", params.agentId, newId("key"));
+      const id = context.var.ids.deriveOwned("arch", mindId, newId("key"));
       return agent.archive(id, body);
     }),
 });
@@ -75,6 +82,7 @@ mind.route("POST /v1/agents/{agentId}/archival", {
 mind.route("GET /v1/agents/{agentId}/archival", {
   summary: "An agent's archival entries, newest first",
   access: "workspace",
+  mind: true,
   query: pageQuery(),
   answers: [listOf(ArchivalEntry), "A page"],
   problems: ["not_found", ...badPage],
@@ -84,6 +92,7 @@ mind.route("GET /v1/agents/{agentId}/archival", {
 mind.route("DELETE /v1/agents/{agentId}/archival/{archivalId}", {
   summary: "Delete an archival entry",
   access: "workspace",
+  mind: true,
   problems: ["not_found"],
   handle: async ({ agent, params }) => agent.deleteArchival(params.archivalId),
 });

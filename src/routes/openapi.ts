@@ -2,6 +2,7 @@ import { z } from "zod";
 import { idPattern } from "../protocol/ids.ts";
 import { type ErrorCode, errorKind, Problem } from "../shared/errors.ts";
 import { accesses, isGuarded } from "./access.ts";
+import { MindQuery } from "./mind-query.ts";
 import type { Route } from "./route.ts";
 
 /** The parts of the OpenAPI document that belong to no route. */
@@ -248,6 +249,7 @@ const operation = (schemas: ApiSchemas, route: Route): ApiOperation => {
     parameters: [
       ...parametersIn(schemas, "path", route.params),
       ...parametersIn(schemas, "query", route.query),
+      ...parametersIn(schemas, "query", route.mind && MindQuery),
       ...parametersIn(schemas, "header", route.headers),
       ...(security.some((scheme) => "secretKey" in scheme) ? [actingEntity] : []),
       ...(security.some((scheme) => "queryToken" in scheme) ? [actingEntityInQuery] : []),

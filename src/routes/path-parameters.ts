@@ -13,7 +13,7 @@ export const pathLabel = (description: string, example: string) => Label.meta({ 
 
 type IssuedId = { what: string; prefix: IdPrefix } | { what: string; prefix: OwnedPrefix; within: string };
 
-/** `within` names the parameter of the agent or the space that the thing lives in. */
+/** `within` names the parameter of the agent or the space that the thing lives in; an agent's is the mind that is asked. */
 const issuedIds: Record<string, IssuedId> = {
   agentId: { prefix: "ent", what: "the agent" },
   otherAgentId: { prefix: "ent", what: "the agent that it is shared with" },
@@ -48,15 +48,20 @@ export const pathSchema = (path: string, described: Record<string, z.ZodType<str
 /** Whether every parameter of a path is an id, which `requireIssued` checks. */
 export const holdsIdsOnly = ({ shape }: z.ZodObject): boolean => Object.keys(shape).every((name) => name in issuedIds);
 
-/** Refuses a path with an id that was not issued here, before any actor is asked (S6). */
-export const requireIssued = (ids: Ids, parameters: Record<string, string>): void => {
+/**
+ * Refuses a path with an id that was not issued here, before any actor is asked (S6). A compartment's own id counts as
+ * such: it is reached by its agent and `?space=` alone, which checks who asks (C19).
+ */
+export const requireIssued = (ids: Ids, parameters: Record<string, string>, mindId?: string): void => {
+  const owners: Record<string, string | undefined> = { ...parameters, agentId: mindId ?? parameters.agentId };
   for (const name in parameters) {
     const issued = issuedIds[name];
     const id = parameters[name] ?? "";
     if (!issued) continue;
     const isHere =
       ids.isIssued(issued.prefix, id) &&
-      (!("within" in issued) || ids.ownerOf(issued.prefix, id) === parameters[issued.within]);
+      (issued.prefix !== "ent" || !ids.isCompartment(id)) &&
+      (!("within" in issued) || ids.ownerOf(issued.prefix, id) === owners[issued.within]);
     if (!isHere) throw new ColloquyError("not_found", `There is nothing with this ${name}.`);
   }
 };

@@ -10,6 +10,7 @@ plans.route("GET /v1/agents/{agentId}/plans", {
   summary: "An agent's plans",
   description: "Those still to come first, by when they are due; then the last few that are over.",
   access: "workspace",
+  mind: true,
   answers: [listOf(Plan), "All of them"],
   problems: ["not_found"],
   handle: async ({ agent }) => onePage(await agent.plans()),
@@ -20,6 +21,7 @@ plans.route("PUT /v1/agents/{agentId}/plans/{planId}", {
   description:
     "Exactly one of `runAfter`, `scheduledAt` and `cron` says when. A plan of that id is replaced; `runAfter` counts from this request. Each time that it is due wakes the agent once, as a message of a person would.",
   access: "workspace",
+  mind: true,
   body: PutPlan,
   answers: [z.object({ plan: Plan }), "The plan, with when it is due next"],
   problems: ["not_found", "limit_reached", "invalid_time"],
@@ -29,6 +31,7 @@ plans.route("PUT /v1/agents/{agentId}/plans/{planId}", {
 plans.route("DELETE /v1/agents/{agentId}/plans/{planId}", {
   summary: "Delete a plan",
   access: "workspace",
+  mind: true,
   problems: ["not_found", "invalid_request"],
   handle: async ({ agent, params }) => agent.deletePlan(params.planId),
 });

@@ -7,6 +7,7 @@ import { soundJsonIn } from "../shared/sound-json.ts";
 import { type Access, accesses, admit, countPublic, isGuarded } from "./access.ts";
 import { type AskedAgent, agentAt, askedAgent, type HttpContext, spaceAt } from "./http-context.ts";
 import { idempotently, type NewId } from "./idempotent.ts";
+import { askedSpace, MindQuery, mindIdOf, requireReader } from "./mind-query.ts";
 import { holdsIdsOnly, pathSchema, requireIssued } from "./path-parameters.ts";
 import { misshapen } from "./problems.ts";
 import { IdempotencyHeaders, idempotencyHeader } from "./route-parts.ts";
@@ -20,6 +21,8 @@ type Description<Query = z.ZodType, Headers = z.ZodObject, Body = z.ZodType, Ans
   description?: string;
   access: Access;
   query?: Query;
+  /** It is of an agent's mind: with `?space=`, of what the agent has from that confidential space. */
+  mind?: true;
   headers?: Headers;
   /** Read as JSON. */
   body?: Body;
@@ -56,9 +59,11 @@ type Call<Address, Query, Headers, Body, Answer> = {
   body: z.output<Body>;
   principal: Principal;
   workspaceId: string;
-  /** The agent and the space that the path names. */
+  /** The agent, or with `?space=` its compartment, and the space that the path names. */
   agent: "agentId" extends NamesIn<Address> ? AskedAgent : undefined;
   space: "spaceId" extends NamesIn<Address> ? SpaceRpc : undefined;
+  /** What owns the ids of what the asked mind makes. */
+  mindId: string;
   idempotencyKey: string | undefined;
   /** Makes the answer once for each `Idempotency-Key` of this caller at this address; without a key, each time. */
   once(make: (newId: NewId) => Promise<z.output<Answer>>): Promise<z.output<Answer>>;
@@ -138,6 +143,7 @@ export class Resource {
     const idsOnly = guarded && holdsIdsOnly(params);
     const inQuery = [
       ...(query instanceof z.ZodObject ? Object.keys(query.shape) : []),
+      ...(description.mind ? Object.keys(MindQuery.shape) : []),
       ...("queryToken" in accesses[access] ? ["token", "as"] : []),
     ];
     const headerNames = Object.keys(headers?.shape ?? {});
@@ -145,9 +151,14 @@ export class Resource {
     const respond = async (context: HttpContext): Promise<Response> => {
       const { req } = context;
       const inPath: Record<string, string> = req.param();
+      const { agentId, spaceId } = inPath;
+      let mindId = agentId ?? "";
+      let mindOf: string | undefined;
       if (guarded) {
         await admit(context, access);
-        requireIssued(context.get("ids"), inPath);
+        if (description.mind && req.url.includes("?")) mindOf = askedSpace(queryIn(context));
+        if (mindOf !== undefined) mindId = mindIdOf(context, mindId, mindOf);
+        requireIssued(context.get("ids"), inPath, mindId);
       } else if (access !== "signature") countPublic(context);
       // A handler that reads the body itself checks it as it reads. To read a body that is not there takes time too.
       const isRead = (guarded || body) && !description.ownBody && req.raw.body;
@@ -155,8 +166,8 @@ export class Resource {
       const json = text === "" ? undefined : soundJsonIn(text);
       // What is open to anybody, and a hook, gets the queries that other systems add.
       if (guarded && req.url.includes("?")) requireKnown(context, inQuery);
+      if (mindOf !== undefined) await requireReader(context, mindOf);
       const principal = context.get("principal");
-      const { agentId, spaceId } = inPath;
       const parsed = {
         query: query && parse(query, queryIn(context), "query"),
         params: idsOnly ? inPath : parse(params, inPath, "path"),
@@ -168,13 +179,15 @@ export class Resource {
         context,
         principal,
         workspaceId: principal?.workspaceId,
-        agent: agentId === undefined ? undefined : askedAgent(agentAt(context, agentId), principal?.workspaceId),
+        agent: agentId === undefined ? undefined : askedAgent(agentAt(context, mindId), principal?.workspaceId),
+        mindId,
         space: spaceId === undefined ? undefined : spaceAt(context, spaceId),
         idempotencyKey: req.header(idempotencyHeader),
         once: (make) => {
           if (!answers) throw new Error(`${address} has no answer to give again`);
-          const request = { body: parsed.body, schema: answers[0], status, sealed: idempotent === "sealed" };
-          return idempotently(context, request, make);
+          const request = mindOf === undefined ? parsed.body : { body: parsed.body, space: mindOf };
+          const sealed = idempotent === "sealed";
+          return idempotently(context, { body: request, schema: answers[0], status, sealed }, make);
         },
         // The definition's own schemas parsed it, so it has their types.
       } as Call<Address, Query, Headers, Body, Answer>);

@@ -40,6 +40,7 @@ search.route("GET /v1/agents/{agentId}/search", {
   description:
     "Messages of its spaces, its consciousness (compacted cycles too), its blocks and archival entries. The first search begins the index: an agent with a long past is indexed in the background, and answers are `partial` until then.",
   access: "workspace",
+  mind: true,
   query,
   answers: [SearchAnswer, "The best hits, best first"],
   problems: ["not_found", "invalid_request", "unavailable"],

@@ -6,7 +6,7 @@ import { log } from "../shared/log.ts";
 import { blockStream, versionQuery } from "./blocks.ts";
 import { agentAt, type HttpContext, spaceAt } from "./http-context.ts";
 import { callIdOf } from "./idempotent.ts";
-import { actingEntityId, inSpace, requireParticipant } from "./in-space.ts";
+import { actingEntityId, inSpace, requireParticipant, requireReaderOf } from "./in-space.ts";
 import { pathId, pathLabel } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, onePage, pageQuery } from "./route-parts.ts";
@@ -17,9 +17,12 @@ const params = {
   label: pathLabel("The block's label", "shopping"),
 };
 
-/** The members of a space, for who may see it. */
-const membersOf = async (context: HttpContext, spaceId: string): Promise<Member[]> =>
-  (await inSpace(context, (principal) => spaceAt(context, spaceId).describe(principal))).members ?? [];
+/** The members of a space, for who may read it. */
+const membersOf = async (context: HttpContext, spaceId: string): Promise<Member[]> => {
+  const space = await inSpace(context, (principal) => spaceAt(context, spaceId).describe(principal));
+  requireReaderOf(space, context.var.principal);
+  return space.members ?? [];
+};
 
 /** The space's members, where both the agent and the caller are among them: to others, there is no such block. */
 const membersWith = async (

@@ -1,28 +1,41 @@
 import { z } from "zod";
 import { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "../protocol/tool-call.ts";
-import { unwrap } from "../shared/errors.ts";
+import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
 
-/** A call's id says which agent made it. */
-const agentOf = (context: HttpContext, toolCallId: string) =>
-  agentAt(context, context.var.ids.ownerOf("tc", toolCallId));
+/** A call's id says which mind made it: an agent's open one, or what it has from a confidential space. */
+const isConfidential = ({ var: { ids } }: HttpContext, toolCallId: string): boolean =>
+  ids.isCompartment(ids.ownerOf("tc", toolCallId));
+
+/** A call of a confidential space holds what was said there: it is for servers, not for admins who are not in it (C19). */
+const agentOf = (context: HttpContext, toolCallId: string) => {
+  if (context.var.principal.kind === "key" || !isConfidential(context, toolCallId)) {
+    return agentAt(context, context.var.ids.ownerOf("tc", toolCallId));
+  }
+  throw new ColloquyError("forbidden", "Only the workspace's secret key answers calls of a confidential space.");
+};
 
 /** For servers that execute `external` tools: list what waits, claim it, answer it. */
 export const toolCalls = new Resource("Tool calls");
 
 toolCalls.route("GET /v1/tool-calls", {
   summary: "Calls of external tools that wait for a server, oldest first",
-  description: "Those whose tool has no address to be sent to. A call may stand here a moment longer than it waits.",
+  description:
+    "Those whose tool has no address to be sent to. A call may stand here a moment longer than it waits. Those of confidential spaces are for secret keys alone, here as below.",
   access: "workspace",
   query: pageQuery().extend({
     status: z.enum(["waiting"]).default("waiting").meta({ description: "Only `waiting` ones are listed" }),
   }),
   answers: [listOf(WaitingToolCall), "A page"],
   problems: badPage,
-  handle: async ({ context, query: { limit, cursor } }) =>
-    unwrap(await workspaceOf(context).toolCalls({ limit, cursor })),
+  handle: async ({ context, principal, query: { limit, cursor } }) => {
+    const { items, nextCursor } = unwrap(await workspaceOf(context).toolCalls({ limit, cursor }));
+    const isTold = ({ toolCallId }: WaitingToolCall) =>
+      principal.kind === "key" || !isConfidential(context, toolCallId);
+    return { items: items.filter(isTold), nextCursor };
+  },
 });
 
 toolCalls.route("POST /v1/tool-calls/{toolCallId}/claim", {

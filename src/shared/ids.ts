@@ -52,6 +52,10 @@ export type Ids = {
   deriveOwned(prefix: OwnedPrefix, ownerId: string, ...parts: (string | number)[]): string;
   /** The id of what stands for `id` inside `ownerId`: it keeps its own part, which is as unique, and so costs one HMAC. */
   deriveFrom(prefix: OwnedPrefix, ownerId: string, id: string): string;
+  /** The object that holds what an agent has from a confidential space. Its id shows that it is one. */
+  compartment(agentId: string, spaceId: string): string;
+  /** Whether an id that was issued here is a compartment's: nobody outside names one. */
+  isCompartment(id: string): boolean;
   /** Whether `id` has this prefix and was issued here. */
   isIssued(prefix: OwnPrefix | OwnedPrefix, id: string): boolean;
   /** The full id of the space or agent that an owned id lives in. */
@@ -66,8 +70,8 @@ export const isOwnedBy = (id: string, ownerId: string): boolean =>
   id.slice(id.indexOf("_") + 1).slice(0, 26) === ownerId.slice(ownerId.indexOf("_") + 1).slice(0, 26);
 
 /** The object that holds what an agent has from a confidential space: the agent's compartment for it. */
-export const compartmentId = (ids: Pick<Ids, "derive">, agentId: string, spaceId: string): string =>
-  ids.derive("ent", "compartment", agentId, spaceId);
+export const compartmentId = (ids: Pick<Ids, "compartment">, agentId: string, spaceId: string): string =>
+  ids.compartment(agentId, spaceId);
 
 /** Ids remembered to be issued here; all are forgotten when there are more. */
 const maxKnownIds = 10_000;
@@ -83,6 +87,8 @@ export const createIds = (signingSecret: string, newUlid: () => string = ulid): 
   const seal = (body: string): string => body + base32(digest(body), 8);
   const bodyOf = (ownerId: string): string => ownerId.slice(ownerId.indexOf("_") + 1).slice(0, 26);
   const hashed = (parts: (string | number)[]): string => base32(digest(JSON.stringify(parts)), 26);
+  /** A compartment's own part ends in a mark of what it begins with. */
+  const marked = (own: string): string => own + base32(digest(`compartment ${own}`), 8);
   return {
     mint: (prefix) => seal(`${prefix}_${newUlid()}`),
     mintOwned: (prefix, ownerId) => seal(`${prefix}_${bodyOf(ownerId)}${newUlid()}`),
@@ -90,6 +96,8 @@ export const createIds = (signingSecret: string, newUlid: () => string = ulid): 
     deriveOwned: (prefix, ownerId, ...parts) =>
       seal(`${prefix}_${bodyOf(ownerId)}${hashed([prefix, ownerId, ...parts])}`),
     deriveFrom: (prefix, ownerId, id) => seal(`${prefix}_${bodyOf(ownerId)}${ownPart(id)}`),
+    compartment: (agentId, spaceId) => seal(`ent_${marked(hashed(["compartment", agentId, spaceId]).slice(0, 18))}`),
+    isCompartment: (id) => marked(bodyOf(id).slice(0, 18)) === bodyOf(id),
     isIssued(prefix, id) {
       if (known.has(id)) return id.startsWith(`${prefix}_`);
       const length = prefix.length + (prefix in ownerPrefix ? 61 : 35);

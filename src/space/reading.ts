@@ -9,7 +9,7 @@ import { maxLateReads, maxPageSize, maxUnreadScan } from "./bounds.ts";
 import { type LogRow, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
 import { isUntold, publicRun, receiptsOf } from "./receipts.ts";
-import { acting, memberIn, seen, spaceIn } from "./rights.ts";
+import { acting, memberIn, readable, spaceIn } from "./rights.ts";
 import type { LateRead, ReadMark, ReadPlaces } from "./schema.ts";
 import type { SpaceServices } from "./services.ts";
 import { type SettingsRow, snapshotOf } from "./settings.ts";
@@ -41,7 +41,7 @@ export const listMessages = (
   principal: Principal,
   page: Parameters<SpaceRpc["list"]>[1],
 ): Page<Message> => {
-  seen(services, principal);
+  readable(services, principal);
   const limit = size(page.limit);
   const { before, after } = page;
   const over = after === undefined ? 0 : services.log.countAt(after);
@@ -62,7 +62,7 @@ export const latest = (
   services: SpaceServices,
   principal: Principal,
 ): { lastMessage?: Message | undefined; unreadCount?: number | undefined } => {
-  seen(services, principal);
+  readable(services, principal);
   const { messageCount } = services.log.head();
   const [lastMessage] = current(services, { over: messageCount - 1, upTo: messageCount });
   const member = principal.entityId === undefined ? undefined : services.members.find(principal.entityId);
@@ -132,7 +132,7 @@ export const findMessage = (
   principal: Principal,
   messageId: string,
 ): { message: Message; spaceName: string } => {
-  const { name: spaceName } = seen(services, principal);
+  const { name: spaceName } = readable(services, principal);
   const [message] = services.toolCalls.current([messageOf(messageRow(services, messageId).frame)]);
   if (!message) throw new Error("a message is as it stands now");
   return { message, spaceName };
@@ -214,7 +214,7 @@ const keepLate = (services: SpaceServices, member: MemberRow, read: LateRead): v
 };
 
 export const readsOf = (services: SpaceServices, principal: Principal, messageId: string): ReadReceipt[] => {
-  seen(services, principal);
+  readable(services, principal);
   return receiptsOf(services, messageRow(services, messageId));
 };
 

@@ -26,6 +26,18 @@ export const seen = (known: Known, principal: Principal): SettingsRow => {
   return space;
 };
 
+/**
+ * For all that was said in the space. Of a confidential one, members and the workspace's keys read it (C19): an admin who
+ * is no member may know of it and run it, and comes in where all see that.
+ */
+export const readable = (known: Known, principal: Principal): SettingsRow => {
+  const space = seen(known, principal);
+  const { kind, entityId } = principal;
+  const isMember = entityId !== undefined && known.members.find(entityId) !== undefined;
+  if (space.confidentialFrom === null || kind === "key" || isMember) return space;
+  throw new ColloquyError("forbidden", "Only members of a confidential space and a secret key read it: join it first");
+};
+
 /** The member with this id, such as an agent that reads. */
 export const memberIn = ({ members }: Pick<Known, "members">, entityId: string): MemberRow => {
   const member = members.find(entityId);

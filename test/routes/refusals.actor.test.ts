@@ -88,6 +88,24 @@ describe("[S6] an id that was not issued answers 404 and wakes nothing", () => {
   });
 });
 
+describe("[S4] [S6] a bad ?space= is refused and wakes nothing", () => {
+  const ofMind = guarded.filter(({ parameters }) => parameters.some(({ name }) => name === "space"));
+  const invented = `${spaceId.slice(0, -1)}${spaceId.endsWith("0") ? "1" : "0"}`;
+  test.each(ofMind)("$name", async (operation) => {
+    const before = await listDurableObjectIds(env.SPACE as never);
+    const refusedAs = async (query: string) => {
+      const answer = await send(operation, `${fill(operation.path, issued)}?${query}`, rightful(operation));
+      return (await problemIn(answer)).code;
+    };
+    expect(await refusedAs("space=x")).toBe("invalid_request");
+    expect(await refusedAs(`space=${spaceId}&space=${spaceId}`)).toBe("invalid_request");
+    expect(await refusedAs(`space=${agentId}`)).toBe("invalid_request");
+    expect(await refusedAs(`space=${invented}`)).toBe("not_found");
+    expect(await listDurableObjectIds(env.SPACE as never)).toEqual(before);
+    expect(await refusedAs(`space=${spaceId}`)).toBe("not_found");
+  });
+});
+
 describe("[S6] an id that was issued and is of nothing here answers 404", () => {
   const bodies: Record<string, unknown> = {
     "POST /v1/agents/{agentId}/trigger": { serviceName: "jira", payload: {} },

@@ -39,3 +39,16 @@ test("[S6] a derived id of an id inside an owner is issued, and differs for each
   expect(events.map((id) => ids.ownerOf("evt", id))).toEqual([analyst, analyst, analyst, writer, writer, writer]);
   expect(ids.deriveFrom("evt", analyst, messages[0] ?? "")).toBe(events[0]);
 });
+
+test("[C19] a compartment's id follows from agent and space, and shows what it is", () => {
+  const [agentId, spaceId] = [ids.mint("ent"), ids.mint("spc")];
+  const mindId = ids.compartment(agentId, spaceId);
+  expect(mindId).toBe(ids.compartment(agentId, spaceId));
+  expect(mindId).not.toBe(ids.compartment(agentId, ids.mint("spc")));
+  expect(mindId).toMatch(idPattern("ent"));
+  expect(ids.isIssued("ent", mindId)).toBe(true);
+  expect(ids.isCompartment(mindId)).toBe(true);
+  expect(ids.isCompartment(ids.ownerOf("tc", ids.mintOwned("tc", mindId)))).toBe(true);
+  const others = [agentId, ids.derive("ent", "compartment", agentId, spaceId), ids.derive("ent", "wsp", "a key")];
+  expect(others.map((id) => ids.isCompartment(id))).toEqual([false, false, false]);
+});

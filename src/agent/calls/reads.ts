@@ -10,11 +10,11 @@ export const spacesReadIn = (rows: JournalRow[]): string[] => [
 
 /**
  * What people are told of a space that a run read. Nothing else tells of one, so whoever may not know of a space is kept
- * from it here. Of a space that is deleted, nothing is told.
+ * from it here. Of a space that is deleted, nothing is told, and a confidential one is never named outside of itself.
  */
 const readSpace = (spaces: Spaces, spaceId: string): ReadSpace | undefined => {
   const snapshot = spaces.get(spaceId)?.snapshot;
-  if (!snapshot || snapshot.deleted) return undefined;
+  if (!snapshot || snapshot.deleted || snapshot.confidential) return undefined;
   return { spaceId, name: snapshot.name, members: snapshot.members.length };
 };
 

@@ -177,7 +177,7 @@ export const createSummaryWork = (
       const paused = clock.now() + backoff(failures, pauses, retryAfterMs);
       const tryAt = code === "budget_exhausted" ? ledger.resetsAt() : paused;
       summaries.update(subject, { failures: failures + 1, lastError: { code, message }, tryAt });
-      log.warn("summary.failed", { agentId, subject, code, reason: message });
+      log.warn("summary.failed", { agentId, subject, code });
     }
   };
 

@@ -6,6 +6,7 @@ import { identifyModel } from "../../models/identify-model.ts";
 import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { Usage } from "../../protocol/run.ts";
 import type { Clock } from "../../shared/clock.ts";
+import { errorCodes } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { maxBufferedSpans, maxSpanContentCharacters, spanExportTimeoutMs } from "../bounds.ts";
 import type { Composed } from "../context/sections.ts";
@@ -39,6 +40,7 @@ type Value = string | number | boolean | string[];
 type Attributes = Record<string, Value | undefined>;
 
 const Failed = z.object({ error: z.object({ code: z.string() }) });
+const isOwnCode = (code: string): boolean => errorCodes.some((own) => own === code);
 
 /**
  * Sends the operator's collector a span for each run, step and tool call: OTLP over HTTP, as JSON
@@ -49,7 +51,8 @@ const Failed = z.object({ error: z.object({ code: z.string() }) });
  * Invariants
  * 1. Nobody waits for it, and its failures stop nothing: spans that cannot be sent are lost, and the log says how many.
  * 2. At most `maxBufferedSpans` wait, and one request is under way.
- * 3. Texts, prompts and inputs are left out unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`.
+ * 3. Texts, prompts and inputs are left out unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`. Of a
+ *    compartment they are left out always: the collector's readers are not asked whether they are in the space (C19).
  */
 export type Tracer = ReturnType<typeof createTracer>;
 
@@ -92,7 +95,10 @@ export const createTracer = (
     });
   };
 
+  const isConfidential = (): boolean => agent().compartmentId !== null;
+
   const content = (value: unknown): string | undefined => {
+    if (isConfidential()) return undefined;
     if (env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT !== "true") return undefined;
     return (JSON.stringify(value) ?? "null").slice(0, maxSpanContentCharacters);
   };
@@ -176,18 +182,23 @@ export const createTracer = (
 
     /** A call has its result: of a detached one, that it is pending. */
     call(run: RunRow, { step, startedAt, call, value, error }: TracedCall): void {
-      add(run, () => ({
-        ...{ operation: "execute_tool", of: call.toolName, path: [step, call.callId], startedAt },
-        attributes: {
-          "gen_ai.tool.name": call.toolName,
-          "gen_ai.tool.type": "function",
-          "gen_ai.tool.call.id": call.callId,
-          "colloquy.step": step,
-          "error.type": error ? (Failed.safeParse(value).data?.error.code ?? "tool_failed") : undefined,
-          "gen_ai.tool.call.arguments": content(call.input),
-          "gen_ai.tool.call.result": content(value),
-        },
-      }));
+      add(run, () => {
+        const code = error ? (Failed.safeParse(value).data?.error.code ?? "tool_failed") : undefined;
+        // A tool that there is not has a name of the model's own words, and a code may be a server's.
+        const name = isConfidential() && code === "tool_unknown" ? "unknown" : call.toolName;
+        return {
+          ...{ operation: "execute_tool" as const, of: name, path: [step, call.callId], startedAt },
+          attributes: {
+            "gen_ai.tool.name": name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": call.callId,
+            "colloquy.step": step,
+            "error.type": isConfidential() && code !== undefined && !isOwnCode(code) ? "tool_failed" : code,
+            "gen_ai.tool.call.arguments": content(call.input),
+            "gen_ai.tool.call.result": content(value),
+          },
+        };
+      });
     },
 
     flush(): void {

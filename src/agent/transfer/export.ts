@@ -57,7 +57,8 @@ const leftBehind = (db: Database): ExportedHead["agent"]["left"] =>
     (select count(*) from runs where completed_at is null) as runs,
     (select count(*) from calls where phase <> 'done') as calls,
     (select count(*) from hooks) as hooks,
-    (select count(*) from waits where root is not null) as waits`);
+    (select count(*) from waits where root is not null) as waits,
+    (select count(*) from compartments) as compartments`);
 
 /**
  * The ids that rows mention without a name: of authors, sources, spaces and those whom blocks are shared with. A union has

@@ -5,7 +5,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { among, type Database, Remembered } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import type { Log, LogRow } from "../log/log.ts";
-import { type Known, seen } from "../rights.ts";
+import { type Known, readable } from "../rights.ts";
 import { decisions, type StoredDecision } from "../schema.ts";
 
 export type Decisions = ReturnType<typeof createDecisions>;
@@ -58,7 +58,7 @@ export const routingOf = (
   principal: Principal,
   messageId: string,
 ): MessageRouting => {
-  seen(services, principal);
+  readable(services, principal);
   const row = services.log.findMessage(messageId);
   const asked = row && services.decisions.find(row.seq);
   if (!asked) throw new ColloquyError("not_found", `The space's router was not asked about ${messageId}`);

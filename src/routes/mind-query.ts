@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { spaceId } from "../protocol/ids.ts";
+import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { compartmentId } from "../shared/ids.ts";
+import { type HttpContext, spaceAt } from "./http-context.ts";
+import { requireReaderOf } from "./in-space.ts";
+import { misshapen } from "./problems.ts";
+
+/**
+ * `?space=` on the routes of an agent's mind: what the agent has from that confidential space, its compartment. Without
+ * it the routes reach the agent's open mind, and nothing of a compartment shows there.
+ */
+export const MindQuery = z.object({
+  space: spaceId.optional().meta({
+    description:
+      "A confidential space: of what the agent has from there alone. For the workspace's secret key, and for members of that space who may ask without it",
+    example: "spc_…",
+  }),
+});
+
+/** The space that a query names, if it does. */
+export const askedSpace = (query: unknown): string | undefined => {
+  const parsed = MindQuery.safeParse(query);
+  if (!parsed.success) throw misshapen(parsed.error, "query");
+  return parsed.data.space;
+};
+
+/** The compartment, which owns the ids of what lives in it. A space that was never issued has none (S6). */
+export const mindIdOf = ({ var: { ids } }: HttpContext, agentId: string, space: string): string => {
+  if (!ids.isIssued("spc", space)) throw new ColloquyError("not_found", "There is nothing with this space.");
+  return compartmentId(ids, agentId, space);
+};
+
+/** Refuses who may not read what the agent has from this space (C19). The space says who is in it now. */
+export const requireReader = async (context: HttpContext, spaceId: string): Promise<void> => {
+  const { principal } = context.var;
+  const space = unwrap(await spaceAt(context, spaceId).describe(principal));
+  if (space.confidential) return requireReaderOf(space, principal);
+  const message = "names an open space: what the agent has from there is in its open mind. Leave it out";
+  throw new ColloquyError("invalid_request", `In the query: space ${message}.`, {
+    issues: [{ path: "space", message }],
+  });
+};
