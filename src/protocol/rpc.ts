@@ -140,6 +140,8 @@ export type AgentToolCall = FromRun & {
   awaits?: Omit<AwaitedAnswer, "answers" | "shown" | "inputHash"> | undefined;
   /** Where an approved call goes, in words. */
   target?: string | undefined;
+  /** Beside the input, what its request holds. */
+  request?: Record<string, unknown> | undefined;
 };
 
 /** ISO 8601. `personId`: whose share is used up; left out: the agent's whole day is. */

@@ -6,7 +6,10 @@ export const ToolCallStatus = z.enum(["running", "requires_action", "complete", 
 
 /** One thing that people see before they approve a call. Invisible characters of the text are shown as escapes. */
 export const ShownField = component("ShownField", {
-  path: z.string().meta({ description: "`tool`, `target` (where it goes), or the place in the input: `input.to`" }),
+  path: z.string().meta({
+    description:
+      "`tool`, `target` (where it goes), a place in the request that its config writes (`request.url`), or in the input (`input.to`)",
+  }),
   text: z.string(),
   hidden: z.int().meta({ description: "How many invisible characters path and text hold" }),
 });

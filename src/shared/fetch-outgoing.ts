@@ -24,6 +24,8 @@ export type OutgoingOptions = {
   signal: AbortSignal;
   /** The body holds what only the origin that is named first may know. */
   confidential?: boolean | undefined;
+  /** People approved the origin that is named first: none other is asked. */
+  approved?: boolean | undefined;
 };
 
 /**
@@ -81,6 +83,7 @@ export const fetchOutgoing = async (first: OutgoingRequest, options: OutgoingOpt
     const leaves = next.origin !== verdict.url.origin;
     request = redirected(request, response.status, next.href);
     if (!leaves) continue;
+    if (options.approved) return refused("it redirects to another origin than the one that people approved");
     if (options.confidential && request.body !== undefined) {
       return refused("it redirects to another origin, which must not read the body: a secret is in it");
     }

@@ -36,7 +36,7 @@ const post: OutgoingRequest = {
 const ask = async (
   answers: Record<string, Response | (() => Response)>,
   request: Partial<OutgoingRequest> = {},
-  options: { allowLoopback?: boolean; confidential?: boolean } = {},
+  options: { allowLoopback?: boolean; confidential?: boolean; approved?: boolean } = {},
 ) => {
   const { fetch, sent } = network(answers);
   const { signal } = new AbortController();
@@ -103,6 +103,13 @@ describe("fetchOutgoing", () => {
       headers: { accept: "text/plain" },
       body: undefined,
     });
+  });
+
+  test.each([307, 303])("[C2] what people approved for one origin is asked of no other (%i)", async (status) => {
+    const there = { [post.url]: to("/b", 307), "https://api.example.com/b": to("https://evil.example/a", status) };
+    const { answer, text, sent } = await ask(there, {}, { approved: true });
+    expect([answer.ok, sent.length]).toEqual([false, 2]);
+    expect(text).toContain("than the one that people approved");
   });
 
   test.each([

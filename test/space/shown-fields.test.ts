@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { maxShownFields, maxToolInputBytes } from "../../src/space/bounds.ts";
 import { shownFields } from "../../src/space/tool-calls/shown-fields.ts";
 
-const shown = (input: unknown) => shownFields("sendEmail", undefined, input).slice(1);
+const shown = (input: unknown) => shownFields({ name: "sendEmail", input }).slice(1);
 const texts = (input: unknown) => shown(input).map(({ path, text }) => `${path} = ${text}`);
 
 test("[C1] every value is listed under its own path, in order, whatever it is called", () => {
@@ -20,10 +20,12 @@ test("[C1] every value is listed under its own path, in order, whatever it is ca
 });
 
 test("[C1] tool and target stand first, and no field of the input can pass for them", () => {
-  const all = shownFields("sendEmail", "POST https://mail.example", { tool: "x", target: "y", "a b": 1, "c.d": 2 });
+  const input = { tool: "x", target: "y", request: "z", "a b": 1, "c.d": 2 };
+  const request = { url: "https://mail.example/send", body: { cc: "boss@mail.example", input: "i" } };
+  const all = shownFields({ name: "sendEmail", target: "POST https://mail.example", request, input });
   expect(all.map(({ path }) => path)).toEqual([
-    ...["tool", "target", "input.tool", "input.target"],
-    ...['input["a b"]', 'input["c.d"]'],
+    ...["tool", "target", "request.url", "request.body.cc", "request.body.input"],
+    ...["input.tool", "input.target", "input.request", 'input["a b"]', 'input["c.d"]'],
   ]);
 });
 
@@ -56,6 +58,10 @@ test("[B3] [C1] what has too many fields stands as JSON, whole, and stays within
   ]);
   const wide = Object.fromEntries(many.map((index) => [`k${index}`, index]));
   expect(shown(wide)).toEqual([{ path: "input", text: JSON.stringify(wide), hidden: 0 }]);
+  const request = { url: "https://mail.example/", body: many };
+  expect(shownFields({ name: "sendEmail", request, input: 1 }).map(({ path }) => path)).toEqual([
+    ...["tool", "request.url", "request.body", "input"],
+  ]);
   const deep = { a: { b: { c: { d: { e: { f: { g: { h: { i: "end" } } } } } } } } };
   expect(texts(deep)).toEqual(['input.a.b.c.d.e.f.g.h = {"i":"end"}']);
   const longKey = "k".repeat(maxToolInputBytes / 2);

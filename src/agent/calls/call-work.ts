@@ -10,6 +10,7 @@ import { callWithRetry } from "../call-with-retry.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
+import { shownRequest } from "../tools/configured/shown-request.ts";
 import { failed, unknownInWords } from "../tools/outcome.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
@@ -216,7 +217,7 @@ const awaitsOf = ({ tool, createdAt }: CallRow): AgentToolCall["awaits"] => {
   return { kind: "approval", quorum, ...expiring(expiresInMinutes), ...(approvers && { approvers }) };
 };
 
-/** Where a call goes, for those who approve it. The host alone: the rest of an address may hold what only its owner knows. */
+/** Where a call goes, for those who approve it. */
 const targetOf = (tool: ToolConfig): string | undefined => {
   if (tool.executionType === "internal" || tool.executionType === "space") return undefined;
   if (!tool.execution) return "a server that asks this workspace for calls";
@@ -244,6 +245,7 @@ const shownCall = (services: CallServices, row: CallRow, spaceId: string): Agent
     ...(outcome?.error === undefined ? {} : { error: outcome.error }),
     awaits: awaitsOf(row),
     target: targetOf(row.tool),
+    request: shownRequest(row.tool),
     root: row.root,
     streamId: row.streamId ?? undefined,
     origin: row.origin ?? undefined,

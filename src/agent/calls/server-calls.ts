@@ -52,7 +52,8 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
   const changed = changedSinceApproval(row);
   if (changed) return changed;
   const misconfigured = (message: string): ColloquyError => new ColloquyError("tool_misconfigured", message);
-  const outside = { ...outsideOf(services), signal };
+  const approved = tool.executionType === "external" && tool.approval?.required;
+  const outside = { ...outsideOf(services), signal, approved };
   if (templateIssues(execution, outside).length > 0) throw misconfigured("the tool's request cannot be made");
   const names = secretsOf(execution);
   const secrets = await openSecrets(names, outside.openSecret);

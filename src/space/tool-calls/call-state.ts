@@ -42,10 +42,10 @@ const saidOutcome = ({ status, output, error }: AgentToolCall): Pick<ToolCall, "
 });
 
 /** A call with what people see before they approve it. Calls that earlier versions stored are without. */
-export const withShown = (call: ToolCall, target?: string): ToolCall => {
+export const withShown = (call: ToolCall, said: Pick<AgentToolCall, "target" | "request"> = {}): ToolCall => {
   const { name, input, awaits } = call;
   if (awaits?.kind !== "approval" || awaits.shown) return call;
-  return { ...call, awaits: { ...awaits, shown: shownFields(name, target, input), inputHash: jsonHash(input) } };
+  return { ...call, awaits: { ...awaits, shown: shownFields({ ...said, name, input }), inputHash: jsonHash(input) } };
 };
 
 /** A call as it is first shown. */
@@ -62,7 +62,7 @@ export const begun = (said: AgentToolCall): ToolCall => {
     );
   }
   const call = { id, name, input, ...saidOutcome(said), ...(awaits && { awaits: { ...awaits, answers: [] } }) };
-  return withShown(call, said.target);
+  return withShown(call, said);
 };
 
 /** A call after its agent has said how it stands; the same one where that is no news: a replayed agent repeats itself. */

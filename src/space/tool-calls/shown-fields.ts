@@ -1,10 +1,11 @@
+import type { AgentToolCall } from "../../protocol/rpc.ts";
 import type { ShownField } from "../../protocol/tool-call.ts";
 import { countInvisible, escapeInvisible } from "../../shared/invisible.ts";
 import { maxShownFields } from "../bounds.ts";
 
 /**
- * What people must see before they approve a call: its tool, where it goes, and every value of its input. Nothing is left out,
- * whatever the input's fields are called. Where there are too many to list, they stand together as JSON. Pure.
+ * What people must see before they approve a call: its tool, where it goes, what its config sends, and every value of its
+ * input. Nothing is left out, whatever the fields are called. Where there are too many to list, they stand together as JSON. Pure.
  */
 
 /** How deep an input is listed field by field, and how long a path may be to be continued. */
@@ -32,17 +33,20 @@ const fieldsIn = (path: string, value: unknown, depth: number): ShownField[] => 
   );
 };
 
-/** In the input's order. The first depth that gives few enough fields is taken. */
-const inputFields = (input: unknown): ShownField[] => {
+/** In the value's order. The first depth that gives few enough fields is taken. */
+const fieldsOf = (path: "input" | "request", value: unknown): ShownField[] => {
   for (const depth of [listedDepth, 1]) {
-    const fields = fieldsIn("input", input, depth);
+    const fields = fieldsIn(path, value, depth);
     if (fields.length <= maxShownFields) return fields;
   }
-  return fieldsIn("input", input, 0);
+  return fieldsIn(path, value, 0);
 };
 
-export const shownFields = (name: string, target: string | undefined, input: unknown): ShownField[] => [
+type Said = Pick<AgentToolCall, "name" | "input" | "target" | "request">;
+
+export const shownFields = ({ name, target, request, input }: Said): ShownField[] => [
   fieldOf("tool", name),
   ...(target === undefined ? [] : [fieldOf("target", target)]),
-  ...inputFields(input),
+  ...(request === undefined ? [] : fieldsOf("request", request)),
+  ...fieldsOf("input", input),
 ];

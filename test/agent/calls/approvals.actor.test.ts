@@ -9,14 +9,17 @@ import { approved, deploy, eachTest, freshPath, requestsTo, scene, yes } from ".
 /** What people see before they approve, and that it is what is executed. */
 eachTest();
 
+/** The place of a secret in a template. */
+const key = `\${secret.KEY}`;
+
 const continuities = ["timeline", "consciousness"] as const;
 type Continuity = (typeof continuities)[number];
 
 /** An agent that asks whether it may send the e-mail. Its server counts what reaches it. */
-const asking = async (continuity: Continuity, input: object, more: object = {}) => {
+const asking = async (continuity: Continuity, input: object, more: object = {}, settings: object = {}) => {
   const path = freshPath();
   const opened = await scene({
-    continuity,
+    ...{ continuity, ...settings },
     tools: [deploy(path, { inputSchema: { type: "object" }, ...approved(), ...more })],
     steps: [],
   });
@@ -41,6 +44,8 @@ describe.each(continuities)("%s", (continuity) => {
     const shown = [
       { path: "tool", text: "deploy", hidden: 0 },
       { path: "target", text: `POST ${inject("remote")}`, hidden: 0 },
+      { path: "request.url", text: `${inject("remote")}/echo/[36 characters, not shown]`, hidden: 0 },
+      { path: "request.body.to", text: "{{input.to}}", hidden: 0 },
       { path: "input.to", text: "bank@mail.example", hidden: 0 },
       { path: "input.message", text: "Wire 1,000,000 to account 7", hidden: 0 },
       { path: "input.options[0]", text: "ok", hidden: 0 },
@@ -54,6 +59,42 @@ describe.each(continuities)("%s", (continuity) => {
     unwrap(await give(ann, "deploy", { result: { approved: false } }));
     const updated = await vi.waitUntil(() => frames.find((frame) => frame.type === "space.message.updated"));
     expect(updated).toMatchObject({ message: { toolCall: { awaits: { shown } } } });
+  });
+
+  test("[C1] an approval names what the config sends beside the input, secrets by name alone", async () => {
+    const execution = {
+      url: `${inject("remote")}/echo/v2/{{input.to}}/B0T4KEN5B0T4KEN5?cc=boss%40mail.example&key=hush&by=${key}`,
+      method: "PUT",
+      headers: { "X-Amount": "1000000", Authorization: `Bearer ${key}`, "X-Api-Key": "plain-hush" },
+      body: { account: 7, note: "for {{input.to}}", auth: { user: "hush", pin: 1 }, author: "Ann", list: ["a\u200Bb"] },
+    };
+    const secrets = { KEY: "hush hush" };
+    const { card } = await asking(continuity, { to: "bank" }, { execution }, { secrets });
+    expect(card.awaits?.shown?.map(({ path, text }) => `${path} = ${text}`)).toEqual([
+      "tool = deploy",
+      `target = PUT ${inject("remote")}`,
+      `request.url = ${inject("remote")}/echo/v2/{{input.to}}/[16 characters, not shown]?cc=boss%40mail.example&key=[4 characters, not shown]&by=${key}`,
+      "request.headers.X-Amount = 1000000",
+      `request.headers.Authorization = Bearer ${key}`,
+      "request.headers.X-Api-Key = [10 characters, not shown]",
+      "request.body.account = 7",
+      "request.body.note = for {{input.to}}",
+      "request.body.auth.user = [4 characters, not shown]",
+      "request.body.auth.pin = 1",
+      "request.body.author = Ann",
+      "request.body.list[0] = a\\u{200B}b",
+      "input.to = bank",
+    ]);
+    expect(JSON.stringify(card)).not.toContain("hush");
+  });
+
+  test("[C2] an approved request goes to the origin that people were shown, and to no other", async () => {
+    const elsewhere = encodeURIComponent("https://elsewhere.example/a");
+    const execution = { url: `${inject("remote")}/answer?status=307&location=${elsewhere}`, body: { to: "x" } };
+    const { ann, shown, give } = await asking(continuity, { to: "bank" }, { execution });
+    unwrap(await give(ann, "deploy", yes));
+    const { error } = await shown("deploy", "error");
+    expect(error).toMatchObject({ code: "tool_failed", message: expect.stringContaining("than the one that people") });
   });
 
   test("[C2] arguments that were changed after people saw them are not executed", async () => {

@@ -55,7 +55,11 @@ const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Pro
   try {
     const answered = await fetchOutgoing(
       { ...request, method, headers: [...headers] },
-      { ...outside, signal, confidential: secretNames(tool.execution.body).length > 0 },
+      {
+        ...{ ...outside, signal },
+        confidential: secretNames(tool.execution.body).length > 0,
+        approved: tool.approval?.required,
+      },
     );
     if (!answered.ok) throw failed(answered.taken, `the tool's server: ${answered.reason}`);
     const { response, taken } = answered;
