@@ -4,8 +4,8 @@ import { ColloquyError } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";
 import { credentialsOf, hashSecretKey, isOperator, workspaceOfSecretKey } from "./credentials.ts";
 import { sessionOfAnother } from "./session-cookie.ts";
-import { provenToken, tokenPattern, verifyToken } from "./tokens.ts";
-import { isKnownKey, keyWithHash, standingOf } from "./verdicts.ts";
+import { type Proven, provenToken, tokenPattern, verifyToken } from "./tokens.ts";
+import { isKnownKey, keyWithHash, livingSession, standingOf } from "./verdicts.ts";
 
 /** The caller. The operator is no principal of any workspace. */
 export type Caller = { kind: "operator" } | Principal;
@@ -27,6 +27,20 @@ const keyCaller = async (env: Env, ids: Ids, secretKey: string, entityId: string
 const isProvable = (bearer: string): boolean => {
   const workspaceId = workspaceOfSecretKey(bearer);
   return workspaceId === undefined ? tokenPattern.test(bearer) : isKnownKey(workspaceId, hashSecretKey(bearer));
+};
+
+/** What the request proves by a token, or by a session that lives. Neither counts in the other's place. */
+const entityCaller = async (
+  env: Env,
+  { sessionId, ...claims }: Proven,
+  isSession: boolean | undefined,
+): Promise<Principal> => {
+  const entity = { kind: "entity", ...claims, admin: false } as const;
+  if (sessionId === undefined && !isSession) return entity;
+  const workspace = env.WORKSPACE.getByName(claims.workspaceId);
+  const session = sessionId !== undefined && isSession ? await livingSession(workspace, sessionId) : undefined;
+  if (session) return { ...entity, session };
+  throw new ColloquyError("unauthorized", "The session has ended, or is none: sign in again.");
 };
 
 /**
@@ -51,10 +65,10 @@ export const authenticate = async (
   if (!proven && !isProvable(bearer)) options.beforeLookUp();
   if (!proven && isOperator(env.ADMIN_KEY, bearer)) return { kind: "operator" };
   if (bearer.startsWith("sk_")) return keyCaller(env, ids, bearer, actingEntityId);
-  const session = proven ?? (await verifyToken(env.SIGNING_SECRET, ids, bearer, options.now));
-  if (actingEntityId !== undefined && actingEntityId !== session.entityId) {
+  const claims = proven ?? (await verifyToken(env.SIGNING_SECRET, ids, bearer, options.now));
+  if (actingEntityId !== undefined && actingEntityId !== claims.entityId) {
     if (isSession) throw sessionOfAnother();
     throw new ColloquyError("forbidden", "An entity acts only as itself: leave out X-Entity-Id.");
   }
-  return { kind: "entity", ...session, admin: false };
+  return entityCaller(env, claims, isSession);
 };

@@ -5,7 +5,8 @@ import { deriveKey, type Ids } from "../shared/ids.ts";
 
 /**
  * Entity tokens: HS256 under a key of the workspace; `sub` entity, `wsp` workspace, `exp`, and `impersonated`, who made
- * it for the entity where an admin did. Verified without I/O.
+ * it for the entity where an admin did. Verified without I/O. One with `sid` is a session of the page: it counts only as a
+ * cookie, and while that session lives.
  *
  * Invariants
  * 1. A token with a valid signature is remembered, so its signature is computed once. Its expiry is checked each time.
@@ -20,6 +21,7 @@ const Claims = z.object({
   wsp: z.string(),
   exp: z.number(),
   impersonated: z.string().exactOptional(),
+  sid: z.string().exactOptional(),
 });
 
 const keyOf = (signingSecret: string, workspaceId: string): Uint8Array =>
@@ -30,6 +32,7 @@ export const mintToken = (signingSecret: string, claims: Proven & { issuedAt: nu
   new SignJWT({
     ...{ wsp: claims.workspaceId, sub: claims.entityId, exp: claims.expiresAt / 1000 },
     ...(claims.impersonatedBy !== undefined && { impersonated: claims.impersonatedBy }),
+    ...(claims.sessionId !== undefined && { sid: claims.sessionId }),
   })
     .setProtectedHeader({ alg: algorithm, typ: "JWT" })
     .setIssuedAt(Math.floor(claims.issuedAt / 1000))
@@ -41,7 +44,13 @@ const refusal = (cause?: unknown): ColloquyError =>
 const expired = (): ColloquyError =>
   new ColloquyError("token_expired", "The token has expired: get a new one from POST /v1/tokens.");
 
-type Proven = { workspaceId: string; entityId: string; expiresAt: number; impersonatedBy?: string };
+export type Proven = {
+  workspaceId: string;
+  entityId: string;
+  expiresAt: number;
+  impersonatedBy?: string;
+  sessionId?: string;
+};
 
 let remembered: { secret: string; proven: Map<string, Proven> } | undefined;
 
@@ -76,7 +85,7 @@ const claimsOf = async (
 
 /** The claims of a token; throws `unauthorized` or `token_expired`. */
 export const verifyToken = async (signingSecret: string, ids: Ids, token: string, now: number): Promise<Proven> => {
-  const { sub, wsp, exp, impersonated } = await claimsOf(signingSecret, ids, token, now);
+  const { sub, wsp, exp, impersonated, sid } = await claimsOf(signingSecret, ids, token, now);
   if (!ids.isIssued("ent", sub)) throw refusal();
   const expiresAt = Math.round(exp * 1000);
   if (expiresAt <= now) throw expired();
@@ -85,6 +94,7 @@ export const verifyToken = async (signingSecret: string, ids: Ids, token: string
   const found = {
     ...{ workspaceId: wsp, entityId: sub, expiresAt },
     ...(impersonated !== undefined && { impersonatedBy: impersonated }),
+    ...(sid !== undefined && { sessionId: sid }),
   };
   proven.set(token, found);
   return found;

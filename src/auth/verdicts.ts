@@ -5,11 +5,11 @@ import { unwrap } from "../shared/errors.ts";
 import { ExpiringMap } from "./expiring-map.ts";
 
 /**
- * A cache of workspaces' answers about keys and entities, so that no hot path asks a workspace.
+ * A cache of workspaces' answers about keys, entities and sessions, so that no hot path asks a workspace.
  *
  * Invariants
  * 1. A remembered verdict is at most `verdictMs` old.
- * 2. A key that was revoked or an entity that was changed through this isolate is not answered from the cache, even
+ * 2. A key that was revoked, a session that was ended or an entity that was changed through this isolate is not answered from the cache, even
  *    where a request asked the workspace before the change.
  */
 const verdictMs = 60_000;
@@ -22,6 +22,8 @@ export type ProvenKey = { keyId: string; provenAt: number };
 
 const keyVerdicts = new ExpiringMap<{ key: ProvenKey | undefined }>(verdictMs, maxVerdicts);
 const revokedKeys = new ExpiringMap<true>(2 * verdictMs, maxVerdicts);
+const sessionVerdicts = new ExpiringMap<{ lives: boolean; provenAt: number }>(verdictMs, maxVerdicts);
+const endedSessions = new ExpiringMap<true>(2 * verdictMs, maxVerdicts);
 const standings = new ExpiringMap<{ standing: Standing | undefined }>(verdictMs, maxVerdicts);
 const changes = new ExpiringMap<number>(2 * verdictMs, maxVerdicts);
 
@@ -49,6 +51,23 @@ export const isKnownKey = (workspaceId: string, keyHash: string): boolean => {
 };
 
 export const forgetKey = (keyId: string): void => revokedKeys.set(keyId, true);
+
+/** A session of the page that lives, and when its workspace was asked for it; undefined where it has ended. */
+export const livingSession = async (
+  workspace: Pick<WorkspaceRpc, "sessionLives">,
+  id: string,
+): Promise<{ id: string; provenAt: number } | undefined> => {
+  let verdict = sessionVerdicts.get(id);
+  if (!verdict) {
+    const provenAt = systemClock.now();
+    const outcome = await workspace.sessionLives(id);
+    verdict = { lives: outcome.ok && outcome.value, provenAt };
+    sessionVerdicts.set(id, verdict);
+  }
+  return verdict.lives && !endedSessions.get(id) ? { id, provenAt: verdict.provenAt } : undefined;
+};
+
+export const forgetSession = (id: string): void => endedSessions.set(id, true);
 
 /** Role and type of an entity of the workspace, or nothing if it is not (or no longer) there. */
 export const standingOf = async (

@@ -25,6 +25,8 @@ export const EntityPrincipal = z.object({
   expiresAt: z.number(),
   /** Who made this session, where somebody else did for the entity: it may talk, not approve. */
   impersonatedBy: entityId.exactOptional(),
+  /** The page's session, where it asks by its cookie; when the workspace was asked whether it lives. */
+  session: z.object({ id: z.string(), provenAt: z.number() }).exactOptional(),
 });
 export type EntityPrincipal = z.infer<typeof EntityPrincipal>;
 

@@ -166,6 +166,8 @@ interface SpaceMethods {
   removeMember(principal: Principal, entityId: string): null;
   /** From the workspace: an entity's name changed. */
   renameMember(workspaceId: string, entityId: string, name: string): null;
+  /** From the workspace: a session of the page has ended, so its sockets close. */
+  endSession(workspaceId: string, sessionId: string): null;
   post(principal: Principal, input: PostMessage): { message: Message; created: boolean };
   list(
     principal: Principal,
@@ -227,12 +229,15 @@ interface WorkspaceMethods {
   addKey(input: { keyId: string; keyHash: string }): Key;
   revokeKey(keyId: string): null;
 
-  /** Keeps the hash of a person's one-time code. `madeBy`: the admin who made it for another. */
-  addSignInCode(code: { hash: string; entityId: string; madeBy: string | null }): { expiresAt: number };
-  /** Whom a code would sign in; `unauthorized` where it was used, has run out or was never issued. */
+  /** Keeps the hash of a person's one-time code. `madeBy`: the admin who made it for another. `issuer`: by whose right. */
+  addSignInCode(code: { hash: string; entityId: string; madeBy: string | null; issuer: string }): { expiresAt: number };
+  /** Whom a code would sign in; `unauthorized` where it was used, has run out, or its maker may make none any more. */
   offeredSession(hash: string): OfferedSession;
-  /** The same, and the code is used by that. */
-  useSignInCode(hash: string): OfferedSession;
+  /** The same; the code is used by that, and the session begins. */
+  useSignInCode(hash: string, session: { id: string; expiresAt: number }): OfferedSession;
+  sessionLives(sessionId: string): boolean;
+  /** The session's cookie counts no more, and its person's spaces close its sockets. */
+  endSession(sessionId: string): null;
 
   putSecret(name: string, sealed: string): null;
   deleteSecret(name: string): null;

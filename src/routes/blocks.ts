@@ -19,7 +19,7 @@ import { checkPartner } from "./check-references.ts";
 import { type HttpContext, workspaceOf } from "./http-context.ts";
 import { callIdOf } from "./idempotent.ts";
 import { Resource } from "./route.ts";
-import { badPage, listOf, onePage, pageQuery, queryNumber } from "./route-parts.ts";
+import { badPage, listOf, onePage, pageQuery, queryNumber, streamQuery } from "./route-parts.ts";
 import { requireUpgrade, socketFrom } from "./stream.ts";
 
 const OneBlock = z.object({ block: BlockDetail });
@@ -203,6 +203,7 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}/stream", {
   description:
     "Frames are JSON objects with `type`: `welcome`, then `block.changed` with all that the block is then and `cursor`, its version; `block.deleted` is the last. `ping` is answered `pong`.",
   access: "watch",
+  query: streamQuery,
   responses: { 101: { description: "The socket" } },
   problems: ["not_found", "upgrade_required", "invalid_request"],
   handle: async ({ context, params }) => {

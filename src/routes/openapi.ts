@@ -230,10 +230,6 @@ const actingEntity: ApiParameter = {
   description: "The entity that a secret key acts as; whose session the page takes the cookie for",
   schema: { type: "string", pattern: idPattern("ent").source },
 };
-const actingEntityInQuery: ApiParameter = {
-  ...{ ...actingEntity, name: "as", in: "query" },
-  description: "The same as `X-Entity-Id`, for browsers, which cannot set headers here",
-};
 
 const operation = (schemas: ApiSchemas, route: Route): ApiOperation => {
   const { tag, summary, description, ownBody } = route;
@@ -252,7 +248,6 @@ const operation = (schemas: ApiSchemas, route: Route): ApiOperation => {
       ...parametersIn(schemas, "query", route.mind && MindQuery),
       ...parametersIn(schemas, "header", route.headers),
       ...(security.some((scheme) => "secretKey" in scheme) ? [actingEntity] : []),
-      ...(security.some((scheme) => "queryToken" in scheme) ? [actingEntityInQuery] : []),
     ],
     ...(body ? { requestBody: { required: true, content: contentOf(schemas, body, "input") } } : {}),
     responses: Object.fromEntries(

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { rootHeader } from "../auth/root-header.ts";
+import { entityId } from "../protocol/ids.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 
 /** The pieces that routes' definitions are put together from. */
@@ -27,6 +28,11 @@ export const pageQuery = (maximum = 100) => z.object({ limit: limitQuery(maximum
 
 /** The problems of a bad `pageQuery`. */
 export const badPage: ErrorCode[] = ["invalid_request", "invalid_cursor"];
+
+/** Of what browsers open without headers. It is read with the credentials. */
+export const streamQuery = z.object({
+  as: entityId.optional().meta({ description: "As `X-Entity-Id`, for browsers, which cannot set headers here" }),
+});
 
 export const listOf = <Item extends z.ZodType>(item: Item) =>
   z.object({ items: z.array(item), nextCursor: z.string().nullable() });

@@ -144,7 +144,7 @@ export class Resource {
     const inQuery = [
       ...(query instanceof z.ZodObject ? Object.keys(query.shape) : []),
       ...(description.mind ? Object.keys(MindQuery.shape) : []),
-      ...("queryToken" in accesses[access] ? ["token", "as"] : []),
+      ...("queryToken" in accesses[access] ? ["token"] : []),
     ];
     const headerNames = Object.keys(headers?.shape ?? {});
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { hashSecretKey, mintSignInCode, workspaceOfSignInCode } from "../auth/credentials.ts";
 import { beginSession, endSession, requireOwnOrigin, sessionOfAnother, sessionToken } from "../auth/session-cookie.ts";
-import { mintToken, verifyToken } from "../auth/tokens.ts";
+import { mintToken, type Proven, verifyToken } from "../auth/tokens.ts";
+import { forgetSession, livingSession } from "../auth/verdicts.ts";
 import { impersonatorOf } from "../protocol/principal.ts";
 import type { OfferedSession } from "../protocol/rpc.ts";
 import { Session, SignIn, SignInLink, sessionSeconds } from "../protocol/workspace.ts";
@@ -16,7 +17,8 @@ import { Resource } from "./route.ts";
  *
  * Invariants
  * 1. A browser that is signed in takes no other session before its person has said so; the code is not used up by asking.
- * 2. A code is looked up only in a workspace that was issued here, and not for an address that guesses.
+ * 2. A session that is left, for none or for another, is ended: its cookie counts for nobody, wherever it was copied to.
+ * 3. A code is looked up only in a workspace that was issued here, and not for an address that guesses.
  */
 export const sessions = new Resource("Sessions");
 
@@ -30,7 +32,8 @@ sessions.route("POST /v1/entities/{entityId}/sign-in-links", {
   handle: async ({ context, workspaceId, principal, params: { entityId } }) => {
     const code = mintSignInCode(workspaceId);
     const madeBy = impersonatorOf(principal, entityId) ?? null;
-    const made = await workspaceOf(context).addSignInCode({ hash: hashSecretKey(code), entityId, madeBy });
+    const issuer = principal.kind === "key" ? principal.keyId : principal.entityId;
+    const made = await workspaceOf(context).addSignInCode({ hash: hashSecretKey(code), entityId, madeBy, issuer });
     const { expiresAt } = unwrap(made);
     return { link: new URL(`/#sign-in=${code}`, context.req.url).href, expiresAt: isoTime(expiresAt) };
   },
@@ -42,27 +45,33 @@ const offerOf = (outcome: Outcome<OfferedSession>): OfferedSession => {
   throw new ColloquyError("unauthorized", "The sign-in code is not valid: ask for a new link.");
 };
 
-/** Throws `signed_in` where the page takes the session for another person's. */
-const requireOwn = ({ req }: HttpContext, session: Session | null): void => {
-  const entityId = req.header("x-entity-id");
-  if (session && entityId !== undefined && entityId !== session.entity.id) throw sessionOfAnother();
-};
+type Claims = Proven & { sessionId: string };
 
-/** The session of the request's cookie; null where there is none, it has run out or its person was removed. */
-const currentSession = async ({ env, req, get }: HttpContext): Promise<Session | null> => {
+/** What is sealed in the request's cookie; null where there is none that counts, or its time is over. */
+const claimsIn = async ({ env, req, get }: HttpContext): Promise<Claims | null> => {
   const token = sessionToken(req.raw);
   if (token === undefined) return null;
   try {
-    const now = systemClock.now();
-    const { workspaceId, entityId, expiresAt } = await verifyToken(env.SIGNING_SECRET, get("ids"), token, now);
-    const entity = unwrap(await env.WORKSPACE.getByName(workspaceId).entity(entityId));
-    return { entity, expiresAt: isoTime(expiresAt) };
+    const { sessionId, ...claims } = await verifyToken(env.SIGNING_SECRET, get("ids"), token, systemClock.now());
+    return sessionId === undefined ? null : { ...claims, sessionId };
   } catch (error) {
-    const isOver =
-      error instanceof ColloquyError && ["unauthorized", "token_expired", "not_found"].includes(error.code);
-    if (isOver) return null;
+    if (error instanceof ColloquyError && ["unauthorized", "token_expired"].includes(error.code)) return null;
     throw error;
   }
+};
+
+/** The session, while it lives. A removed person has none. */
+const sessionOf = async ({ env }: HttpContext, claims: Claims | null): Promise<Session | null> => {
+  const workspace = env.WORKSPACE.getByName(claims?.workspaceId ?? "");
+  if (!claims || !(await livingSession(workspace, claims.sessionId))) return null;
+  const entity = await workspace.entity(claims.entityId);
+  if (!entity.ok && entity.problem.code === "not_found") return null;
+  return { entity: unwrap(entity), expiresAt: isoTime(claims.expiresAt) };
+};
+
+const end = async ({ env }: HttpContext, { workspaceId, sessionId }: Claims): Promise<void> => {
+  unwrap(await env.WORKSPACE.getByName(workspaceId).endSession(sessionId));
+  forgetSession(sessionId);
 };
 
 sessions.route("GET /v1/session", {
@@ -72,7 +81,7 @@ sessions.route("GET /v1/session", {
   problems: ["foreign_origin"],
   handle: async ({ context }) => {
     requireOwnOrigin(context.req.raw);
-    return { session: await currentSession(context) };
+    return { session: await sessionOf(context, await claimsIn(context)) };
   },
 });
 
@@ -88,6 +97,9 @@ sessions.route("POST /v1/session", {
   handle: async ({ context, body: { code, replace } }) => {
     const { env, req } = context;
     requireOwnOrigin(req.raw);
+    const before = await claimsIn(context);
+    const issuedAt = systemClock.now();
+    const session = { id: crypto.randomUUID(), expiresAt: issuedAt + sessionSeconds * 1000 };
     const { workspaceId, entity, madeBy } = await countingStrangers(context, async (beforeLookUp) => {
       beforeLookUp();
       const workspaceId = workspaceOfSignInCode(code) ?? "";
@@ -96,7 +108,7 @@ sessions.route("POST /v1/session", {
       }
       const workspace = env.WORKSPACE.getByName(workspaceId);
       const hash = hashSecretKey(code);
-      const current = replace ? null : await currentSession(context);
+      const current = replace ? null : await sessionOf(context, before);
       if (current) {
         const { entity } = offerOf(await workspace.offeredSession(hash));
         if (entity.id !== current.entity.id) {
@@ -106,27 +118,30 @@ sessions.route("POST /v1/session", {
           );
         }
       }
-      return { workspaceId, ...offerOf(await workspace.useSignInCode(hash)) };
+      return { workspaceId, ...offerOf(await workspace.useSignInCode(hash, session)) };
     });
-    const issuedAt = systemClock.now();
-    const expiresAt = issuedAt + sessionSeconds * 1000;
+    if (before) await end(context, before);
     const token = await mintToken(env.SIGNING_SECRET, {
-      ...{ workspaceId, entityId: entity.id, issuedAt, expiresAt },
+      ...{ workspaceId, entityId: entity.id, sessionId: session.id, issuedAt, expiresAt: session.expiresAt },
       ...(madeBy !== null && { impersonatedBy: madeBy }),
     });
     context.header("set-cookie", beginSession(req.raw, token, sessionSeconds));
-    return { session: { entity, expiresAt: isoTime(expiresAt) } };
+    return { session: { entity, expiresAt: isoTime(session.expiresAt) } };
   },
 });
 
 sessions.route("DELETE /v1/session", {
   summary: "Sign this browser out",
   access: "session",
-  description: "With `X-Entity-Id`, only where that is who is signed in.",
+  description:
+    "The session ends: a copy of its cookie counts no more, at once here and within 60 s everywhere, and its sockets close. With `X-Entity-Id`, only where that is who is signed in.",
   problems: ["foreign_origin", "signed_in"],
   handle: async ({ context }) => {
     requireOwnOrigin(context.req.raw);
-    requireOwn(context, await currentSession(context));
+    const claims = await claimsIn(context);
+    const shown = context.req.header("x-entity-id");
+    if (claims && shown !== undefined && shown !== claims.entityId) throw sessionOfAnother();
+    if (claims) await end(context, claims);
     context.header("set-cookie", endSession(context.req.raw));
   },
 });

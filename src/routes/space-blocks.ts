@@ -9,7 +9,7 @@ import { callIdOf } from "./idempotent.ts";
 import { actingEntityId, inSpace, requireParticipant, requireReaderOf } from "./in-space.ts";
 import { pathId, pathLabel } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
-import { badPage, listOf, onePage, pageQuery } from "./route-parts.ts";
+import { badPage, listOf, onePage, pageQuery, streamQuery } from "./route-parts.ts";
 import { requireUpgrade } from "./stream.ts";
 
 const params = {
@@ -118,6 +118,7 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/stre
     "The frames are those of `GET /v1/agents/{agentId}/blocks/{label}/stream`. Who leaves the space is closed with 4403, as is everybody once the block is not shared with it any more.",
   access: "stream",
   params,
+  query: streamQuery,
   responses: { 101: { description: "The socket" } },
   problems: ["not_found", "upgrade_required", "acting_entity_required", "invalid_request"],
   handle: async ({ context, params }) => {

@@ -4,6 +4,7 @@ import { ColloquyError, type Outcome, ok, Problem, refuse } from "../shared/erro
 import type { HttpContext } from "./http-context.ts";
 import { inSpace, requireParticipant } from "./in-space.ts";
 import { Resource } from "./route.ts";
+import { streamQuery } from "./route-parts.ts";
 import { bridge } from "./server-sent-events.ts";
 
 const socketHeaders = [
@@ -54,7 +55,7 @@ const openSocket = async (context: HttpContext, spaceId: string, cursor: string 
   return inSpace(context, (principal) => socketFrom(space, context, url, principal));
 };
 
-const query = z.object({
+const query = streamQuery.extend({
   cursor: z.string().optional().meta({
     description: "The cursor of the last durable event; left out: from now on; 0: from the start",
     example: "42",

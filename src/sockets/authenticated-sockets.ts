@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { closeCodes } from "../protocol/events.ts";
 import { Principal, principalHeader } from "../protocol/principal.ts";
+import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
@@ -13,7 +14,8 @@ import type { Timers } from "../timers/timers.ts";
  * Invariants
  * 1. What must survive a sleep is in the socket's attachment.
  * 2. A socket closes when its token expires. One whose rights must be proven closes when they are denied, and when they
- *    were not proven for `proofMs`. A timer, which survives a sleep, sees to both (S5).
+ *    were not proven for `proofMs`. A timer, which survives a sleep, sees to both (S5). Where their end is told, one proof
+ *    that was asked for after the opening is enough.
  * 3. A socket that was closed from here has no session from that turn on: what its client still sends is not heard.
  */
 export type Session<Data> = {
@@ -36,6 +38,8 @@ type Surroundings<Data> = {
   proofLeadMs: number;
   proofAnswerMs: number;
   needsProof(principal: Principal): boolean;
+  /** Whether somebody tells of the end of these rights. */
+  isTold?(principal: Principal): boolean;
   /** Sessions of one name have the same rights: one question proves them all. */
   proofName(session: Session<Data>): string;
   /** Whether the session has its rights still. Throws where that cannot be told. */
@@ -58,6 +62,18 @@ export const callerOf = (request: Request): Principal => {
   }
 };
 
+/** Whether the key, or the page's session, that opened a socket lives. Another token lives until it expires. */
+export const credentialsLive = async (
+  workspace: Pick<WorkspaceRpc, "keyLives" | "sessionLives">,
+  principal: Principal,
+): Promise<boolean> => {
+  if (principal.kind === "entity" && !principal.session) return true;
+  const lives = await (principal.kind === "key"
+    ? workspace.keyLives(principal.keyId)
+    : workspace.sessionLives(principal.session?.id ?? ""));
+  return lives.ok && lives.value;
+};
+
 /** The object's part of a close that the client began. Without it the connection stays for ten seconds more. */
 export const closeBack = (socket: WebSocket, code: number): void => {
   // These four are reserved, and codes outside the range belong to no close: they cannot be sent.
@@ -70,6 +86,7 @@ export type AuthenticatedSockets<Data> = ReturnType<typeof createAuthenticatedSo
 
 export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data>) => {
   const { ctx, timers, clock, timer, proofMs, proofLeadMs, proofAnswerMs, needsProof, proofName, prove } = surroundings;
+  const { isTold = () => false } = surroundings;
   const sessions = new Map<WebSocket, Session<Data>>();
   for (const socket of ctx.getWebSockets()) {
     const attachment = Attachment.safeParse(socket.deserializeAttachment());
@@ -119,15 +136,16 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
   /** No answer is no proof: it is asked for again until the sessions' time runs out. */
   const proveAll = async (name: string, asked: Session<Data>): Promise<void> => {
     const askedAt = clock.now();
+    const meant = [...sessions.values()].filter((one) => one.provenUntil !== null && proofName(one) === name);
     try {
       const hasRights = await withTimeout(proofAnswerMs, prove(asked));
-      for (const session of sessions.values()) {
-        if (session.provenUntil === null || proofName(session) !== name) continue;
+      for (const session of meant) {
+        if (session.provenUntil === null || !sessions.has(session.socket)) continue;
         if (!hasRights) {
           close(session, closeCodes.tokenExpired, "these credentials do not hold any more");
           continue;
         }
-        session.provenUntil = Math.max(session.provenUntil, askedAt + proofMs);
+        session.provenUntil = isTold(session.principal) ? null : Math.max(session.provenUntil, askedAt + proofMs);
         keep(session);
         timers.setNoLater(timer, dueAt(session));
       }
@@ -155,7 +173,7 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
       if (principal.kind === "entity" && principal.expiresAt <= now) {
         throw new ColloquyError("token_expired", "The token has expired: get a new one");
       }
-      const provenAt = (principal.kind === "key" ? principal.provenAt : undefined) ?? now;
+      const provenAt = (principal.kind === "key" ? principal.provenAt : principal.session?.provenAt) ?? now;
       const provenUntil = needsProof(principal) ? provenAt + proofMs : null;
       const session: Session<Data> = { socket, principal, data, provenUntil };
       ctx.acceptWebSocket(socket);

@@ -222,3 +222,11 @@ export const renameMember = (services: SpaceServices, workspaceId: string, entit
     services.settings.change({ version: seq });
   });
 };
+
+/** Whoever was signed in to the page by it is not any more. */
+export const endSession = (services: SpaceServices, workspaceId: string, sessionId: string): void => {
+  spaceIn(services, workspaceId);
+  const isIts = ({ principal }: SpaceSession): boolean =>
+    principal.kind === "entity" && principal.session?.id === sessionId;
+  services.sockets.closeWhere(isIts, closeCodes.tokenExpired, "signed out");
+};

@@ -6,6 +6,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import {
   type AuthenticatedSockets,
   createAuthenticatedSockets,
+  credentialsLive,
   type Session,
 } from "../sockets/authenticated-sockets.ts";
 import type { Timers } from "../timers/timers.ts";
@@ -27,7 +28,10 @@ type Data = z.infer<typeof Data>;
 export type SpaceSession = Session<Data>;
 export type SpaceSockets = AuthenticatedSockets<Data>;
 
-/** The sockets of a space's members. Those of a key close unless its workspace says again and again that it lives. */
+/**
+ * The sockets of a space's members. Those of a key close unless its workspace says again and again that it lives; those of
+ * a session of the page unless it says so once more: from then on it tells when the session ends.
+ */
 export const createSockets = (
   ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "waitUntil">,
   { WORKSPACE }: Pick<Env, "WORKSPACE">,
@@ -43,13 +47,10 @@ export const createSockets = (
     proofMs: keyProofMs,
     proofLeadMs: keyProofLeadMs,
     proofAnswerMs: keyProofAnswerMs,
-    needsProof: ({ kind }) => kind === "key",
-    proofName: ({ principal }) => (principal.kind === "key" ? principal.keyId : principal.entityId),
-    prove: async ({ principal }) => {
-      if (principal.kind !== "key") return true;
-      const lives = await WORKSPACE.getByName(principal.workspaceId).keyLives(principal.keyId);
-      return lives.ok && lives.value;
-    },
+    needsProof: (principal) => principal.kind === "key" || principal.session !== undefined,
+    isTold: ({ kind }) => kind === "entity",
+    proofName: ({ principal }) => (principal.kind === "key" ? principal.keyId : (principal.session?.id ?? "")),
+    prove: ({ principal }) => credentialsLive(WORKSPACE.getByName(principal.workspaceId), principal),
   });
 
 /** Throws `unavailable` where there are too many sockets for one more of this member, opened by it itself or by a key. */

@@ -20,6 +20,7 @@ import {
   addMember,
   createSpace,
   describeSpace,
+  endSession,
   type NewSpace,
   removeMember,
   removeSpace,
@@ -60,6 +61,7 @@ const answers = {
   routing: routingOf,
   noteBudget,
   renameMember,
+  endSession,
   answerToolCall: (services, ...given) => {
     const { message, created } = answerToolCall(services, ...given);
     return { message, created };

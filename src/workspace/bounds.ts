@@ -17,6 +17,8 @@ export const maxSecrets = 100;
 export const signInCodeMs = 10 * 60_000;
 /** Sign-in links that could be used now. */
 export const maxSignInCodes = 1000;
+/** Browsers that one person is signed in on; one more signs the oldest out. */
+export const maxSessionsOfPerson = 50;
 
 /** How long an answer under an `Idempotency-Key` is kept to be given again. */
 export const requestLifetimeMs = 24 * 60 * 60_000;

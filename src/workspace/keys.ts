@@ -6,6 +6,8 @@ import { ColloquyError } from "../shared/errors.ts";
 import { maxKeys } from "./bounds.ts";
 import { keys } from "./schema.ts";
 
+export type Keys = ReturnType<typeof createKeys>;
+
 /**
  * The workspace's secret keys, of which only hashes are here. There is always a living one. A revoked key keeps its
  * row: its id and hash can never be a living key's again (S5).

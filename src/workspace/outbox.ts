@@ -15,10 +15,10 @@ import type { SpaceIndex } from "./space-index.ts";
 const kind = "tell";
 
 const Told = z.object({
-  about: z.enum(["rename", "remove", "secrets", "end"]),
+  about: z.enum(["rename", "remove", "session", "secrets", "end"]),
   /** The space or the agent that is told. */
   target: z.string(),
-  /** The entity that it is about; empty where it is about the target itself. */
+  /** The entity, or the session, that it is about; empty where it is about the target itself. */
   subject: z.string(),
 });
 type Told = z.infer<typeof Told>;
@@ -36,7 +36,7 @@ type Surroundings = {
 };
 
 /**
- * Tells spaces and agents of changes in the workspace: renames, removals, secrets, the end of an agent.
+ * Tells spaces and agents of changes in the workspace: renames, removals, sessions' ends, secrets, the end of an agent.
  *
  * Invariants
  * 1. A job is set in the transaction that makes it necessary: there its methods are called.
@@ -55,6 +55,7 @@ export const createOutbox = (surroundings: Surroundings) => {
       return !ended.ok && ended.problem.code === "not_found" ? ok(null) : ended;
     }
     const space = env.SPACE.getByName(target);
+    if (about === "session") return space.endSession(workspaceId, subject);
     const entity = directory.find(subject);
     if (entity) return space.renameMember(workspaceId, entity.id, entity.name);
     return space.removeMember({ kind: "key", workspaceId, keyId: "workspace" }, subject);
@@ -78,12 +79,14 @@ export const createOutbox = (surroundings: Surroundings) => {
   const tell = (about: Told["about"], target: string, subject = ""): void =>
     jobs.set({ kind, key: `${about} ${target} ${subject}`, payload: { about, target, subject } });
 
-  const tellSpaces = (about: "rename" | "remove", subject: string): void => {
-    for (const target of spaces.spaceIdsOf(subject)) tell(about, target, subject);
+  const tellSpaces = (about: "rename" | "remove" | "session", entityId: string, subject = entityId): void => {
+    for (const target of spaces.spaceIdsOf(entityId)) tell(about, target, subject);
   };
 
   return {
     entityRenamed: (entityId: string): void => tellSpaces("rename", entityId),
+
+    sessionEnded: (entityId: string, sessionId: string): void => tellSpaces("session", entityId, sessionId),
 
     /** An agent's own object is ended too: its caller may be cut off before it has done so. */
     entityRemoved(entityId: string, type: EntityType): void {

@@ -54,16 +54,31 @@ export const secrets = sqliteTable("secrets", {
   updatedAt: integer("updated_at").notNull(),
 });
 
-/** Codes of sign-in links that were not used yet, as hashes. `madeBy`: the admin who made it for another person. */
+/**
+ * Codes of sign-in links that were not used yet, as hashes. `madeBy`: the admin who made it for another person. `issuer`:
+ * the key, or the admin, by whose right it was made; null before that was kept.
+ */
 export const signInCodes = sqliteTable(
   "sign_in_codes",
   {
     hash: text("hash").primaryKey(),
     entityId: text("entity_id").notNull(),
     madeBy: text("made_by"),
+    issuer: text("issuer"),
     expiresAt: integer("expires_at").notNull(),
   },
   (table) => [index("sign_in_codes_entity").on(table.entityId)],
+);
+
+/** The page's sessions that have not ended. */
+export const sessions = sqliteTable(
+  "sessions",
+  {
+    id: text("id").primaryKey(),
+    entityId: text("entity_id").notNull(),
+    expiresAt: integer("expires_at").notNull(),
+  },
+  (table) => [index("sessions_entity").on(table.entityId, table.expiresAt)],
 );
 
 /** The index of spaces, up to `cursor` in each space's log. A deleted space stays as a tombstone. */

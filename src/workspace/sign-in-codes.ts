@@ -5,6 +5,7 @@ import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxSignInCodes, signInCodeMs } from "./bounds.ts";
 import type { Directory } from "./directory.ts";
+import type { Keys } from "./keys.ts";
 import { signInCodes } from "./schema.ts";
 
 /**
@@ -12,23 +13,34 @@ import { signInCodes } from "./schema.ts";
  *
  * Invariants
  * 1. A code signs in once: it is deleted by the transaction that answers it.
- * 2. One that is past its time is as if it had never been; it goes when the next is made.
+ * 2. It signs in while who made it could make it still: the key lives, the admin is one.
+ * 3. One that is past its time is as if it had never been; it goes when the next is made.
  */
-export const createSignInCodes = (db: Database, clock: Clock, directory: Pick<Directory, "get" | "find">) => {
+export const createSignInCodes = (
+  db: Database,
+  clock: Clock,
+  directory: Pick<Directory, "get" | "find">,
+  keys: Pick<Keys, "lives">,
+) => {
+  const mayMakeIt = (maker: string): boolean =>
+    maker.startsWith("key_") ? keys.lives(maker) : directory.find(maker)?.role === "admin";
+
   /** Whom the code signs in. */
   const offered = (hash: string): OfferedSession => {
     const isLiving = and(eq(signInCodes.hash, hash), gt(signInCodes.expiresAt, clock.now()));
     const row = db.select().from(signInCodes).where(isLiving).get();
     const entity = row && directory.find(row.entityId);
-    if (row && entity) return { entity, madeBy: row.madeBy };
-    const detail = "The sign-in code is not valid: it was used, has run out, or was never issued. Ask for a new link.";
+    const makers = [row?.issuer ?? [], row?.madeBy ?? []].flat();
+    if (row && entity && makers.every(mayMakeIt)) return { entity, madeBy: row.madeBy };
+    const detail =
+      "The sign-in code is not valid: it was used, has run out, was never issued, or its maker has no right to it any more. Ask for a new link.";
     throw new ColloquyError("unauthorized", detail);
   };
 
   return {
     offered,
 
-    add(code: { hash: string; entityId: string; madeBy: string | null }): { expiresAt: number } {
+    add(code: Omit<typeof signInCodes.$inferInsert, "expiresAt">): { expiresAt: number } {
       const { type, name } = directory.get(code.entityId);
       if (type !== "human") {
         throw new ColloquyError("conflict", `${JSON.stringify(name)} is no person: only people sign in to the page.`);

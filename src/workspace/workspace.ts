@@ -15,6 +15,7 @@ import { createOutbox } from "./outbox.ts";
 import { createRequests } from "./requests.ts";
 import { workspaces } from "./schema.ts";
 import { createSecrets } from "./secrets.ts";
+import { createSessions } from "./sessions.ts";
 import { createSignInCodes } from "./sign-in-codes.ts";
 import { createSpaceIndex } from "./space-index.ts";
 import { createWaitingCalls } from "./waiting-calls.ts";
@@ -27,18 +28,19 @@ const createServices = (ctx: DurableObjectState, env: Env) => {
   const timers = createTimers(db, ctx.storage, clock);
   const jobs = createJobs({ db, timers, clock, waitUntil: (work) => ctx.waitUntil(work) });
   const directory = createDirectory(db, clock);
+  const keys = createKeys(db, clock);
   const secrets = createSecrets(db, clock);
   const spaces = createSpaceIndex(db, clock);
   const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
   /** The workspace's own row. Undefined where it was never created. */
   const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
   const workspaceId = (): string => self.get()?.id ?? "";
+  const outbox = createOutbox({ env, directory, secrets, spaces, jobs, workspaceId, object: ctx });
   return {
-    ...{ db, timers, jobs, directory, secrets, spaces, requests, self },
-    keys: createKeys(db, clock),
-    signInCodes: createSignInCodes(db, clock, directory),
+    ...{ db, timers, jobs, directory, keys, secrets, spaces, requests, self, outbox },
+    signInCodes: createSignInCodes(db, clock, directory, keys),
+    sessions: createSessions(db, clock, outbox.sessionEnded),
     waitingCalls: createWaitingCalls(db),
-    outbox: createOutbox({ env, directory, secrets, spaces, jobs, workspaceId, object: ctx }),
     /** Forgets the requests that are past their time, and sets the timer to when the next will be. */
     pruneRequests(): void {
       const next = requests.prune();
@@ -86,7 +88,13 @@ const answers: Served<Pick<WorkspaceRpc, Installed>, Services & { row: Row }> = 
 
   addSignInCode: ({ signInCodes }, code) => signInCodes.add(code),
   offeredSession: ({ signInCodes }, hash) => signInCodes.offered(hash),
-  useSignInCode: ({ signInCodes }, hash) => signInCodes.use(hash),
+  useSignInCode: ({ signInCodes, sessions }, hash, session) => {
+    const offered = signInCodes.use(hash);
+    sessions.begin({ ...session, entityId: offered.entity.id });
+    return offered;
+  },
+  sessionLives: ({ sessions }, sessionId) => sessions.lives(sessionId),
+  endSession: ({ sessions }, sessionId) => sessions.end(sessionId),
 
   createEntity: ({ directory }, id, input) => directory.create(id, input),
   createAgentEntity: ({ directory }, id, name) => directory.create(id, { type: "agent", name, role: "member" }),
@@ -99,10 +107,11 @@ const answers: Served<Pick<WorkspaceRpc, Installed>, Services & { row: Row }> = 
     if (entity.name !== before.name) outbox.entityRenamed(id);
     return entity;
   },
-  removeEntity: ({ directory, signInCodes, waitingCalls, outbox }, id) => {
+  removeEntity: ({ directory, signInCodes, sessions, waitingCalls, outbox }, id) => {
     const { type } = directory.get(id);
     directory.remove(id);
     signInCodes.forgetEntity(id);
+    sessions.forgetEntity(id);
     waitingCalls.forgetAgent(id);
     outbox.entityRemoved(id, type);
   },

@@ -160,3 +160,22 @@ test("[C14] [D1] what waits to be sent is never sent as who has signed in meanwh
   await first.getByText("signed in as").waitFor({ state: "detached" });
   expect(await first.getByRole("combobox").inputValue()).toBe("a draft of Ada");
 });
+
+test("[C14] [S5] signing out in one tab ends the session in every other, told of it or not", async () => {
+  const deaf = (page: Page) => page.addInitScript(() => Reflect.deleteProperty(globalThis, "BroadcastChannel"));
+  const first = await open(await ada.link(), undefined, deaf);
+  await enter(first);
+  const [cookie] = await first.context().cookies();
+  const second = await open(house.url, first);
+  const third = await open(house.url, first);
+  await enter(third);
+  await second.getByRole("button", { name: "Sign out" }).click();
+  await Promise.all([signInPage(second), signInPage(third)]);
+  await signInPage(first);
+  // Somebody has copied the cookie before.
+  const headers = { cookie: `${cookie?.name}=${cookie?.value}` };
+  expect((await fetch(`${house.url}/v1/spaces`, { headers })).status).toBe(401);
+  expect(
+    (await fetch(`${house.url}/v1/spaces`, { headers: { authorization: `Bearer ${cookie?.value}` } })).status,
+  ).toBe(401);
+});

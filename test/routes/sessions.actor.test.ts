@@ -245,7 +245,7 @@ test("[C14] only the workspace's rights make a link, for its people; they are bo
     expect(await problemIn(await make(id, house.secretKey))).toMatchObject({ code: "conflict" });
   }
   const workspace = env.WORKSPACE.getByName(house.workspaceId);
-  const add = (hash: string) => workspace.addSignInCode({ hash, entityId: ada.id, madeBy: null });
+  const add = (hash: string) => workspace.addSignInCode({ hash, entityId: ada.id, madeBy: null, issuer: house.keyId });
   await Promise.all(Array.from({ length: maxSignInCodes - 1 }, (_, at) => add(`hash ${at}`)));
   const refused = await problemIn(await make(ada.id, house.secretKey));
   expect(refused).toMatchObject({ code: "limit_reached", detail: expect.stringContaining("maxSignInCodes") });

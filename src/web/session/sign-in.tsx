@@ -7,7 +7,7 @@ import "./sign-in.css";
 
 const words: Record<SignedOutReason, string | null> = {
   new: null,
-  expired: "You were signed in for long enough. Ask for a new link.",
+  expired: "You are not signed in any more: you signed out elsewhere, or 30 days are over. Ask for a new link.",
   refused: "Colloquy does not take this sign-in any more: a link works once, for ten minutes. Ask for a new link.",
   not_a_link: "That is not a sign-in link. Paste the whole link.",
   perhaps_left: "Colloquy could not be reached, so this browser may still be signed in. Reload, and sign out again.",

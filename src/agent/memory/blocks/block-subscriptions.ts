@@ -6,7 +6,12 @@ import { spaceId } from "../../../protocol/ids.ts";
 import { hasWorkspaceRights, type Principal } from "../../../protocol/principal.ts";
 import type { Clock } from "../../../shared/clock.ts";
 import { ColloquyError, errorKind } from "../../../shared/errors.ts";
-import { callerOf, createAuthenticatedSockets, type Session } from "../../../sockets/authenticated-sockets.ts";
+import {
+  callerOf,
+  createAuthenticatedSockets,
+  credentialsLive,
+  type Session,
+} from "../../../sockets/authenticated-sockets.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import {
   maxSubscriberFrames,
@@ -51,10 +56,8 @@ export const createBlockSubscriptions = (
 ) => {
   const maySubscribe = async ({ principal, data }: Subscriber): Promise<boolean> => {
     const workspace = env.WORKSPACE.getByName(principal.workspaceId);
-    if (principal.kind === "key") {
-      const lives = await workspace.keyLives(principal.keyId);
-      return lives.ok && lives.value;
-    }
+    if (!(await credentialsLive(workspace, principal))) return false;
+    if (principal.kind === "key") return true;
     const standing = await workspace.standing(principal.entityId);
     if (!standing.ok || standing.value.role === "admin") return standing.ok;
     if (data.spaceId === undefined) return false;
@@ -72,7 +75,7 @@ export const createBlockSubscriptions = (
     proofAnswerMs: subscriberAnswerMs,
     needsProof: () => true,
     proofName: ({ principal, data }) =>
-      `${principal.kind === "key" ? principal.keyId : principal.entityId} ${data.spaceId ?? ""}`,
+      `${principal.kind === "key" ? principal.keyId : (principal.session?.id ?? principal.entityId)} ${data.spaceId ?? ""}`,
     prove: maySubscribe,
   });
 
