@@ -2,8 +2,9 @@
 
 /** Events that wait for one agent or that it has taken, dead ones aside; past it whatever comes is refused, and comes again. */
 export const maxInboxEvents = 5000;
-/** Events that are held until a person's share of the tokens begins anew; what comes beyond them is only heard. */
-export const maxHeldEvents = 1000;
+/** Events that are held until a person's share begins anew: of one person, and of all. What comes beyond them is only heard. */
+export const maxHeldEventsOfPerson = 100;
+export const maxHeldEvents = 2500;
 /** A space that could not be told whose budget is used up is told again after this time. */
 export const tellBudgetAgainMs = 30_000;
 /** Dead events that are kept. Beyond it those that died first are evicted: messages to their space's history, others to the log. */

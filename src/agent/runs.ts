@@ -23,7 +23,7 @@ import { runs } from "./schema.ts";
 export type RunRow = typeof runs.$inferSelect;
 export type NewRun = Pick<
   RunRow,
-  | ("id" | "continuity" | "trigger" | "events" | "roots" | "spaceIds")
+  | ("id" | "continuity" | "trigger" | "events" | "roots" | "spaceIds" | "person")
   | ("windowId" | "journalFrom" | "told" | "activeSpaceId" | "startedAt")
 >;
 
@@ -75,6 +75,13 @@ export const createRuns = (db: Database, clock: Clock) => {
       .orderBy(desc(runs.completedAt))
       .limit(sql.placeholder("limit")),
   );
+  /** The person's runs have ordinals of their own: the newest of them, or the one that is asked for. */
+  const ofPerson = prepared(() => {
+    const { person, personRuns, startedAt } = runs;
+    const nth = sql`coalesce(${sql.placeholder("nth")}, (select max(person_runs) from runs where person = ${sql.placeholder("person")}))`;
+    const where = and(eq(person, sql.placeholder("person")), eq(personRuns, nth));
+    return db.select({ nth: personRuns, startedAt }).from(runs).where(where);
+  });
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
   const known = new Remembered(db, () => frontQuery().all());
   return {
@@ -107,9 +114,24 @@ export const createRuns = (db: Database, clock: Clock) => {
       return until > now ? until : undefined;
     },
 
+    /**
+     * Until when a person begins no more runs: where `most` of theirs began within an hour, for an hour from the last of them.
+     * Undefined: they may.
+     */
+    shareFullUntil(person: string, most: number): number | undefined {
+      const now = clock.now();
+      const newest = ofPerson().get({ person, nth: null });
+      const first = newest && ofPerson().get({ person, nth: (newest.nth ?? 0) - most + 1 });
+      if (!newest || !first || Math.min(first.startedAt, now) + runsHourMs <= now) return undefined;
+      return Math.min(newest.startedAt, now) + runsHourMs;
+    },
+
     begin(run: NewRun): RunRow {
       const ordinal = this.nextOrdinal();
-      const row = { ...run, ...this.past(ordinal), ordinal, status: "running", worksSince: run.startedAt } as const;
+      const { person } = run;
+      const personRuns = person === null ? null : (ofPerson().get({ person, nth: null })?.nth ?? 0) + 1;
+      const started = { status: "running", worksSince: run.startedAt } as const;
+      const row = { ...run, ...this.past(ordinal), ordinal, personRuns, ...started };
       return known.writing().insert(runs).values(row).returning().get();
     },
 

@@ -149,6 +149,9 @@ export const runs = sqliteTable(
     resumeAt: integer("resume_at"),
     startedAt: integer("started_at").notNull(),
     completedAt: integer("completed_at"),
+    /** The person who had it begin, where a share bounds that; and how many of the agent's runs are theirs with it. */
+    person: text("person"),
+    personRuns: integer("person_runs"),
     /** How long it has worked, in milliseconds, beside the stretch that began at `worksSince`: null while it pauses or rests. */
     workedMs: integer("thought_ms").notNull().default(0),
     worksSince: integer("thinks_since"),
@@ -158,6 +161,7 @@ export const runs = sqliteTable(
     index("runs_active")
       .on(table.ordinal)
       .where(sql`continuity = 'timeline' and status in ('running', 'waiting_reply')`),
+    index("runs_of_person").on(table.person, table.personRuns).where(sql`person is not null`),
     index("runs_ended_by").on(table.endedBy).where(sql`ended_by is not null`),
     // A run that waited may end long after those that began after it.
     index("runs_rested").on(table.completedAt).where(sql`rests is not null`),

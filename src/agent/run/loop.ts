@@ -5,6 +5,7 @@ import { settledWithin } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
 import { settleWaits } from "../inbox/deliver.ts";
+import { rootOf } from "../inbox/inbox.ts";
 import { everybody } from "../inbox/out-of-budget.ts";
 import { hasEnded, isActive, loggedRun, type RunRow } from "../runs.ts";
 import { createBudgetNotices } from "./budget-notices.ts";
@@ -12,6 +13,7 @@ import { tellEnd, tellReceipts } from "./channel.ts";
 import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";
+import { holdBeyondHour } from "./run-events.ts";
 import { runLoop } from "./run-loop.ts";
 import type { RunServices } from "./run-services.ts";
 
@@ -105,6 +107,12 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     settleWaits(services);
     if (services.isClosed()) return undefined;
     if (budgetResetsAt() !== undefined || hourFullUntil() !== undefined) return undefined;
+    // Events that a run gave back, or that a new config freed, may be of somebody whose hour is full.
+    const isBeyondHour = (): boolean => {
+      const waking = inbox.nextWaking();
+      return waking !== undefined && services.transaction(() => holdBeyondHour(services, rootOf(waking).by));
+    };
+    while (isBeyondHour());
     const begun = continuity.begin(services);
     if (begun) log.info("run.begun", { ...loggedRun(services, begun), events: begun.events.length });
     return begun;

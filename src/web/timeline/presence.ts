@@ -10,9 +10,9 @@ export type Doing = {
 export const nameOf = (state: Pick<SpaceState, "members">, entityId: string, fallback = "Someone"): string =>
   state.members.find((member) => member.id === entityId)?.name ?? fallback;
 
-/** Whose tokens of an agent's day are used up. Days end at midnight UTC. */
+/** Whose tokens of an agent's day, or runs of its hour, are used up. Days end at midnight UTC. */
 export const spentWords = (
-  { entityId, personId }: Extract<Note, { kind: "spent" }>,
+  { entityId, personId, budget, resetsAt }: Extract<Note, { kind: "spent" }>,
   state: Pick<SpaceState, "members" | "you">,
 ): string => {
   const agent = nameOf(state, entityId, "An agent");
@@ -21,7 +21,11 @@ export const spentWords = (
     personId === state.you?.id
       ? ["You have", "answers you"]
       : [`${nameOf(state, personId, "Somebody")} has`, "answers them"];
-  return `${person} used what one person may use of ${agent}'s tokens today. It ${again} again after 00:00 UTC.`;
+  const [what, when] =
+    budget === "runs"
+      ? [`${agent}'s runs in an hour`, resetsAt.slice(11, 16)]
+      : [`${agent}'s tokens today`, "00:00"];
+  return `${person} used what one person may use of ${what}. It ${again} again after ${when} UTC.`;
 };
 
 /** "A, B, and C" */
