@@ -327,7 +327,7 @@ export const plans = sqliteTable("plans", {
   cron: text("cron"),
   timezone: text("timezone"),
   setBy: text("set_by").$type<Plan["setBy"]>().notNull(),
-  /** Passed on by a one-off plan that the agent set itself; any other begins a root when it is due. */
+  /** Of a plan that the agent set itself: a one-off passes it on; of a recurring one, its person pays for what it begins. */
   root: text("root", { mode: "json" }).$type<Root>(),
   /** The tool call that set it. */
   callId: text("call_id"),

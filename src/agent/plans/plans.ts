@@ -53,7 +53,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers) => {
     rows.writing().delete(plans).where(eq(plans.id, id)).run();
     const row: typeof plans.$inferInsert = {
       ...{ id, ...plan, setBy: setter.setBy, callId, status: "active", dueAt, tryAt: dueAt, firedFor },
-      root: setter.setBy === "agent" && plan.cron === undefined ? setter.root : null,
+      root: setter.setBy === "agent" ? setter.root : null,
       updatedAt: clock.now(),
     };
     return asPlan(db.insert(plans).values(row).returning().get());
