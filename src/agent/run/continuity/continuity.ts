@@ -5,7 +5,6 @@ import { eventSpaces, triggerOf } from "../../inbox/batch.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { NewRun, RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
-import { holdBeyondHour, payersIn } from "../run-events.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
 import type { OrdinalCycle, WindowRow } from "../windows.ts";
 
@@ -52,8 +51,8 @@ type Begun = {
 } & Pick<NewRun, "told" | "activeSpaceId">;
 
 /**
- * Stores a run: takes its events, counts their roots, and holds what else its person asks if that was their share of the
- * hour. Its rows of the journal begin with the next one. Belongs in the transaction that writes what the run reads.
+ * Stores a run: takes its events and counts their roots. Its rows of the journal begin with the next one. Belongs in the
+ * transaction that writes what the run reads.
  */
 export const beginRun = (
   services: RunServices,
@@ -63,8 +62,6 @@ export const beginRun = (
   const events = [...batch, ...overheard];
   services.inbox.take(events, batch);
   services.journal.hold(ordinal, true);
-  const { maxShareOfPerson } = services.identity.get().config.limits;
-  const [payer = null] = payersIn(batch);
   const run = {
     id: services.ids.deriveOwned("run", services.identity.mindId(), ordinal),
     continuity: window.continuity,
@@ -77,9 +74,7 @@ export const beginRun = (
     told,
     activeSpaceId,
     startedAt: services.clock.now(),
-    person: maxShareOfPerson < 1 ? payer : null,
+    fed: services.identity.get().compartmentId === null ? null : false,
   };
-  const begun = services.runs.begin(run);
-  holdBeyondHour(services, begun.person);
-  return begun;
+  return services.runs.begin(run);
 };
