@@ -2,20 +2,22 @@ import { env } from "cloudflare:workers";
 import { unwrap } from "../../src/shared/errors.ts";
 import { ids } from "./house.ts";
 
-/** A tool call of the agent that waits for a person in the space, for an answer or for leave: its id. */
+/** A tool call of the agent, or of its compartment, that waits for a person in the space, for an answer or for leave: its id. */
 export const question = async (
   workspaceId: string,
   spaceId: string,
   agentId: string,
   kind: "answer" | "approval" = "answer",
+  mindId?: string,
 ): Promise<string> => {
-  const toolCallId = ids.mintOwned("tc", agentId);
+  const toolCallId = ids.mintOwned("tc", mindId ?? agentId);
   const messageId = ids.deriveOwned("msg", spaceId, toolCallId);
   unwrap(
     await env.SPACE.getByName(spaceId).recordToolCall({
       workspaceId,
       agentId,
-      runId: ids.mintOwned("run", agentId),
+      mindId,
+      runId: ids.mintOwned("run", mindId ?? agentId),
       messageId,
       toolCallId,
       name: "choose",
