@@ -1,3 +1,5 @@
+import { privateNameReason } from "./private-names.ts";
+
 /**
  * Where requests may go out to (S3, C16): https only, no credentials in the URL, no private, loopback, link-local or
  * metadata address, and no name that is known to stand for one. Loopback is for development only, also over http. The
@@ -5,12 +7,6 @@
  * network alone: `global_fetch_strictly_public` in wrangler.toml keeps Cloudflare's to public addresses.
  */
 export type OutgoingVerdict = { ok: true; url: URL } | { ok: false; reason: string };
-
-const privateNames =
-  /(^|\.)(localhost|local|localnet|localdomain|internal|intranet|lan|home|corp|private|home\.arpa|svc|cluster|consul|invalid|test|onion)$/;
-/** Public domains whose names resolve to whatever address they spell, or to this machine. */
-const rebindingNames =
-  /(^|\.)(nip\.io|sslip\.io|xip\.(io|name)|backname\.io|traefik\.me|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|localho\.st|local\.gd|smackaho\.st|1u\.ms|rbndr\.us|rebind\.network)$/;
 
 const numberOf = (dotted: string): number => dotted.split(".").reduce((sum, part) => sum * 256 + Number(part), 0) >>> 0;
 
@@ -29,13 +25,6 @@ const closedNetworks = [
   ..."192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24".split(" "),
   ..."224.0.0.0/4 240.0.0.0/4".split(" "),
 ];
-
-/** The IPv4 address that a name spells in its labels, with dots or dashes, as names of such domains do. */
-const spelled = /(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?=[.-])/;
-const spellsClosed = (host: string): boolean => {
-  const [, ...parts] = spelled.exec(host) ?? [];
-  return parts.length > 0 && isWithin(parts.join("."), closedNetworks);
-};
 
 const isDotted = (host: string): boolean => /^\d{1,3}(\.\d{1,3}){3}$/.test(host);
 
@@ -65,9 +54,7 @@ const closedReason = (host: string): string | undefined => {
   if (host.startsWith("[")) return isClosedIpv6(host.slice(1, -1)) ? "it is not a public address" : undefined;
   if (isDotted(host)) return isWithin(host, closedNetworks) ? "it is not a public address" : undefined;
   if (/^\.|\.\.|\.$/.test(host)) return "its name has an empty part";
-  if (!host.includes(".") || privateNames.test(host)) return "it names a private network";
-  if (rebindingNames.test(host) || spellsClosed(host)) return "its name stands for an address of a private network";
-  return undefined;
+  return privateNameReason(host, (address) => isWithin(address, closedNetworks));
 };
 
 /** Whether `address` may be asked. `allowLoopback` is for development, and never for a redirect's target. */

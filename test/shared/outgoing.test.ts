@@ -48,6 +48,13 @@ describe("checkOutgoing", () => {
     https://kubernetes.default.svc/ https://db.prod.svc.cluster.local/ https://vault.service.consul/ https://x.home.arpa/
     https://host.docker.internal/ https://app.test/ https://10-1-2-3.example.com/ https://ip-192-168-0-1.example.com/
     https://a.172.16.0.9.example.org/ https://metadata/ https://xn--a.svc./
+    https://8.8.8.8.10.0.0.1.example.com/ https://1-10-0-0-1.example.com/ https://8-8-8-8.a.192-168-0-1.example.com/
+    https://10.0-0.1.example.com/ https://ip_10_0_0_1.example.com/ https://a.7f000001.example.com/
+    https://web-0x7f000001.example.com/ https://a9fea9fe.example.com/ https://app-127-0-0-1.example.com/
+    https://kubernetes.default/ https://dns.kube-system/ https://x.mshome.net/ https://nas.fritz.box/ https://www.corp/
+    https://a.openstacklocal/ https://metadata.goog/ https://metadata.tencentyun.com/ https://api.metadata.cloud.ibm.com/
+    https://a.b.ddev.site/ https://localhost.direct/ https://x.lcl.host/ https://a.local-ip.sh/ https://0.xip.name/
+    https://--1.sslip.io/ https://fd00--1.sslip.io/ https://0a000001.nip.io/ https://a.b.c.loopback.world/
   `;
   test.each(named.trim().split(/\s+/))("[C16] %s is a private host by name, in development too", (url) => {
     expect([allowed(url), allowed(url, true)]).toEqual([false, false]);
@@ -60,6 +67,11 @@ describe("checkOutgoing", () => {
     "https://8-8-8-8.example.com/",
     "https://v1.2.3.example.com/",
     "https://api.svc.example.com/",
+    "https://default.example.com/",
+    "https://0a1b2c3d.project.pages.dev/",
+    "https://10.0.0.example.com/",
+    "https://a7f000001b.example.com/",
+    "https://x110-0-0-1.example.com/",
   ])("[C16] %s only looks like one", (url) => {
     expect(allowed(url)).toBe(true);
   });
