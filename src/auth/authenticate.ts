@@ -53,7 +53,7 @@ export const authenticate = async (
   ids: Ids,
   options: { allowQueryToken: boolean; now: number; beforeLookUp: () => void },
 ): Promise<Caller> => {
-  const { bearer, isSession, actingEntityId } = credentialsOf(request, options.allowQueryToken);
+  const { bearer, isSession, actingEntityId } = credentialsOf(request, options.allowQueryToken, env.PUBLIC_ORIGIN);
   if (bearer === undefined) {
     throw new ColloquyError(
       "unauthorized",

@@ -14,7 +14,7 @@ const bearerPattern = /^Bearer +(\S+) *$/i;
  * in logs. A query holds only what expires: an entity's token, never a key. A request that sends none of these has its session's cookie, which a browser adds by
  * itself, whoever's page asks: throws `foreign_origin`.
  */
-export const credentialsOf = (request: Request, allowQueryToken: boolean): Credentials => {
+export const credentialsOf = (request: Request, allowQueryToken: boolean, publicOrigin?: string): Credentials => {
   const { headers } = request;
   const query = allowQueryToken ? new URL(request.url).searchParams : undefined;
   const actingEntityId = headers.get("x-entity-id")?.trim() || query?.get("as") || undefined;
@@ -24,8 +24,8 @@ export const credentialsOf = (request: Request, allowQueryToken: boolean): Crede
   if (secretKey) return { bearer: secretKey.startsWith("sk_") ? secretKey : undefined, actingEntityId };
   const token = query?.get("token");
   if (typeof token === "string") return { bearer: tokenPattern.test(token) ? token : undefined, actingEntityId };
-  const session = sessionToken(request);
-  if (session !== undefined) requireOwnOrigin(request);
+  const session = sessionToken(request, publicOrigin);
+  if (session !== undefined) requireOwnOrigin(request, publicOrigin);
   return { bearer: session, isSession: true, actingEntityId };
 };
 

@@ -23,6 +23,8 @@ export type Env = {
   ADMIN_KEY?: string;
   /** The deployment's one secret: ids, tokens and sealed secrets are derived from it. At least 32 characters. */
   SIGNING_SECRET: string;
+  /** Where browsers reach the page, where a proxy stands before it: `https://colloquy.example.com`. */
+  PUBLIC_ORIGIN?: string;
   /** `development` allows models on loopback over http; anything else is production. */
   ENVIRONMENT?: string;
   /** JSON: alias → {provider, name, baseUrl?, apiKeyVariable?}. Only the operator can write it. */

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
+import { isOverHttps } from "../auth/session-cookie.ts";
 import { ColloquyError, problem } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
@@ -44,6 +45,9 @@ const idsOf = (secret: string | undefined): Ids => {
   return madeIds.ids;
 };
 
+/** Browsers that came over https ask by nothing else for a year. */
+const strictTransport = "max-age=31536000";
+
 /** Answers a browser's preflight. */
 const preflight = cors({
   origin: "*",
@@ -72,6 +76,8 @@ app.use(async (context, next) => {
   headers.set("access-control-allow-origin", "*");
   headers.set("access-control-expose-headers", exposed);
   headers.set("x-content-type-options", "nosniff");
+  if (isOverHttps(context.req.raw, context.env.PUBLIC_ORIGIN))
+    headers.set("strict-transport-security", strictTransport);
   if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
 });
 

@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { hashSecretKey, mintSignInCode, workspaceOfSignInCode } from "../auth/credentials.ts";
-import { beginSession, endSession, requireOwnOrigin, sessionOfAnother, sessionToken } from "../auth/session-cookie.ts";
+import {
+  isOverHttps,
+  ownOrigin,
+  requireOwnOrigin,
+  sessionCookie,
+  sessionOfAnother,
+  sessionToken,
+} from "../auth/session-cookie.ts";
 import { mintToken, type Proven, verifyToken } from "../auth/tokens.ts";
 import { forgetSession, livingSession } from "../auth/verdicts.ts";
 import { impersonatorOf } from "../protocol/principal.ts";
@@ -35,7 +42,10 @@ sessions.route("POST /v1/entities/{entityId}/sign-in-links", {
     const issuer = principal.kind === "key" ? principal.keyId : principal.entityId;
     const made = await workspaceOf(context).addSignInCode({ hash: hashSecretKey(code), entityId, madeBy, issuer });
     const { expiresAt } = unwrap(made);
-    return { link: new URL(`/#sign-in=${code}`, context.req.url).href, expiresAt: isoTime(expiresAt) };
+    return {
+      link: `${ownOrigin(context.req.raw, context.env.PUBLIC_ORIGIN)}/#sign-in=${code}`,
+      expiresAt: isoTime(expiresAt),
+    };
   },
 });
 
@@ -45,11 +55,16 @@ const offerOf = (outcome: Outcome<OfferedSession>): OfferedSession => {
   throw new ColloquyError("unauthorized", "The sign-in code is not valid: ask for a new link.");
 };
 
+const setCookie = (context: HttpContext, token: string, seconds: number): void => {
+  const isSecure = isOverHttps(context.req.raw, context.env.PUBLIC_ORIGIN);
+  context.header("set-cookie", sessionCookie(isSecure, token, seconds));
+};
+
 type Claims = Proven & { sessionId: string };
 
 /** What is sealed in the request's cookie; null where there is none that counts, or its time is over. */
 const claimsIn = async ({ env, req, get }: HttpContext): Promise<Claims | null> => {
-  const token = sessionToken(req.raw);
+  const token = sessionToken(req.raw, env.PUBLIC_ORIGIN);
   if (token === undefined) return null;
   try {
     const { sessionId, ...claims } = await verifyToken(env.SIGNING_SECRET, get("ids"), token, systemClock.now());
@@ -80,7 +95,7 @@ sessions.route("GET /v1/session", {
   answers: [z.object({ session: Session.nullable() }), "The session, or null"],
   problems: ["foreign_origin"],
   handle: async ({ context }) => {
-    requireOwnOrigin(context.req.raw);
+    requireOwnOrigin(context.req.raw, context.env.PUBLIC_ORIGIN);
     return { session: await sessionOf(context, await claimsIn(context)) };
   },
 });
@@ -96,7 +111,7 @@ sessions.route("POST /v1/session", {
   problems: ["unauthorized", "foreign_origin", "signed_in"],
   handle: async ({ context, body: { code, replace } }) => {
     const { env, req } = context;
-    requireOwnOrigin(req.raw);
+    requireOwnOrigin(req.raw, env.PUBLIC_ORIGIN);
     const before = await claimsIn(context);
     const issuedAt = systemClock.now();
     const session = { id: crypto.randomUUID(), expiresAt: issuedAt + sessionSeconds * 1000 };
@@ -125,7 +140,7 @@ sessions.route("POST /v1/session", {
       ...{ workspaceId, entityId: entity.id, sessionId: session.id, issuedAt, expiresAt: session.expiresAt },
       ...(madeBy !== null && { impersonatedBy: madeBy }),
     });
-    context.header("set-cookie", beginSession(req.raw, token, sessionSeconds));
+    setCookie(context, token, sessionSeconds);
     return { session: { entity, expiresAt: isoTime(session.expiresAt) } };
   },
 });
@@ -137,11 +152,11 @@ sessions.route("DELETE /v1/session", {
     "The session ends: a copy of its cookie counts no more, at once here and within 60 s everywhere, and its sockets close. With `X-Entity-Id`, only where that is who is signed in.",
   problems: ["foreign_origin", "signed_in"],
   handle: async ({ context }) => {
-    requireOwnOrigin(context.req.raw);
+    requireOwnOrigin(context.req.raw, context.env.PUBLIC_ORIGIN);
     const claims = await claimsIn(context);
     const shown = context.req.header("x-entity-id");
     if (claims && shown !== undefined && shown !== claims.entityId) throw sessionOfAnother();
     if (claims) await end(context, claims);
-    context.header("set-cookie", endSession(context.req.raw));
+    setCookie(context, "", 0);
   },
 });

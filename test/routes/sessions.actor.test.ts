@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { SignInLink } from "../../src/protocol/workspace.ts";
 import { app } from "../../src/routes/app.ts";
@@ -125,6 +125,8 @@ test("[C14] a session from another origin is refused, at every kind of request a
     { origin: foreign },
     { origin: "null" },
     { origin: "https://app.colloquy.test" },
+    { origin: "http://colloquy.test" },
+    { origin: "https://colloquy.test:8443" },
     { "sec-fetch-site": "cross-site" },
     { "sec-fetch-site": "same-site" },
   ];
@@ -231,6 +233,79 @@ test("[C14] signing out takes the cookie away; over http it is not marked as sec
   );
   const request = new Request(`${local}/v1/spaces`, { headers: { cookie: cookieOf(answer) } });
   expect((await app.fetch(request, env)).status).toBe(200);
+});
+
+describe("[C14] behind a proxy that ends TLS", () => {
+  const inside = "http://10.0.0.7:8787";
+  const tls = { "x-forwarded-proto": "https" };
+
+  /** The worker as such a proxy asks it. */
+  const ask = (path: string, init: RequestInit, PUBLIC_ORIGIN?: string): Promise<Response> => {
+    const request = new Request(`${inside}${path}`, init);
+    return Promise.resolve(app.fetch(request, PUBLIC_ORIGIN === undefined ? env : { ...env, PUBLIC_ORIGIN }));
+  };
+  const enter = async (house: House, headers: Record<string, string>, named?: string): Promise<Response> => {
+    const body = JSON.stringify({ code: await codeFor(house, await house.person("Ada")) });
+    return ask(
+      "/v1/session",
+      { method: "POST", body, headers: { "content-type": "application/json", ...headers } },
+      named,
+    );
+  };
+
+  test.each([
+    { how: "that says so", headers: { ...tls, origin: "https://10.0.0.7:8787" } },
+    { how: "of a named origin", headers: { origin: "https://colloquy.example" }, named: "https://colloquy.example/" },
+  ])("$how, the session is the secure cookie's alone, and its own origin is https", async ({ headers, named }) => {
+    const house = await openHouse();
+    const answer = await enter(house, headers, named);
+    expect(answer.headers.get("set-cookie")).toMatch(/^__Host-colloquy_session=[^;]+; .*; Secure; SameSite=Strict$/);
+    const cookie = cookieOf(answer);
+    const list = async (more: Record<string, string>) =>
+      (await ask("/v1/spaces", { headers: { ...headers, cookie, ...more } }, named)).status;
+    expect(await list({})).toBe(200);
+    expect(await list({ cookie: cookie.replace("__Host-", "") })).toBe(401);
+    expect(await list({ origin: headers.origin.replace("https", "http") })).toBe(403);
+    expect((await enter(house, { ...headers, origin: inside }, named)).status).toBe(403);
+    const out = await ask("/v1/session", { method: "DELETE", headers: { ...headers, cookie } }, named);
+    expect(out.headers.get("set-cookie")).toMatch(/^__Host-colloquy_session=; Max-Age=0; .*Secure/);
+  });
+
+  test("that says nothing, a page of https is told what to set, and gets no session", async () => {
+    const house = await openHouse();
+    const refused = await problemIn(await enter(house, { origin: "https://10.0.0.7:8787" }));
+    expect(refused).toMatchObject({ code: "foreign_origin", detail: expect.stringContaining("PUBLIC_ORIGIN") });
+  });
+
+  test("a link leads to the named origin; one that is none is refused by name", async () => {
+    const house = await openHouse();
+    const ada = await house.person("Ada");
+    const make = (named: string) =>
+      ask(
+        `/v1/entities/${ada.id}/sign-in-links`,
+        { method: "POST", headers: { authorization: `Bearer ${house.secretKey}` } },
+        named,
+      );
+    const { link } = await expectOk(SignInLink, make("https://colloquy.example"));
+    expect(link).toMatch(/^https:\/\/colloquy\.example\/#sign-in=si_/);
+    for (const odd of ["colloquy.example", "https://colloquy.example/app", "https://", "file:///x", "ftp://x"]) {
+      expect(await problemIn(await make(odd))).toMatchObject({
+        status: 500,
+        detail: expect.stringMatching(/PUBLIC_ORIGIN/),
+      });
+    }
+  });
+});
+
+test("[C15] over https browsers are told to stay there, over http nothing is said", async () => {
+  const told = async (url: string, headers = {}, more = {}): Promise<string | null> =>
+    (await app.fetch(new Request(url, { headers }), { ...env, ...more })).headers.get("strict-transport-security");
+  const year = "max-age=31536000";
+  for (const path of ["/healthz", "/v1/spaces", "/nowhere"]) expect(await told(`${origin}${path}`)).toBe(year);
+  expect(await told("http://a.test/healthz")).toBeNull();
+  expect(await told("http://a.test/healthz", { "x-forwarded-proto": "https" })).toBe(year);
+  expect(await told("http://a.test/healthz", {}, { PUBLIC_ORIGIN: origin })).toBe(year);
+  expect(await told("https://a.test/healthz", {}, { PUBLIC_ORIGIN: "http://a.test" })).toBe(year);
 });
 
 test("[C14] only the workspace's rights make a link, for its people; they are bounded", async () => {
