@@ -22,7 +22,7 @@ import m0019 from './0019_origins.sql';
 import m0020 from './0020_out_of_budget.sql';
 import m0021 from './0021_rare_peter_parker.sql';
 import m0022 from './0022_wealthy_havok.sql';
-import m0023 from './0023_warm_marvel_zombies.sql';
+import m0023 from './0023_parallel_stature.sql';
 
   export default {
     journal,

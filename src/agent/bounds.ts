@@ -2,8 +2,9 @@
 
 /** Events that wait for one agent or that it has taken, dead ones aside; past it whatever comes is refused, and comes again. */
 export const maxInboxEvents = 5000;
-/** Events that are held until a person's share of the tokens begins anew; what comes beyond them is only heard. */
-export const maxHeldEvents = 1000;
+/** Events that are held until a person's share begins anew: of one person, and of all. What comes beyond them is only heard. */
+export const maxHeldEventsOfPerson = 100;
+export const maxHeldEvents = 2500;
 /** A space that could not be told whose budget is used up is told again after this time. */
 export const tellBudgetAgainMs = 30_000;
 /** Dead events that are kept. Beyond it those that died first are evicted: messages to their space's history, others to the log. */
@@ -113,9 +114,6 @@ export const maxPastResultBytes = 8 * 1024;
 export const maxPastResultCharacters = 1900;
 /** Of several causes of its message an agent is told so many of the newest. `get_my_runs` has all. */
 export const maxToldCauses = 5;
-/** Runs of its open mind that a compartment is fed at a time, and the characters that they may fill. It is told how many more there were. */
-export const maxFedRuns = 200;
-export const maxFedCharacters = 8_000_000;
 /** Tool calls of an agent that wait for people or servers, or run beside its runs. */
 export const maxOpenCalls = 1000;
 /** Errands of calls that are under way at a time, of those that ask servers and of the others: the platform allows six connections. */

@@ -45,15 +45,6 @@ export const compartments = sqliteTable("compartments", {
   mindId: text("mind_id").notNull(),
 });
 
-/** Of a compartment: what it knows of its agent's open mind, part by part, as of its last feed. */
-export const feed = sqliteTable("feed", {
-  /** `runs`: how far it was fed; `memories`, `goals`, `plans`; `space:` and an id. */
-  part: text("part").primaryKey(),
-  /** Tells whether the part has changed. */
-  hash: text("hash").notNull(),
-  value: text("value", { mode: "json" }).$type<unknown>().notNull(),
-});
-
 /** The spaces that it is in, and how far it has come in each one's log. */
 export const spaces = sqliteTable("spaces", {
   id: text("id").primaryKey(),
@@ -158,22 +149,22 @@ export const runs = sqliteTable(
     resumeAt: integer("resume_at"),
     startedAt: integer("started_at").notNull(),
     completedAt: integer("completed_at"),
+    /** The person who had it begin, where a share bounds that; and how many of the agent's runs are theirs with it. */
+    person: text("person"),
+    personRuns: integer("person_runs"),
     /** How long it has worked, in milliseconds, beside the stretch that began at `worksSince`: null while it pauses or rests. */
     workedMs: integer("thought_ms").notNull().default(0),
     worksSince: integer("thinks_since"),
-    /** Of a compartment: whether the open mind did it, and fed it here as it ended. Null in an open mind. */
-    fed: integer("fed", { mode: "boolean" }),
   },
   // A timeline's runs that are under way or wait for answers. One that waits for a tool is found by its call.
   (table) => [
     index("runs_active")
       .on(table.ordinal)
       .where(sql`continuity = 'timeline' and status in ('running', 'waiting_reply')`),
+    index("runs_of_person").on(table.person, table.personRuns).where(sql`person is not null`),
     index("runs_ended_by").on(table.endedBy).where(sql`ended_by is not null`),
     // A run that waited may end long after those that began after it.
     index("runs_rested").on(table.completedAt).where(sql`rests is not null`),
-    // A compartment's own runs among those that it was fed. An open mind writes no row of it.
-    index("runs_own").on(table.ordinal).where(sql`fed = 0`),
   ],
 );
 
@@ -336,7 +327,7 @@ export const plans = sqliteTable("plans", {
   cron: text("cron"),
   timezone: text("timezone"),
   setBy: text("set_by").$type<Plan["setBy"]>().notNull(),
-  /** Passed on by a one-off plan that the agent set itself; any other begins a root when it is due. */
+  /** Of a plan that the agent set itself: a one-off passes it on; of a recurring one, its person pays for what it begins. */
   root: text("root", { mode: "json" }).$type<Root>(),
   /** The tool call that set it. */
   callId: text("call_id"),

@@ -4,7 +4,7 @@ import { Block, BlockChange, BlockDetail, EditedBlock } from "../protocol/block.
 import { Entity, Member } from "../protocol/entity.ts";
 import { Message, ReadReceipt } from "../protocol/message.ts";
 import type { Page } from "../protocol/rpc.ts";
-import { Space, SpaceListItem } from "../protocol/space.ts";
+import { Space, SpaceListItem, type UpdateSpace } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
 import { type EditRequest, type LiveBlock, openLiveBlock } from "./blocks/live-block.ts";
 import type { ConnectionTimings } from "./connection.ts";
@@ -29,6 +29,8 @@ export type ClientOptions = {
 /** A block that an agent shares with the people of a space. */
 export type BlockRef = { spaceId: string; agentId: string; label: string };
 
+/** `members`: their ids. `confidential`: what is said in it stays in it, for ever. */
+type NewSpace = { name: string; members?: readonly string[]; confidential?: boolean };
 type PageQuery = { cursor?: string; limit?: number };
 type MessageQuery = { before?: number; after?: number; limit: number };
 type MessageInput = { text: string; replyTo?: string; clientKey?: string };
@@ -73,13 +75,13 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
   const client = {
     /** Newest first, with unread counts and the latest message of each. */
     listSpaces: (query: PageQuery = {}) => http({ path: at("spaces"), query, answer: pageOf(SpaceListItem) }),
-    createSpace: ({ name, members = [] }: { name: string; members?: readonly string[] }): Promise<Space> => {
-      const body = { name, members: members.map((entityId) => ({ entityId })) };
+    createSpace: ({ members = [], ...settings }: NewSpace): Promise<Space> => {
+      const body = { ...settings, members: members.map((entityId) => ({ entityId })) };
       return http({ method: "POST", path: at("spaces"), body, idempotencyKey: ulid(), answer: SpaceAnswer });
     },
     getSpace: (spaceId: string) => http({ path: at("spaces", spaceId), answer: SpaceAnswer }),
-    renameSpace: (spaceId: string, name: string) =>
-      http({ method: "PATCH", path: at("spaces", spaceId), body: { name }, answer: SpaceAnswer }),
+    updateSpace: (spaceId: string, changes: UpdateSpace) =>
+      http({ method: "PATCH", path: at("spaces", spaceId), body: changes, answer: SpaceAnswer }),
     addMember: (spaceId: string, entityId: string) =>
       http({ method: "POST", path: at("spaces", spaceId, "members"), body: { entityId }, answer: MemberAnswer }),
     /** A person may remove only themselves, that is, leave. */

@@ -251,10 +251,11 @@ const routed = (state: SpaceState, { messageId, outcome, error }: Frame<"message
   return withNote(state, { messageId, kind: "unrouted", afterSeq }, error?.message);
 };
 
-/** An agent has no tokens left today. It is told once, so a note of it keeps its place. */
+/** An agent has no tokens or runs left for now. It is told once, so a note of it keeps its place. */
 const spent = (state: SpaceState, frame: NonNullable<WelcomeFrame["spent"]>[number]): SpaceState => {
-  const { entityId, personId, resetsAt, cursor: afterSeq } = frame;
-  return withNote(state, { kind: "spent", entityId, resetsAt, afterSeq, ...(personId && { personId }) }, undefined);
+  const { entityId, personId, resetsAt, budget, cursor: afterSeq } = frame;
+  const whose = { ...(personId && { personId }), ...(budget && { budget }) };
+  return withNote(state, { kind: "spent", entityId, resetsAt, afterSeq, ...whose }, undefined);
 };
 
 /** Notes help people who watch. The runs API keeps the history. */

@@ -1,5 +1,5 @@
 import type { Member } from "../protocol/entity.ts";
-import type { ServerFrame, StreamSnapshot, WelcomeFrame } from "../protocol/events.ts";
+import type { Budget, ServerFrame, StreamSnapshot, WelcomeFrame } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import type { RunOutcome } from "../protocol/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";
@@ -7,8 +7,8 @@ import type { ErrorCode } from "../shared/errors.ts";
 /** A tool call that an agent is writing. `text` grows. Where it `speaks` that is a message, otherwise raw JSON. */
 export type RunningStream = Omit<StreamSnapshot, "type">;
 
-/** `personId`: whose share is used up; left out: the agent's whole day is. */
-export type SpentBudget = { entityId: string; personId?: string; resetsAt: string };
+/** `personId`: whose share is used up, of the day's tokens or of an hour's `runs`; left out: the agent's whole day is. */
+export type SpentBudget = { entityId: string; personId?: string; resetsAt: string; budget?: Budget };
 
 export type ActiveAgent = { entityId: string; runId: string };
 

@@ -22,8 +22,17 @@ const MemberReadEvent = z.object({
   ...runResult,
 });
 
-/** An agent has used its tokens of the day; with `personId`, those that what this person began may use. */
-const SpentBudget = z.object({ entityId, personId: entityId.optional(), resetsAt: Timestamp });
+/** What an agent has of, for all or for one person: tokens of a day, runs of an hour. */
+const Budget = z.enum(["tokens", "runs"]);
+export type Budget = z.infer<typeof Budget>;
+
+/** An agent has used its tokens of the day; with `personId`, what of its tokens or runs what this person began may use. */
+const SpentBudget = z.object({
+  entityId,
+  personId: entityId.optional(),
+  resetsAt: Timestamp,
+  budget: Budget.optional().describe("`tokens` where it is left out"),
+});
 
 export const DurableEvent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("space.message"), cursor, message: Message }),

@@ -1,6 +1,6 @@
 import type { Outcome } from "../shared/errors.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
-import type { ChannelOpen } from "./events.ts";
+import type { Budget, ChannelOpen } from "./events.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
 import type { Principal } from "./principal.ts";
 import type { ReadSpace } from "./run.ts";
@@ -145,7 +145,7 @@ export type AgentToolCall = FromRun & {
 };
 
 /** ISO 8601. `personId`: whose share is used up; left out: the agent's whole day is. */
-export type BudgetNotice = { resetsAt: string; personId?: string | undefined };
+export type BudgetNotice = { resetsAt: string; personId?: string | undefined; budget?: Budget | undefined };
 
 export type EntityRef = { id: string; name: string; type: EntityType };
 

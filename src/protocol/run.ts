@@ -11,9 +11,13 @@ const eventType = z.enum(["space_message", "plan", "service", "tool_result"]);
 export const RunOutcome = z.enum(["answered", "silent", "failed"]);
 export type RunOutcome = z.infer<typeof RunOutcome>;
 
-/** Another space, whose messages a run's tools told it: people see that, and who could read them. */
+/** Another space, whose messages a run's tools told it: people see that, and as much of it as that space's own setting tells. */
 export const ReadSpace = z
-  .object({ spaceId, name: z.string(), members: z.int().describe("How many were in it, agents too") })
+  .object({
+    spaceId: spaceId.optional().describe("Left out where its `shareOrigin` is `none`"),
+    name: z.string().optional().describe("Where its `shareOrigin` is `name` or `text`"),
+    members: z.int().optional().describe("With its name: how many were in it, agents too"),
+  })
   .meta({ id: "ReadSpace" });
 export type ReadSpace = z.infer<typeof ReadSpace>;
 /** Of the other spaces that a run read, so many are told. */

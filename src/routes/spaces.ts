@@ -69,7 +69,7 @@ export const spaces = new Resource("Spaces");
 spaces.route("POST /v1/spaces", {
   summary: "Create a space",
   description:
-    "Who creates it as an entity is its first member, and takes in whom it shares a space with already; a secret key or an admin takes in anyone.",
+    "Who creates it as an entity is its first member, and takes in whom it shares a space with already; a secret key or an admin takes in anyone. What is said in a `confidential` space stays in it: its agents know nothing of it elsewhere.",
   access: "entity",
   body: CreateSpace,
   idempotent: true,
@@ -109,11 +109,12 @@ spaces.route("GET /v1/spaces/{spaceId}", {
 
 spaces.route("PATCH /v1/spaces/{spaceId}", {
   summary: "Change a space",
-  description: "By the workspace, by an admin, or by who created it; its `router` by the workspace or an admin alone.",
+  description:
+    "By the workspace, by an admin, or by who created it; its `router` by the workspace or an admin alone. It becomes `confidential` from then on, and never open again.",
   access: "space",
   body: UpdateSpace,
   answers: [OneSpace, "The space"],
-  problems: ["not_found", "unknown_reference"],
+  problems: ["not_found", "unknown_reference", "conflict"],
   handle: async ({ context, space, body: changes }) => {
     if (changes.router) {
       if (!(await mayOwn(context))) throw routerForbidden();

@@ -3,7 +3,7 @@ import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqli
 import type { EntityType } from "../protocol/entity.ts";
 import type { DurableEvent } from "../protocol/events.ts";
 import type { Message, RouterDecision } from "../protocol/message.ts";
-import type { ToolCallOutcome } from "../protocol/rpc.ts";
+import type { BudgetNotice, ToolCallOutcome } from "../protocol/rpc.ts";
 import type { ReadSpace } from "../protocol/run.ts";
 import type { Release, RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
@@ -92,8 +92,8 @@ export const log = sqliteTable(
 /** A member's newest read mark, `at` in milliseconds since the epoch. `run` and `late` are an agent's. */
 export type ReadMark = { messageId: string; at: number; run?: RunMark; late?: LateRead[] };
 
-/** An agent's day that ends at `resetsAt`: the place in the log where it was told for whom; "" for everybody. */
-export type SpentBudget = { resetsAt: string; told: Record<string, number> };
+/** What an agent has no more of, for one member or for everybody, and the place in the log where it was told. */
+export type ToldBudget = BudgetNotice & { seq: number };
 
 /** The members now. The log has when they came and went. */
 export const members = sqliteTable("members", {
@@ -107,8 +107,8 @@ export const members = sqliteTable("members", {
   readCount: integer("read_count").notNull(),
   /** The mark itself, once there is one; for an agent, with what came of it. */
   mark: text("mark", { mode: "json" }).$type<ReadMark>(),
-  /** Of an agent: who was told last that it has no tokens left for them. */
-  spent: text("spent", { mode: "json" }).$type<SpentBudget>(),
+  /** Of an agent: who was told that it has nothing left for them. Earlier versions stored an object, which counts as nothing. */
+  spent: text("spent", { mode: "json" }).$type<ToldBudget[] | object>(),
 });
 
 /** The subscribers of the log, and how far each has come. */

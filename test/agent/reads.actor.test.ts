@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { AgentConfig } from "../../src/protocol/agent.ts";
 import { maxToldReads } from "../../src/protocol/run.ts";
+import type { ShareOrigin } from "../../src/protocol/space.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, type ScriptedPart, step, text, waitAt } from "../support/scripted-model.ts";
@@ -11,7 +12,9 @@ import { ended, openHouse, runsOf, scripted, told } from "./fixture.ts";
 /** Bob asks in General. The agent is also in Board, with Alice and Carol, where Bob is not. */
 const kinds = ["timeline", "consciousness"] as const;
 
-const stage = async (continuity: AgentConfig["continuity"]) => {
+const key = (workspaceId: string) => ({ kind: "key", workspaceId, keyId: "key" }) as const;
+
+const stage = async (continuity: AgentConfig["continuity"], shareOrigin: ShareOrigin = "name") => {
   const house = await openHouse();
   const [alice, bob, carol] = [await house.person("Alice"), await house.person("Bob"), await house.person("Carol")];
   const show = toolOf({ name: "lookUp", executionType: "internal", visible: true });
@@ -19,6 +22,7 @@ const stage = async (continuity: AgentConfig["continuity"]) => {
   const board = await house.space("Board", [alice, carol, analyst]);
   const general = await house.space("General", [bob, analyst]);
   const { workspaceId } = house;
+  unwrap(await board.stub().update(key(workspaceId), { shareOrigin }));
   const agent = env.AGENT.getByName(analyst.id);
   const read = { spaceId: board.id, name: "Board", members: 3 };
   /** Something lies in Board that no run of the agent is asked about any more. */
@@ -59,6 +63,54 @@ test.for(kinds.flatMap((kind) => ways.map(([tool, look]) => [kind, tool, look] a
     expect(unwrap(await agent.run(workspaceId, run?.id ?? "")).reads).toContainEqual(read);
   },
 );
+
+const tellings = (spaceId: string) =>
+  [
+    ["text", { spaceId, name: "Board", members: 3 }],
+    ["reference", { spaceId }],
+    ["none", {}],
+  ] as const;
+
+test.for(kinds.flatMap((kind) => tellings("").map(([setting], index) => [kind, setting, index] as const)))(
+  "[C7] [C8] a %s tells of a space that it read no more than its shareOrigin %s tells",
+  async ([continuity, shareOrigin, index]) => {
+    const { bob, analyst, board, general, agent, read, said, workspaceId } = await stage(continuity, shareOrigin);
+    const frames = await general.watch(bob);
+    const steps = [
+      step(call("enter_space", { spaceId: general.id })),
+      step(call("read_messages", { spaceId: board.id })),
+      step(call("lookUp", {}), call("send_message", { text: "It is 9000." })),
+    ];
+    scripted(() => steps.shift() ?? step(text("Told.")));
+    await general.post(bob, "What is the budget?");
+    const [, run] = await ended(workspaceId, analyst, 2);
+    const reads = [tellings(board.id)[index]?.[1]];
+    const card = (await general.messages()).find(({ kind }) => kind === "tool_call");
+    expect([card?.reads, (await said())?.reads]).toEqual([reads, reads]);
+    const [question] = await general.messages();
+    const receipts = unwrap(await general.stub().reads(general.as(bob), question?.id ?? ""));
+    expect(receipts.map((each) => each.reads)).toEqual([reads]);
+    if (shareOrigin !== "text") expect(JSON.stringify(frames)).not.toContain("Board");
+    if (shareOrigin === "none") expect(JSON.stringify(frames)).not.toContain(board.id);
+    // Who holds the workspace's key is told all of it.
+    expect(unwrap(await agent.run(workspaceId, run?.id ?? "")).reads).toContainEqual(read);
+  },
+);
+
+test("[C8] several spaces that tell nothing of themselves are told as one", async () => {
+  const { bob, analyst, board, general, space, said, workspaceId } = await stage("timeline", "none");
+  const lab = await space("Lab", [analyst]);
+  unwrap(await lab.stub().update(key(workspaceId), { shareOrigin: "none" }));
+  await told(lab.id);
+  const steps = [
+    step(...[board, lab].map(({ id: spaceId }) => call("read_messages", { spaceId }))),
+    step(call("enter_space", { spaceId: general.id }), call("send_message", { text: "Both read." })),
+  ];
+  scripted(() => steps.shift() ?? step(text("Told.")));
+  await general.post(bob, "Read both");
+  await ended(workspaceId, analyst, 2);
+  expect((await said())?.reads).toEqual([{}]);
+});
 
 test.for(kinds)("[C8] a %s that entered another space says so where it comes back to", async (continuity) => {
   const { bob, analyst, board, general, read, said, workspaceId } = await stage(continuity);
@@ -138,7 +190,6 @@ test("[C8] a message tells of 50 spaces that were read at most, and of no delete
   const rooms = await Promise.all(Array.from({ length: maxToldReads + 1 }, (_, n) => space(`Room ${n}`, [analyst])));
   await Promise.all(rooms.map(({ id }) => told(id)));
   const [gate, half] = [createGate(), maxToldReads / 2];
-  const key = { kind: "key", workspaceId, keyId: "key" } as const;
   const steps = [
     ...[[board], rooms.slice(0, half), rooms.slice(half)].map((some) =>
       step(...some.map(({ id: spaceId }) => call("read_messages", { spaceId, limit: 1 }))),
@@ -149,9 +200,9 @@ test("[C8] a message tells of 50 spaces that were read at most, and of no delete
   scripted(() => steps.shift() ?? step(text("Told.")));
   await general.post(bob, "Read everything");
   await gate.reached;
-  unwrap(await board.stub().remove(key));
+  unwrap(await board.stub().remove(key(workspaceId)));
   gate.open();
   await ended(workspaceId, analyst, 2);
   const reads = (await said())?.reads ?? [];
-  expect(reads.map(({ name }) => name)).toEqual(rooms.slice(0, maxToldReads).map((_, n) => `Room ${n}`));
+  expect(reads).toEqual(rooms.slice(0, maxToldReads).map(({ id: spaceId }) => ({ spaceId })));
 });

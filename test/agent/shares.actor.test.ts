@@ -224,6 +224,37 @@ test("[C11] runs side by side lend each other nothing of one person's share", as
   await answered((await runs()).length);
 });
 
+describe.each(both)("a recurring plan of a %s", (continuity) => {
+  test("[C11] is paid by whom it was set for, until somebody else changes it", async () => {
+    const { house, alice, bob, polaris, agent, space, answered, spent } = await open({ continuity });
+    const minutely = { id: "count", name: "Count", instruction: "Count them", cron: "* * * * *" };
+    const set = (name: string) => [step(call("set_plans", { plans: [{ ...minutely, name }] })), step(text("Set."))];
+    const model = scripted([]);
+    /** The plan is due. Answers in whose rows its run's first step is. */
+    const fired = async (run: number, steps = [step(text("Counted."))]): Promise<string[]> => {
+      model.push(...steps);
+      await passTime(polaris, 60_000);
+      expect((await answered(run)).at(-1)).toMatchObject({ status: "completed", trigger: { type: "plan" } });
+      const rows = [...(await spent())].filter(([who]) => who !== "");
+      return rows.flatMap(([who, { reserved }]) => (String(reserved).includes(`"${run}:0"`) ? who : []));
+    };
+    model.push(...set("Bob's"));
+    await space.post(bob, "Count every minute");
+    await answered(1);
+    expect(await fired(2)).toEqual([bob.id]);
+    // A run of the plan's own sets it again: it stays his.
+    await fired(3, set("Bob's still"));
+    expect(await fired(4)).toEqual([bob.id]);
+    model.push(...set("Alice's"));
+    await space.post(alice, "I take that over");
+    await answered(5);
+    expect(await fired(6)).toEqual([alice.id]);
+    const { id, ...plan } = minutely;
+    unwrap(await agent.putPlan(house.workspaceId, id, plan));
+    expect(await fired(7)).toEqual([]);
+  });
+});
+
 test("[C11] what no person began falls under no share", async () => {
   const { house, agent, answered, spent } = await open({ limits: { maxShareOfPerson: 0.01 } });
   scripted(() => billed(step(text("Read."))));

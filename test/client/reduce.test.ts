@@ -263,6 +263,13 @@ test("[C11] an agent without tokens leaves one note for each person, however it 
   const state = after(welcome(0), said(1), event, event, { ...event, personId: sara.id, cursor: 3 });
   expect(state.notes).toEqual([note, { ...note, personId: sara.id, afterSeq: 3 }]);
   expect(state.cursor).toBe(3);
+  const [, , runs] = next(state, {
+    ...event,
+    personId: sara.id,
+    budget: "runs",
+    resetsAt: "2026-02-18T13:04:00.000Z",
+  }).notes;
+  expect(runs).toMatchObject({ budget: "runs", personId: sara.id });
   expect(after(welcome(2, { spent: [spent] })).notes).toEqual([note]);
   expect(next(state, welcome(3, { resumed: true, spent: [spent] })).notes).toHaveLength(2);
   // The notice stands for the failure of the run that found no tokens.

@@ -89,6 +89,45 @@ test("a person who creates a space is its member, may rename and delete it, and 
   });
 });
 
+const OneSpace = z.object({ space: Space });
+
+test("[C17] a space is confidential from its creation, and every list says so at once", async () => {
+  const house = await openHouse();
+  const mona = await house.person("Mona");
+  const body = { name: "Vault", confidential: true, release: { approvers: [mona.id] } };
+  const create = () => call("/v1/spaces", { bearer: mona.token, body, headers: { "idempotency-key": "vault" } });
+  const { space } = await expectOk(OneSpace, create());
+  expect(space).toMatchObject({ confidential: true, release: { approvers: [mona.id], quorum: 1 } });
+  expect((await expectOk(OneSpace, create())).space).toEqual(space);
+  for (const bearer of [mona.token, house.secretKey]) {
+    const { items } = await expectOk(SpaceList, call("/v1/spaces", { bearer }));
+    expect(items).toMatchObject([{ id: space.id, confidential: true }]);
+    expect(items[0]).not.toHaveProperty("release");
+  }
+});
+
+test("[C17] a space that became confidential does not become open again", async () => {
+  const house = await openHouse();
+  const mona = await house.person("Mona");
+  const adam = await house.person("Adam");
+  const { id } = await house.space("Alpha", [mona]);
+  const change = async (body: object) => {
+    const answer = await call(`/v1/spaces/${id}`, { method: "PATCH", bearer: house.secretKey, body });
+    return answer.ok ? answer.status : (await problemIn(answer)).code;
+  };
+  expect(await change({ release: {} })).toBe("invalid_request");
+  expect(await change({ confidential: null })).toBe("invalid_request");
+  expect(await change({ confidential: false })).toBe(200);
+  expect(await change({ confidential: true, release: { approvers: [adam.id] } })).toBe("unknown_reference");
+  expect(
+    (await expectOk(OneSpace, call(`/v1/spaces/${id}`, { bearer: mona.token }))).space.confidential,
+  ).toBeUndefined();
+  expect(await change({ confidential: true, release: {} })).toBe(200);
+  expect(await change({ confidential: false, name: "Open" })).toBe("conflict");
+  const { space } = await expectOk(OneSpace, call(`/v1/spaces/${id}`, { bearer: mona.token }));
+  expect(space).toMatchObject({ name: "Alpha", confidential: true, release: { quorum: 1 } });
+});
+
 test("messages are listed newest last, before or after a place", async () => {
   const house = await openHouse();
   const mona = await house.person("Mona");

@@ -78,7 +78,14 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
   ["tokens a day", "maxTokensPerDay", "protocol/agent.ts", "budget_exhausted", "agent/failures.actor.test.ts"],
   ["runs in an hour", "maxRunsPerHour", "protocol/agent.ts", "rate_limited", "agent/runs-per-hour.actor.test.ts"],
   ["a person's tokens", "maxShareOfPerson", "protocol/agent.ts", "budget_exhausted", "agent/shares.actor.test.ts"],
-  ["events held for a person", "maxHeldEvents", "agent/bounds.ts", "(it is heard)", "agent/shares.actor.test.ts"],
+  ["events held", "maxHeldEvents", "agent/bounds.ts", "(it is heard)", "agent/shares.actor.test.ts"],
+  [
+    "events held for a person",
+    "maxHeldEventsOfPerson",
+    "agent/bounds.ts",
+    "(it is heard)",
+    "agent/hour-shares.actor.test.ts",
+  ],
   [
     "a person's followed blocks",
     "maxSubscribersPerPerson",

@@ -25,8 +25,9 @@ const outline = (rows: Row[]): string[] =>
   rows.map((row) => `${row.kind}${row.kind !== "note" && row.opensGroup ? " opens" : ""}`);
 
 test("[C11] the page says whose tokens are used up, and until when", () => {
-  const told = (personId?: string): string => {
-    const spent = { entityId: nova.id, resetsAt: "2026-02-19T00:00:00.000Z", cursor: 2, ...(personId && { personId }) };
+  const told = (personId?: string, more: { budget?: "runs"; resetsAt?: string } = {}): string => {
+    const until = { resetsAt: "2026-02-19T00:00:00.000Z", ...more };
+    const spent = { entityId: nova.id, ...until, cursor: 2, ...(personId && { personId }) };
     const state = after(welcome(0), said(1), { type: "agent.budget_exhausted", ...spent });
     const [, row] = timelineRows(state, null);
     return row?.kind === "note" && row.note.kind === "spent" ? spentWords(row.note, state) : "no note";
@@ -37,6 +38,9 @@ test("[C11] the page says whose tokens are used up, and until when", () => {
   );
   expect(told(husam.id)).toBe(
     "You have used what one person may use of Nova's tokens today. It answers you again after 00:00 UTC.",
+  );
+  expect(told(husam.id, { budget: "runs", resetsAt: "2026-02-18T13:04:00.000Z" })).toBe(
+    "You have used what one person may use of Nova's runs in an hour. It answers you again after 13:04 UTC.",
   );
 });
 

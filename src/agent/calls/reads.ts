@@ -9,14 +9,22 @@ export const spacesReadIn = (rows: JournalRow[]): string[] => [
 ];
 
 /**
- * What people are told of a space that a run read. Nothing else tells of one, so whoever may not know of a space is kept
+ * What the members of another space are told of a space that a run read, or who holds the workspace's key (null): as much as
+ * its `shareOrigin` would have an origin tell (C7). Nothing else tells of one, so whoever may not know of a space is kept
  * from it here. Of a space that is deleted, nothing is told, and a confidential one is never named outside of itself.
  */
-const readSpace = (spaces: Spaces, spaceId: string): ReadSpace | undefined => {
+const readSpace = (spaces: Spaces, spaceId: string, toldTo: string | null): ReadSpace | undefined => {
   const snapshot = spaces.get(spaceId)?.snapshot;
   if (!snapshot || snapshot.deleted || snapshot.confidential) return undefined;
-  return { spaceId, name: snapshot.name, members: snapshot.members.length };
+  const { name, shareOrigin, members } = snapshot;
+  if (toldTo === null || shareOrigin === "name" || shareOrigin === "text") {
+    return { spaceId, name, members: members.length };
+  }
+  return shareOrigin === "none" ? nameless : { spaceId };
 };
+
+/** Stands for all spaces of which nothing more is told than that there is one. */
+const nameless: ReadSpace = {};
 
 /**
  * The spaces whose messages a run's calls have told it so far, as one of them is told it, or who holds the workspace's key
@@ -29,6 +37,6 @@ export const readsFor = (
   rows = journal.ofRun(run, run.journalTo ?? undefined),
 ): { reads?: ReadSpace[] } => {
   const read = spacesReadIn(rows).filter((id) => id !== toldTo);
-  const reads = read.flatMap((id) => readSpace(spaces, id) ?? []).slice(0, maxToldReads);
+  const reads = [...new Set(read.flatMap((id) => readSpace(spaces, id, toldTo) ?? []))].slice(0, maxToldReads);
   return reads.length === 0 ? {} : { reads };
 };

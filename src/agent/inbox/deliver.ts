@@ -351,14 +351,17 @@ const idOfDelivery = (services: InboxServices, hookId: string, name: ProvenDeliv
   return isRecent ? last : idIn(stretch);
 };
 
-/** The root of a plan's event (B1): the event itself for a person's plan, else the setting run's root, else the agent's own. */
+/**
+ * The root of a plan's event (B1): the event itself for one that was set by the workspace's right, else the setting run's
+ * root. A recurring one begins roots of the agent's own, which the person pays for who had it set (C11).
+ */
 const rootOfPlan = (services: InboxServices, plan: PlanRow, eventId: string): Root => {
   if (plan.setBy === "workspace") return { id: eventId, kind: "plan" };
-  if (plan.root) return plan.root;
+  if (plan.root && plan.cron === null) return plan.root;
   const last = services.identity.get().ownRoot;
   const own = ownRoot(last, eventId, services.clock.now());
   if (own !== last) services.identity.update({ ownRoot: own });
-  return { id: own.id, kind: "agent" };
+  return { id: own.id, kind: "agent", by: plan.root?.by };
 };
 
 /** Takes in a plan that is due. Its id follows from the plan and the due time. In a transaction. */

@@ -1,26 +1,33 @@
-import { and, asc, eq, gt, isNull, or, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
+import type { Budget } from "../../protocol/events.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { among, countOf, type Database } from "../../shared/database.ts";
-import { maxHeldEvents } from "../bounds.ts";
+import { maxHeldEvents, maxHeldEventsOfPerson } from "../bounds.ts";
 import type { InboxData } from "../records.ts";
-import { inbox } from "../schema.ts";
+import { type InboxRow, inbox } from "../schema.ts";
 import { personOf } from "./event-conditions.ts";
 import { everybody, type OutOfBudget } from "./out-of-budget.ts";
 
 /**
- * The inbox's events that wait for tokens. One that one person's share has no room for is held: it has the share's end as
- * its `retryAt`, and its wake was counted as it was held. It is in no batch before, so that others' go on (C11).
+ * The inbox's events that wait for tokens, or for runs of an hour. One that one person's share has no room for is held: it
+ * has the share's end as its `retryAt`, and its wake was counted as it was held. It is in no batch before, so that others'
+ * go on (C10, C11). A person has few held, so that others' have room beside them (C12).
  */
 type Around = {
   clock: Clock;
   outOfBudget: OutOfBudget;
   /** Counts a wake of each of these roots (B1). */
   countWakes(rootIds: string[]): void;
+  /** These events are only heard from now on. */
+  overhear(which: SQL | undefined): void;
 };
+
+/** Whether an event may be heard without a run: no result, and no answer that the agent waits for. */
+const isChatter = ({ data }: InboxRow): boolean => data.type !== "tool_result" && !("answers" in data);
 
 const isPending = eq(inbox.status, "pending");
 
-export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes }: Around) => {
+export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes, overhear }: Around) => {
   /** The space is told, where a person who gets no answer today said this there themselves. In a transaction. */
   const noteWaiting = (data: InboxData): void => {
     if (data.type !== "space_message") return;
@@ -29,41 +36,59 @@ export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes 
     for (const person of [everybody, sender.id]) outOfBudget.waitsIn(person, spaceId);
   };
 
+  /** How many events of each person are held. Those of failed runs, which pause for under a minute, count too. */
+  const heldByPerson = (): Map<string | null, number> => {
+    const person = sql<string | null>`${personOf}`;
+    const isHeld = and(isPending, gt(inbox.retryAt, clock.now()));
+    const rows = db.select({ person, held: count() }).from(inbox).where(isHeld).groupBy(person).all();
+    return new Map(rows.map((row) => [row.person, row.held]));
+  };
+
+  /** How many more of this person's events have room. */
+  const roomOf = (person: string, held: Map<string | null, number>): number => {
+    const all = [...held.values()].reduce((sum, each) => sum + each, 0);
+    return Math.min(maxHeldEventsOfPerson - (held.get(person) ?? 0), maxHeldEvents - all);
+  };
+
   return {
     /**
      * How new events that ask for a run wait: until when they are held; `heard`, where that is one too many; undefined where
      * the person's share has room. In a transaction.
      */
     admission(): (data: InboxData, person: string | undefined) => number | "heard" | undefined {
-      let room: number | undefined;
+      let held: Map<string | null, number> | undefined;
       return (data, person) => {
         noteWaiting(data);
         const until = outOfBudget.until(person);
-        if (until === undefined) return undefined;
-        // Those of failed runs, which pause for under a minute, count too.
-        room ??= maxHeldEvents - countOf(db, inbox, and(isPending, gt(inbox.retryAt, clock.now())));
-        room -= 1;
-        return room >= 0 ? until : "heard";
+        if (until === undefined || person === undefined) return undefined;
+        held ??= heldByPerson();
+        if (roomOf(person, held) <= 0) return "heard";
+        held.set(person, (held.get(person) ?? 0) + 1);
+        return until;
       };
     },
 
     /**
      * A run with these events found that a person, or everybody, is out of budget until then. Notes where people wait for
-     * that. A person's waiting events are held; other people's go on. In a transaction.
+     * that. A person's waiting events are held, as many as have room; other people's go on. In a transaction.
      */
-    spend(person: string, until: number, seqs: number[]): void {
-      outOfBudget.begin(person, until);
+    spend(person: string, until: number, seqs: number[], budget: Budget = "tokens"): void {
+      outOfBudget.begin(person, until, budget);
       const isTheirs = person === everybody ? undefined : sql`${personOf} = ${person}`;
       const meant = and(or(and(isPending, inbox.wakes), among(inbox.seq, seqs)), isTheirs);
       const rows = db.select().from(inbox).where(meant).orderBy(asc(inbox.seq)).all();
       for (const { data } of rows) noteWaiting(data);
       if (person === everybody) return;
-      const held = rows.filter(({ status, retryAt }) => status === "pending" && (retryAt ?? 0) < until);
-      const isHeld = among(
-        inbox.seq,
-        held.map(({ seq }) => seq),
-      );
-      db.update(inbox).set({ retryAt: until }).where(isHeld).run();
+      const waiting = rows.filter(({ status, retryAt }) => status === "pending" && (retryAt ?? 0) < until);
+      const those = (some: InboxRow[]): SQL =>
+        among(
+          inbox.seq,
+          some.map(({ seq }) => seq),
+        );
+      const chatter = waiting.filter(isChatter).slice(Math.max(0, roomOf(person, heldByPerson())));
+      if (chatter.length > 0) overhear(those(chatter));
+      const held = waiting.filter((row) => !chatter.includes(row));
+      db.update(inbox).set({ retryAt: until }).where(those(held)).run();
       countWakes(held.flatMap(({ retryAt, rootId }) => (retryAt === null ? rootId : [])));
     },
 

@@ -142,6 +142,15 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     leave(db.select(heardAs("pending")).from(overheard).where(lte(overheard.seq, upTo)).orderBy(overheard.seq).all());
   };
 
+  /** These events are only heard from now on. */
+  const overhear = (which: SQL | undefined): void => {
+    const { seq, eventId, type, data, rootId, receivedAt } = inbox;
+    const rows = db.select({ seq, eventId, type, data, rootId, receivedAt }).from(inbox).where(which);
+    db.insert(overheard).select(rows).run();
+    db.delete(inbox).where(which).run();
+    evictOverheard();
+  };
+
   /** Answers those of the events that are dead now. Of all dead ones it leaves those beyond `maxDeadLetters` that died first. */
   const died = (seqs: number[]): InboxRow[] => {
     const dead = rowsOf(seqs).filter(({ status }) => status === "dead");
@@ -155,12 +164,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
   const mute = (rootIds: string[]): void => {
     const isOfRoot = and(eq(inbox.status, "pending"), isNull(inbox.retryAt), among(inbox.rootId, rootIds));
     db.update(inbox).set({ wakes: false }).where(and(isOfRoot, answersQuestion)).run();
-    const which = and(isOfRoot, inbox.wakes, not(isAnswerRow));
-    const { seq, eventId, type, data, rootId, receivedAt } = inbox;
-    db.insert(overheard)
-      .select(db.select({ seq, eventId, type, data, rootId, receivedAt }).from(inbox).where(which))
-      .run();
-    db.delete(inbox).where(which).run();
+    overhear(and(isOfRoot, inbox.wakes, not(isAnswerRow)));
   };
 
   /** Throws `not_found`, and `conflict` for an event that is not dead. */
@@ -180,10 +184,9 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     const muted = roots.count([...new Set(rootIds)], maxWakes());
     if (muted.length === 0) return;
     mute(muted);
-    evictOverheard();
   };
 
-  const held = createHeldEvents(db, { clock, outOfBudget, countWakes });
+  const { admission, ...held } = createHeldEvents(db, { clock, outOfBudget, countWakes, overhear });
 
   return {
     /** Whether so many more events are too many. Dead and overheard ones do not count. */
@@ -199,7 +202,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
       const bounded = ({ data, wakes }: NewEvent): boolean => wakes && !isAnswer(data);
       const counts = roots.wakes(added.filter(bounded).map((event) => rootOf(event).id));
       const first = (newest().get()?.seq ?? 0) + 1;
-      const waitsHow = held.admission();
+      const waitsHow = admission();
       const rows = added.map((event, index) => {
         const { eventId, data, isTaken = false, isAwaited = false } = event;
         const { id: rootId, by } = rootOf(event);
@@ -301,12 +304,10 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
       countWakes(woken.filter(({ retryAt }) => retryAt === null).map(({ rootId }) => rootId));
     },
 
-    ...{ spend: held.spend, free: held.free, requeue: held.requeue, waitingOfServices: held.waitingOfServices },
-    ...{ acknowledge, leave },
+    ...{ ...held, acknowledge, leave },
 
-    /** Whether this root may wake the agent once more than it has, and than its services' events wait to. */
-    mayWaitFor: (rootId: string): boolean =>
-      (roots.wakes([rootId]).get(rootId) ?? 0) + held.waitingOfServices(rootId) < maxWakes(),
+    /** Whether a root may have one event more of a service wait. */
+    mayWaitFor: (id: string): boolean => (roots.wakes([id]).get(id) ?? 0) + held.waitingOfServices(id) < maxWakes(),
 
     /** Those of these events that still wait for a run. */
     waiting(eventIds: string[]): InboxRow[] {

@@ -1,16 +1,17 @@
 import { gt, lte } from "drizzle-orm";
+import type { Budget } from "../../protocol/events.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { type Database, Remembered } from "../../shared/database.ts";
 import { outOfBudget } from "./schema.ts";
 
 /**
- * Who may cost the agent no more tokens today: a person, by their share of its day (C11), or everybody, by the day itself
- * (B2). And the spaces in which people wait for it, which are told so.
+ * Who may cost the agent no more: a person, by their share of its day's tokens (C11) or of an hour's runs (C10), or
+ * everybody, by the day itself (B2). And the spaces in which people wait for it, which are told so.
  *
  * Invariants
- * 1. A row stands until its day ends, or until the config changes. One person's row holds up nobody else's events.
+ * 1. A row stands until its time, or until the config changes. One person's row holds up nobody else's events.
  * 2. A space is noted in the transaction that has somebody's event wait. It is told until it has answered, and tells its
- *    members once a day.
+ *    members once for each such time.
  */
 export type OutOfBudget = ReturnType<typeof createOutOfBudget>;
 
@@ -18,7 +19,7 @@ export type OutOfBudget = ReturnType<typeof createOutOfBudget>;
 export const everybody = "";
 
 /** What a space is to be told. `person` is `everybody` where the day is spent. */
-export type Untold = { person: string; until: number; spaceId: string };
+export type Untold = { person: string; until: number; budget: Budget; spaceId: string };
 
 export const createOutOfBudget = (db: Database, clock: Clock) => {
   const known = new Remembered(db, () => {
@@ -31,10 +32,9 @@ export const createOutOfBudget = (db: Database, clock: Clock) => {
     return row && row.until > clock.now() ? row : undefined;
   };
 
-  const store = (person: string, until: number, spaces: Record<string, boolean>): void => {
-    const row = { person, until, spaces };
-    db.insert(outOfBudget).values(row).onConflictDoUpdate({ target: outOfBudget.person, set: { until, spaces } }).run();
-    known.get().set(person, row);
+  const store = (row: typeof outOfBudget.$inferSelect): void => {
+    db.insert(outOfBudget).values(row).onConflictDoUpdate({ target: outOfBudget.person, set: row }).run();
+    known.get().set(row.person, row);
   };
 
   return {
@@ -48,28 +48,30 @@ export const createOutOfBudget = (db: Database, clock: Clock) => {
         person === everybody || until <= clock.now() ? [] : [[person, until]],
       ),
 
-    /** Begins or keeps that state. In a transaction. */
-    begin(person: string, until: number): void {
-      if (rowOf(person)) return;
+    /** Begins or keeps that state, the longer one of two. In a transaction. */
+    begin(person: string, until: number, budget: Budget): void {
+      if ((rowOf(person)?.until ?? 0) >= until) return;
       known.writing().delete(outOfBudget).where(lte(outOfBudget.until, clock.now())).run();
-      store(person, until, {});
+      store({ person, until, budget, spaces: {} });
     },
 
     /** Somebody's message waits in this space for that reason. In a transaction. */
     waitsIn(person: string, spaceId: string): void {
       const row = rowOf(person);
-      if (row && row.spaces[spaceId] === undefined) store(person, row.until, { ...row.spaces, [spaceId]: false });
+      if (row && row.spaces[spaceId] === undefined) store({ ...row, spaces: { ...row.spaces, [spaceId]: false } });
     },
 
     untold: (): Untold[] =>
       [...known.get().keys()].flatMap((person) => {
-        const { until = 0, spaces = {} } = rowOf(person) ?? {};
-        return Object.keys(spaces).flatMap((spaceId) => (spaces[spaceId] ? [] : [{ person, until, spaceId }]));
+        const row = rowOf(person);
+        if (!row) return [];
+        const { until, budget, spaces } = row;
+        return Object.keys(spaces).flatMap((spaceId) => (spaces[spaceId] ? [] : [{ person, until, budget, spaceId }]));
       }),
 
     told({ person, until, spaceId }: Untold): void {
       const row = rowOf(person);
-      if (row?.until === until) store(person, until, { ...row.spaces, [spaceId]: true });
+      if (row?.until === until) store({ ...row, spaces: { ...row.spaces, [spaceId]: true } });
     },
 
     /** The config allows more, perhaps. Answers the times until which somebody would have waited. */

@@ -1,4 +1,5 @@
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { Budget } from "../../protocol/events.ts";
 
 /** What the inbox keeps beside its events, which are in the agent's schema. */
 
@@ -15,9 +16,10 @@ export const roots = sqliteTable("roots", {
   updatedAt: integer("updated_at").notNull(),
 });
 
-/** Who is out of budget until when: a person, or "" for everybody. `spaces`: where they wait, and whether it was told there. */
+/** Who is out of which budget until when: a person, or "" for everybody. `spaces`: where they wait, and whether it was told there. */
 export const outOfBudget = sqliteTable("out_of_budget", {
   person: text("person").primaryKey(),
   until: integer("until").notNull(),
+  budget: text("budget").$type<Budget>().notNull().default("tokens"),
   spaces: text("spaces", { mode: "json" }).$type<Record<string, boolean>>().notNull(),
 });

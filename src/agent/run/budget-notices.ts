@@ -7,7 +7,7 @@ import { everybody, type Untold } from "../inbox/out-of-budget.ts";
 import type { RunServices } from "./run-services.ts";
 
 /**
- * Tells spaces for whom the agent has no tokens left today. Nothing waits for it: a space that cannot be told is told
+ * Tells spaces for whom the agent has no tokens of the day or runs of the hour left. Nothing waits for it: a space that cannot be told is told
  * again by a later drain, which `dueAt` has the loop begin. A space tells its members once, however often it is told.
  */
 export const createBudgetNotices = (
@@ -18,9 +18,13 @@ export const createBudgetNotices = (
   let notBefore = 0;
 
   const tellOne = async (untold: Untold): Promise<void> => {
-    const { person, until, spaceId } = untold;
+    const { person, until, budget, spaceId } = untold;
     const { id, workspaceId } = identity.get();
-    const notice = { resetsAt: isoTime(until), ...(person === everybody ? {} : { personId: person }) };
+    const notice = {
+      resetsAt: isoTime(until),
+      ...(person === everybody ? {} : { personId: person }),
+      ...(budget === "tokens" ? {} : { budget }),
+    };
     try {
       unwrap(await withTimeout(spaceAnswerMs, env.SPACE.getByName(spaceId).noteBudget(workspaceId, id, notice)));
     } catch (error) {

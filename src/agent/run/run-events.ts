@@ -38,16 +38,30 @@ export const rootOfRun = (services: RunServices, run: RunRow): Root => {
 };
 
 /**
- * Who pays for a run, in the order in which they are asked (C11): the persons who began what it answers, who has the most
- * events in its batch first. `null` stands for what no person began, which falls under no share. Answers that joined the
- * run later are paid by who had it ask.
+ * Who pays for a run with these events, in the order in which they are asked (C11): the persons who began what it answers,
+ * who has the most events in its batch first. `null` stands for what no person began, which falls under no share.
  */
-export const payersOf = (services: RunServices, run: RunRow): (string | null)[] => {
-  const taken = services.inbox.rows(run.events).filter(({ rootId }) => run.roots.includes(rootId));
-  const asking = taken.filter(({ wakes }) => wakes);
-  const byPerson = Map.groupBy(asking.length > 0 ? asking : taken, (row) => rootOf(row).by ?? null);
+export const payersIn = (batch: InboxRow[]): (string | null)[] => {
+  const asking = batch.filter(({ wakes }) => wakes);
+  const byPerson = Map.groupBy(asking.length > 0 ? asking : batch, (row) => rootOf(row).by ?? null);
   const payers = [...byPerson].sort(([, one], [, other]) => other.length - one.length).map(([person]) => person);
   return payers.length > 0 ? payers : [null];
+};
+
+/** Who pays for a run. Answers that joined it later are paid by who had it ask. */
+export const payersOf = (services: RunServices, run: RunRow): (string | null)[] =>
+  payersIn(services.inbox.rows(run.events).filter(({ rootId }) => run.roots.includes(rootId)));
+
+/**
+ * Of an hour's runs one person's share is what it is of the day's tokens (C10). Holds the waiting events of a person who has
+ * begun theirs, and answers whether they have. In a transaction.
+ */
+export const holdBeyondHour = ({ identity, runs, inbox }: RunServices, person: string | null | undefined): boolean => {
+  const { maxRunsPerHour, maxShareOfPerson } = identity.get().config.limits;
+  if (!person || maxShareOfPerson === 1) return false;
+  const until = runs.shareFullUntil(person, Math.ceil(maxRunsPerHour * maxShareOfPerson));
+  if (until !== undefined) inbox.spend(person, until, [], "runs");
+  return until !== undefined;
 };
 
 /** The plan or the service that an event is of. */

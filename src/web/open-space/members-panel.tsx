@@ -6,6 +6,7 @@ import { Icon } from "../look/icon.tsx";
 import { Panel } from "../look/panel.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { presence } from "../timeline/presence.ts";
+import { Confidence } from "./confidence.tsx";
 
 type MembersPanelProps = { state: SpaceState; spaceName: string; onClose: () => void; onLeave: () => void };
 
@@ -42,6 +43,7 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
         ))}
       </ul>
       <div className="members-foot">
+        <Confidence state={state} />
         <button type="button" className="button button-plain button-danger" onClick={() => setLeaving(true)}>
           <Icon name="leave" size={18} /> Leave this space
         </button>

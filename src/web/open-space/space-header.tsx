@@ -2,6 +2,7 @@ import type { SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { IconButton } from "../look/button.tsx";
 import { Icon } from "../look/icon.tsx";
+import { confidentialWords } from "../spaces/space-items.ts";
 import { presence } from "../timeline/presence.ts";
 
 type SpaceHeaderProps = {
@@ -30,6 +31,12 @@ export const SpaceHeader = ({ name, state, panel, onPanel, onMenu }: SpaceHeader
     <header className="space-header panel-head">
       <IconButton icon="menu" className="only-narrow" label="Show spaces" onClick={onMenu} />
       <h1 className="ellipsis">{name}</h1>
+      {state.space?.confidential && (
+        <button {...toggle("members")} className="panel-toggle icon-button confidential" title={confidentialWords}>
+          <Icon name="lock" size={16} />
+          <span className="small">Confidential</span>
+        </button>
+      )}
       <div className="space-header-faces" aria-hidden="true">
         {members.slice(0, shownFaces).map((member) => (
           <Avatar key={member.id} {...member} size={26} active={member.type === "agent" && busy.has(member.id)} />

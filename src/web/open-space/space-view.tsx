@@ -40,10 +40,10 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
   const { connection } = state;
 
   const lastMessage = state.messages.at(-1);
-  const openName = state.space?.name;
+  const { name: openName, confidential } = state.space ?? {};
   useEffect(
-    () => onChange({ spaceId, name: openName, lastMessage, isWatched, readSeq }),
-    [onChange, spaceId, openName, lastMessage, isWatched, readSeq],
+    () => onChange({ spaceId, name: openName, confidential, lastMessage, isWatched, readSeq }),
+    [onChange, spaceId, openName, confidential, lastMessage, isWatched, readSeq],
   );
   useEffect(() => () => onChange(null), [onChange]);
   useEffect(() => live?.onProblem(({ detail }) => toast(detail)), [live, toast]);

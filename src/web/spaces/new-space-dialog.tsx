@@ -2,8 +2,10 @@ import { useCallback, useState } from "react";
 import { allItems, type Space } from "../../client/index.ts";
 import { Avatar, TypeBadge } from "../look/avatar.tsx";
 import { Dialog, dialogProblemId } from "../look/dialog.tsx";
+import { Icon } from "../look/icon.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
+import { confidentialWords } from "./space-items.ts";
 
 type NewSpaceDialogProps = { onClose: () => void; onCreated: (space: Space) => void };
 
@@ -13,11 +15,12 @@ export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
   const { answer: entities, problem } = useRequest(list);
   const contacts = entities?.filter(({ id, type }) => id !== entityId && type !== "service");
   const [name, setName] = useState("");
+  const [confidential, setConfidential] = useState(false);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
 
   const toggle = (id: string): void => setChosen((ids) => new Set(ids.symmetricDifference(new Set([id]))));
   const create = async (): Promise<void> =>
-    onCreated(await client.createSpace({ name: name.trim(), members: [entityId, ...chosen] }));
+    onCreated(await client.createSpace({ name: name.trim(), members: [entityId, ...chosen], confidential }));
   const labels = { title: "New space", cancelLabel: "Cancel", submitLabel: "Create" };
 
   return (
@@ -47,6 +50,14 @@ export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
           </label>
         ))}
       </fieldset>
+      <label className="option hoverable">
+        <input type="checkbox" checked={confidential} onChange={() => setConfidential(!confidential)} />
+        <Icon name="lock" size={18} />
+        <span className="words">
+          <span>Confidential</span>
+          <span className="small soft">{confidentialWords} It stays so for ever.</span>
+        </span>
+      </label>
     </Dialog>
   );
 };

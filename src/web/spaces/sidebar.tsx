@@ -7,6 +7,7 @@ import { Time } from "../look/time.tsx";
 import { Wordmark } from "../look/wordmark.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
+import { ConfidentialMark } from "./confidential-mark.tsx";
 import { preview } from "./space-items.ts";
 import { addressOf } from "./use-space-address.ts";
 import "./sidebar.css";
@@ -93,7 +94,10 @@ const SpaceLink = ({ space, isOpen, onOpen }: { space: SpaceListItem; isOpen: bo
         data-unread={unread > 0}
         onClick={onOpen}
       >
-        <span className="ellipsis medium">{space.name}</span>
+        <span className="ellipsis medium">
+          {space.confidential && <ConfidentialMark />}
+          {space.name}
+        </span>
         {space.lastMessage && <Time iso={space.lastMessage.createdAt} className="tiny soft numeric" />}
         <span className="ellipsis small soft">{preview(space, entityId)}</span>
         {unread > 0 && (

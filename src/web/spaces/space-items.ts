@@ -9,6 +9,7 @@ import { callWords } from "../tool-calls/standing.ts";
 export type OpenSpace = {
   spaceId: string;
   name: string | undefined;
+  confidential?: true | undefined;
   lastMessage: Message | undefined;
   isWatched: boolean;
   readSeq: number | null;
@@ -24,6 +25,9 @@ export const withReadMarks = (spaces: readonly SpaceListItem[], marks: ReadMarks
     return isRead && space.unreadCount ? { ...space, unreadCount: 0 } : space;
   });
 
+/** What it means for people that a space is confidential. */
+export const confidentialWords = "What is said here stays here: its agents know nothing of it elsewhere.";
+
 /** The list with the open space as its stream shows it. */
 export const withOpenSpace = (spaces: readonly SpaceListItem[], open: OpenSpace | null): readonly SpaceListItem[] => {
   if (!open) return spaces;
@@ -35,6 +39,7 @@ export const withOpenSpace = (spaces: readonly SpaceListItem[], open: OpenSpace 
     return {
       ...space,
       name: open.name ?? space.name,
+      ...(open.confidential ? { confidential: true as const } : {}),
       ...(lastMessage ? { lastMessage } : {}),
       ...(isWatched && readSeq !== null ? { unreadCount: 0 } : {}),
     };

@@ -10,9 +10,9 @@ export type Doing = {
 export const nameOf = (state: Pick<SpaceState, "members">, entityId: string, fallback = "Someone"): string =>
   state.members.find((member) => member.id === entityId)?.name ?? fallback;
 
-/** Whose tokens of an agent's day are used up. Days end at midnight UTC. */
+/** Whose tokens of an agent's day, or runs of its hour, are used up. Days end at midnight UTC. */
 export const spentWords = (
-  { entityId, personId }: Extract<Note, { kind: "spent" }>,
+  { entityId, personId, budget, resetsAt }: Extract<Note, { kind: "spent" }>,
   state: Pick<SpaceState, "members" | "you">,
 ): string => {
   const agent = nameOf(state, entityId, "An agent");
@@ -21,7 +21,9 @@ export const spentWords = (
     personId === state.you?.id
       ? ["You have", "answers you"]
       : [`${nameOf(state, personId, "Somebody")} has`, "answers them"];
-  return `${person} used what one person may use of ${agent}'s tokens today. It ${again} again after 00:00 UTC.`;
+  const [what, when] =
+    budget === "runs" ? [`${agent}'s runs in an hour`, resetsAt.slice(11, 16)] : [`${agent}'s tokens today`, "00:00"];
+  return `${person} used what one person may use of ${what}. It ${again} again after ${when} UTC.`;
 };
 
 /** "A, B, and C" */
@@ -65,14 +67,29 @@ export const presenceText = (doings: readonly Doing[]): string => {
     .join(" · ");
 };
 
-/** The other spaces that an agent had read before it said this: `read "Board" (3 members, you are not one)`. */
+/**
+ * The other spaces that an agent had read before it said this: `read "Board" (3 members, you are not one)`. Those that
+ * do not tell their names are named for who is in them: `read "Lab" and 2 spaces that you are not in`.
+ */
 export const readsInWords = (
   reads: NonNullable<Message["reads"]>,
-  ownSpaces: Pick<ReadonlyMap<string, string>, "has">,
+  ownSpaces: Pick<ReadonlyMap<string, string>, "get">,
 ): string => {
-  const each = reads.map(({ spaceId, name, members }) => {
-    const count = `${members} ${members === 1 ? "member" : "members"}`;
-    return `"${name}" (${count}${ownSpaces.has(spaceId) ? "" : ", you are not one"})`;
-  });
-  return `read ${list.format(each)}`;
+  const named: string[] = [];
+  let foreign = 0;
+  let untold = 0;
+  for (const { spaceId, name, members } of reads) {
+    const own = spaceId === undefined ? undefined : ownSpaces.get(spaceId);
+    const known = name ?? own;
+    const count = members === undefined ? [] : [`${members} ${members === 1 ? "member" : "members"}`];
+    const facts = [...count, ...(own === undefined ? ["you are not one"] : [])].join(", ");
+    if (known !== undefined) named.push(`"${known}"${facts && ` (${facts})`}`);
+    else if (spaceId === undefined) untold += 1;
+    else foreign += 1;
+  }
+  const others = [
+    foreign > 0 ? `${foreign === 1 ? "a space" : `${foreign} spaces`} that you are not in` : [],
+    untold > 0 ? "another space" : [],
+  ];
+  return `read ${list.format([...named, ...others.flat()])}`;
 };

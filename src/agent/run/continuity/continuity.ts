@@ -5,6 +5,7 @@ import { eventSpaces, triggerOf } from "../../inbox/batch.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { NewRun, RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
+import { holdBeyondHour, payersIn } from "../run-events.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
 import type { OrdinalCycle, WindowRow } from "../windows.ts";
 
@@ -51,8 +52,8 @@ type Begun = {
 } & Pick<NewRun, "told" | "activeSpaceId">;
 
 /**
- * Stores a run: takes its events and counts their roots. Its rows of the journal begin with the next one. Belongs in the
- * transaction that writes what the run reads.
+ * Stores a run: takes its events, counts their roots, and holds what else its person asks if that was their share of the
+ * hour. Its rows of the journal begin with the next one. Belongs in the transaction that writes what the run reads.
  */
 export const beginRun = (
   services: RunServices,
@@ -62,6 +63,8 @@ export const beginRun = (
   const events = [...batch, ...overheard];
   services.inbox.take(events, batch);
   services.journal.hold(ordinal, true);
+  const { maxShareOfPerson } = services.identity.get().config.limits;
+  const [payer = null] = payersIn(batch);
   const run = {
     id: services.ids.deriveOwned("run", services.identity.mindId(), ordinal),
     continuity: window.continuity,
@@ -74,7 +77,9 @@ export const beginRun = (
     told,
     activeSpaceId,
     startedAt: services.clock.now(),
-    fed: services.identity.get().compartmentId === null ? null : false,
+    person: maxShareOfPerson < 1 ? payer : null,
   };
-  return services.runs.begin(run);
+  const begun = services.runs.begin(run);
+  holdBeyondHour(services, begun.person);
+  return begun;
 };
