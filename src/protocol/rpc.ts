@@ -60,6 +60,8 @@ export type Delivery = {
   after: number;
   cursor: number;
   left: boolean;
+  /** To an open mind of a confidential space: the place in the log up to which it hears what is said there. */
+  openUpTo?: number | undefined;
   /** Of what only the agent's compartment for this space is told: the compartment, and whose it is. */
   compartment?: { mindId: string; agentId: string } | undefined;
 };

@@ -111,13 +111,13 @@ export const historyFor = (
   mindId?: string,
 ): SpaceHistory => {
   const { space, total, deafMindId } = readingOf(services, workspaceId, agentId, mindId);
-  const head = services.log.head();
+  const end = deafMindId === undefined ? services.log.head().seq : (space.confidentialFrom ?? 0);
   const over = Math.min(total, services.log.countAt(page.after));
   const upTo = Math.min(total, over + size(page.limit));
   const messages = current(services, { over, upTo }, deafMindId);
   const [before = null] = services.log.messages({ over: over - 1, upTo: over });
   const more = upTo < total;
-  return { name: space.name, before, messages, cursor: more ? (messages.at(-1)?.seq ?? head.seq) : head.seq, more };
+  return { name: space.name, before, messages, cursor: more ? (messages.at(-1)?.seq ?? end) : end, more };
 };
 
 const messageRow = (services: SpaceServices, messageId: string, total = Number.POSITIVE_INFINITY): LogRow => {

@@ -4,7 +4,7 @@ import { Agent } from "../../src/agent/agent.ts";
 import type { Delivery } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { step, text } from "../support/scripted-model.ts";
-import { ended, ids, inboxOf, openHouse, openScene, runsOf, scripted, userTexts } from "./fixture.ts";
+import { ended, ids, inboxOf, openHouse, openScene, rowsIn, runsOf, scripted, userTexts } from "./fixture.ts";
 
 test("[D2] [R7] a delivery that repeats handled messages and adds others brings only new ones", async () => {
   const taken: Delivery[] = [];
@@ -38,6 +38,28 @@ test("[D2] [R7] a delivery that repeats handled messages and adds others brings 
   const runs = await ended(house.workspaceId, analyst, 3);
   expect(runs.map((run) => run.trigger.text)).toEqual(["one", "two", "three"]);
   expect(userTexts(model.calls.at(-1)).at(-1)).not.toContain("two");
+});
+
+test("[C17] what an open mind keeps of a confidential space does not tell how much is said there", async () => {
+  const house = await openHouse();
+  const id = ids.mint("spc");
+  const told = async (agent: { id: string }, name: string, version: number) => {
+    const { workspaceId } = house;
+    const settings = { shareOrigin: "reference", wakePolicy: "addressed", confidential: true } as const;
+    const space = { id, workspaceId, name, ...settings, createdAt: "2026-01-01T00:00:00.000Z", version, members: [] };
+    const delivery: Delivery = { space, messages: [], after: 0, cursor: version, left: false, openUpTo: 7 };
+    const { cursor } = unwrap(await env.AGENT.getByName(agent.id).deliver(JSON.stringify(delivery)));
+    expect(cursor).toBeGreaterThanOrEqual(version);
+  };
+  for (const quiet of [true, false]) {
+    const agent = await house.agent({ name: quiet ? "Quiet" : "Busy" });
+    await told(agent, "Vault", 8);
+    await told(agent, "Board", quiet ? 9 : 900);
+    // One that comes late undoes nothing.
+    await told(agent, "Vault", 8);
+    const [row] = await rowsIn(agent, "SELECT cursor, snapshot ->> 'name' AS name FROM spaces");
+    expect(row).toEqual({ cursor: 7, name: "Board" });
+  }
 });
 
 test("[D5] a webhook delivery repeated after its event was handled is the same event", async () => {

@@ -65,6 +65,8 @@ test("[C17] what is said in a confidential space is delivered to compartments al
   const [told] = deliveredTo(compartmentOf(hal, home));
   expect(told).toMatchObject({ compartment: { mindId: compartmentOf(hal, home).id, agentId: hal.id } });
   expect(told?.space).toMatchObject({ confidential: true });
+  expect(told).not.toHaveProperty("openUpTo");
+  expect(deliveredTo(hal)[0]).toMatchObject({ openUpTo: 0 });
   expect(deliveredTo(hal)[0]).not.toHaveProperty("compartment");
 });
 
@@ -204,6 +206,9 @@ test("[C17] an open mind reads up to the switch, and counts no more than that", 
   expect(unwrap(await rpc.message(workspaceId, robo.id, first.id, mindId)).newer).toBe(3);
   const past = unwrap(await rpc.history(workspaceId, robo.id, { after: seq, limit: 1 }));
   expect([past.before?.text, past.messages, past.more]).toEqual(["two", [], false]);
+  const cursorOf = async (after: number) =>
+    unwrap(await rpc.history(workspaceId, robo.id, { after, limit: 9 })).cursor - first.seq;
+  expect([await cursorOf(0), await cursorOf(seq)]).toEqual([2, 2]);
   const [older] = unwrap(await rpc.window(workspaceId, robo.id, { limit: 1, offset: 1 })).messages;
   expect(older?.text).toBe("one");
 });

@@ -57,6 +57,10 @@ const enterOne = (services: InboxServices, eventId: string, data: InboxData): vo
 
 const isWaking = ({ triggerSource }: DeliveredMessage): boolean => triggerSource !== "none";
 
+/** Whether the mind has all of it. An open mind's cursor stands still in a confidential space; what changes there does not. */
+const isOld = ({ cursor, space, openUpTo }: Delivery, has: { version: number; from: number }): boolean =>
+  openUpTo === undefined ? cursor <= has.from && space.version <= has.version : space.version < has.version;
+
 /** Takes in a space's delivery. Answers the new cursor, and whether the loop is to wake. */
 export const accept = (services: InboxServices, delivery: Delivery): { cursor: number; asksForRun: boolean } => {
   const { continuity } = services.identity.get().config;
@@ -69,7 +73,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
   const cursor = services.transaction(() => {
     const known = services.spaces.get(delivery.space.id);
     const from = known?.cursor ?? 0;
-    if (known && delivery.cursor <= from && delivery.space.version <= known.version) return from;
+    if (known && isOld(delivery, { version: known.version, from })) return Math.max(from, delivery.cursor);
     const fresh = delivery.messages.filter(({ message }) => message.seq > from);
     if (fresh.length > 0) requireRoom(services, fresh.length);
     const isAwaited = services.waits.awaits(delivery.space.id);
@@ -103,7 +107,9 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     }
     const to = Math.max(from, delivery.cursor);
     // First, so that what the inbox evicts is counted for a space that is new.
-    services.spaces.follow(delivery.space, to, delivery.left, unheard);
+    // What an open mind knows of a confidential space does not tell how much is said there (C17).
+    const heardTo = Math.max(from, Math.min(to, delivery.openUpTo ?? to));
+    services.spaces.follow(delivery.space, heardTo, delivery.left, unheard);
     if (delivery.space.deleted) services.search.forgetSpace(delivery.space.id);
     const seqs = services.inbox.enter(events);
     for (const { ordinal, index } of given) {

@@ -226,8 +226,10 @@ export class Delivery {
       return cursor;
     }
     const isCompartment = subscriber.compartmentOf !== null;
-    const compartment = isCompartment ? { compartment: { mindId: subscriber.id, agentId: member } } : {};
-    const told: AgentDelivery = { space, messages, ...answers, after, cursor, left, ...compartment };
+    const mind = isCompartment
+      ? { compartment: { mindId: subscriber.id, agentId: member } }
+      : { openUpTo: row.confidentialFrom ?? undefined };
+    const told: AgentDelivery = { space, messages, ...answers, after, cursor, left, ...mind };
     const deliver = receivers.AGENT.getByName(subscriber.id).deliver(JSON.stringify(told));
     const delivered = await withTimeout(deliverTimeoutMs, deliver);
     if (delivered.ok) return delivered.value.cursor;
