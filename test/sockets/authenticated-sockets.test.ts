@@ -38,7 +38,7 @@ const fakeSocket = () => {
 };
 type Fake = ReturnType<typeof fakeSocket>;
 
-const stage = () => {
+const stage = ({ isTold = false } = {}) => {
   const accepted: Fake[] = [];
   const due: { at: number | undefined } = { at: undefined };
   const answers = new Map<string, () => Promise<boolean>>();
@@ -66,6 +66,7 @@ const stage = () => {
       data: z.object({ label: z.string() }),
       ...{ proofMs, proofLeadMs, proofAnswerMs },
       needsProof: ({ kind }) => kind === "key",
+      isTold: () => isTold,
       proofName: ({ principal }) => nameOf(principal),
       prove: ({ principal }) => prove(principal),
     });
@@ -110,6 +111,23 @@ test("[S5] rights are proven before the last proof runs out, once for all socket
   for (let proofs = 0; proofs < 3; proofs += 1) await alarm();
   expect(prove).toHaveBeenCalledTimes(4);
   for (const { close } of pair) expect(close).not.toHaveBeenCalled();
+});
+
+test("[C14] [S5] where the end is told, one proof is enough, asked for after the socket opened", async () => {
+  const { accept, alarm, answers, prove } = stage({ isTold: true });
+  const answer = Promise.withResolvers<boolean>();
+  const key = ids.mint("key");
+  answers.set(key, () => answer.promise);
+  const early = accept(byKey(key));
+  await alarm();
+  // It is opened before the answer comes and after it was asked for: what ended in between, it was not told.
+  const late = accept(byKey(key));
+  answer.resolve(true);
+  await vi.advanceTimersByTimeAsync(0);
+  answers.set(key, async () => false);
+  await alarm();
+  expect([early.close.mock.calls.length, late.close.mock.calls.length]).toEqual([0, 1]);
+  expect(prove).toHaveBeenCalledTimes(2);
 });
 
 test("[S5] sockets whose rights are denied close at once, those of others stay", async () => {
