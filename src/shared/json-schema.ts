@@ -6,7 +6,7 @@ import { withLinearPatterns } from "./linear-pattern.ts";
 import { oncePerObject } from "./once-per-object.ts";
 
 const maxIssues = 20;
-/** An issue repeats names and lists of the schema, and those may be long. */
+/** An issue repeats names and lists of the schema, and its place names of the value. Those may be long. */
 const maxIssueCharacters = 500;
 
 /** `#/a/0` as `a.0`, the way that all other issues name their place. */
@@ -123,7 +123,8 @@ const counted = (value: unknown): unknown => {
     if (typeof held !== "object" || held === null) return held;
     const before = known.get(held);
     if (before) return before;
-    const proxy = new Proxy(held, {
+    // A copy: a proxy may not answer with another for what its object holds frozen.
+    const proxy = new Proxy(Array.isArray(held) ? [...held] : { ...held }, {
       get(target, key) {
         if (Array.isArray(target) && key === "length") through(target.length);
         else spend(1 + (Array.isArray(target) ? 0 : entrySteps + String(key).length / stepCharacters));
@@ -164,7 +165,7 @@ export const schemaIssues = (schema: object | boolean, value: unknown): Issue[] 
       .filter((unit) => !isOuter(unit))
       .slice(0, maxIssues)
       .map((unit) => ({
-        path: pathOf(unit.instanceLocation),
+        path: pathOf(unit.instanceLocation).slice(0, maxIssueCharacters),
         message: messageOf(unit).slice(0, maxIssueCharacters),
       }));
   } catch (error) {

@@ -147,9 +147,17 @@ test.each<[string, object, unknown, string]>([
   expect(issues.join()).toContain(bound);
 });
 
-test("[C13] what a check repeats of a schema is bounded", () => {
-  const [issue] = schemaIssues({ enum: ["e".repeat(15_000)] }, 1);
-  expect(issue?.message.length).toBe(500);
+test("[C13] what a check repeats of a schema, or of a value's names, is bounded", () => {
+  const [issue] = schemaIssues({ items: { additionalProperties: { enum: ["e".repeat(15_000)] } } }, [
+    { ["k".repeat(900)]: 1 },
+  ]);
+  expect([issue?.message.length, issue?.path.length]).toEqual([500, 500]);
+});
+
+test("a value that is frozen is checked like any other", () => {
+  const value = Object.freeze({ list: Object.freeze([Object.freeze({ a: "b" })]) });
+  const items = { properties: { a: { type: "number" } } };
+  expect(schemaIssues({ properties: { list: { items } } }, value).map(({ path }) => path)).toEqual(["list.0.a"]);
 });
 
 test("what a check counts changes nothing of what it finds", () => {
