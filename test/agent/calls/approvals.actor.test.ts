@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, inject, test, vi } from "vitest";
+import { openRoot, rootHeaderMs } from "../../../src/auth/root-header.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault } from "../../../src/shared/fault.ts";
 import { call, step, text } from "../../support/scripted-model.ts";
@@ -137,4 +138,20 @@ test("[C2] the arguments that people approved run once, and the approval holds t
   const { awaits } = await shown("deploy", "complete");
   expect(awaits?.answers).toMatchObject([{ approved: true, inputHash: card.awaits?.inputHash }]);
   await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1));
+});
+
+test("[C9] [R3] what is approved days later brings a header that is good for a day from then", async () => {
+  const more = { idempotent: true, ...approved({ expiresInMinutes: 7 * 24 * 60 }) };
+  const { agent, ann, path, workspaceId, give } = await asking("timeline", { to: "staging" }, more);
+  vi.setSystemTime(Date.now() + 3 * rootHeaderMs);
+  const crashed = armFault("call.after-perform");
+  unwrap(await give(ann, "deploy", yes));
+  await crashed;
+  await passTime(agent, 30_000);
+  await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(2));
+  const [header, ...again] = (await requestsTo(path)).map(({ headers }) => headers["colloquy-root"]);
+  expect(again).toEqual([header]);
+  const opened = (inMs: number) => openRoot(env.SIGNING_SECRET, workspaceId, `${header}`, Date.now() + inMs);
+  expect(await opened(rootHeaderMs - 60_000)).toMatchObject({ kind: "person", by: expect.any(String) });
+  await expect(opened(rootHeaderMs)).rejects.toMatchObject({ code: "invalid_request" });
 });
