@@ -6,6 +6,7 @@ import type { Env } from "../../src/env/env.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { compartmentId } from "../../src/shared/ids.ts";
 import { SeenRequests } from "../support/remote.ts";
 import { apiError, call, refusal, step, text } from "../support/scripted-model.ts";
 import { ask } from "./calls/scene.ts";
@@ -56,7 +57,7 @@ const stage = async (kind: string, variables: Partial<Env> = {}, settings: Parti
   const scene = await openScene({ continuity: "timeline", ...settings });
   const path = `/${kind}/${ids.mint("key")}`;
   await configure(scene.analyst, { OTEL_EXPORTER_OTLP_ENDPOINT: `${inject("remote")}${path}/`, ...variables });
-  return { ...scene, received: () => received(path) };
+  return { ...scene, received: () => receivedAt(path) };
 };
 
 /** The variables of the deployment, for as long as the test runs. */
@@ -71,7 +72,7 @@ const configure = (agent: EntityRef, variables: Partial<Env>): Promise<void> =>
     });
   });
 
-const received = async (path: string) => {
+const receivedAt = async (path: string) => {
   const answer = await fetch(`${inject("remote")}/requests?path=${path}`);
   return SeenRequests.parse(await answer.json());
 };
@@ -185,6 +186,30 @@ test("what was said is in the spans where the deployment asks for it", async () 
   expect(instructions).toMatchObject([{ type: "text", content: expect.stringContaining("Analyst") }]);
   expect(spans[1]?.attributes["gen_ai.tool.call.arguments"]).toContain(secretText);
   expect(spans[1]?.attributes["gen_ai.tool.call.result"]).toContain("true");
+});
+
+test("[C17] spans of a confidential space hold no texts, and no names that a model made up", async () => {
+  const { analyst, house, husam, received } = await stage("answer");
+  const board = await house.space("Board", [husam, analyst], true);
+  const mind = { ...analyst, id: compartmentId(ids, analyst.id, board.id) };
+  const path = `/answer/${ids.mint("key")}`;
+  await configure(mind, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `${inject("remote")}${path}/`,
+    OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "true",
+  });
+  scripted([step(call("send_message", { text: secretText })), step(call(secretText, {})), step(text(secretText))]);
+  await board.post(husam, `@Analyst ${secretText}`);
+  const spans = await vi.waitFor(async () => {
+    const all = spansIn(await receivedAt(path));
+    expect(all.at(-1)?.name).toBe("invoke_agent Analyst");
+    return all;
+  });
+  expect(spans.map(({ name }) => name)).toEqual([
+    ...["chat rehearsal", "execute_tool send_message", "chat rehearsal", "execute_tool unknown", "chat rehearsal"],
+    "invoke_agent Analyst",
+  ]);
+  expect(spans[3]?.attributes["error.type"]).toBe("tool_unknown");
+  expect(JSON.stringify([spans, await received()])).not.toContain("launch code");
 });
 
 test("a tool call that failed says by which error", async () => {
