@@ -2,13 +2,13 @@ import { useCallback, useEffect, useRef } from "react";
 import { maxUnreadCount, type SpaceListItem, type SpaceListState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { IconButton, LinkButton } from "../look/button.tsx";
+import { Icon } from "../look/icon.tsx";
 import { ThemeToggle } from "../look/theme.tsx";
 import { Time } from "../look/time.tsx";
 import { Wordmark } from "../look/wordmark.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
-import { ConfidentialMark } from "./confidential-mark.tsx";
-import { preview } from "./space-items.ts";
+import { confidentialWords, preview } from "./space-items.ts";
 import { addressOf } from "./use-space-address.ts";
 import "./sidebar.css";
 
@@ -95,7 +95,12 @@ const SpaceLink = ({ space, isOpen, onOpen }: { space: SpaceListItem; isOpen: bo
         onClick={onOpen}
       >
         <span className="ellipsis medium">
-          {space.confidential && <ConfidentialMark />}
+          {space.confidential && (
+            <span className="confidential-mark" title={confidentialWords}>
+              <Icon name="lock" size={15} />
+              <span className="visually-hidden">Confidential: </span>
+            </span>
+          )}
           {space.name}
         </span>
         {space.lastMessage && <Time iso={space.lastMessage.createdAt} className="tiny soft numeric" />}
