@@ -114,6 +114,9 @@ export const maxPastResultBytes = 8 * 1024;
 export const maxPastResultCharacters = 1900;
 /** Of several causes of its message an agent is told so many of the newest. `get_my_runs` has all. */
 export const maxToldCauses = 5;
+/** Runs of its open mind that a compartment is fed at a time, and the characters that they may fill. It is told how many more there were. */
+export const maxFedRuns = 200;
+export const maxFedCharacters = 8_000_000;
 /** Tool calls of an agent that wait for people or servers, or run beside its runs. */
 export const maxOpenCalls = 1000;
 /** Errands of calls that are under way at a time, of those that ask servers and of the others: the platform allows six connections. */

@@ -19,7 +19,11 @@ import { journal, journalNames } from "./schema.ts";
  * 4. The rows of a run that is held are read from SQLite once, and appended here and there together.
  */
 export type JournalRow = typeof journal.$inferSelect;
-type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & { meta?: JournalMeta | null };
+type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & {
+  meta?: JournalMeta | null;
+  /** Of a row that another mind wrote; left out: now. */
+  createdAt?: number;
+};
 
 /** The place of a run's rows: from its first one on, without its rests. `journalTo` is null while it goes on. */
 type Lived = { ordinal: number; journalFrom: number; journalTo: number | null; rests: JournalRest[] | null };
@@ -106,8 +110,8 @@ export const createJournal = (db: Database, clock: Clock) => {
 
   return {
     append({ meta, ...row }: NewRow): JournalRow {
-      const createdAt = clock.now();
-      const appended = appending().get({ ...row, createdAt, meta: meta ? JSON.stringify(meta) : null });
+      const noted = meta ? JSON.stringify(meta) : null;
+      const appended = appending().get({ createdAt: clock.now(), ...row, meta: noted });
       lastSeq.get().seq = appended.seq;
       heldRows.get().get(row.runOrdinal)?.push(appended);
       return appended;

@@ -40,6 +40,16 @@ export type KnownMessage = Message & { origin?: KnownOrigin | undefined };
 /** A message of the agent's own that awaited an answer, and the beginning of its text. */
 export type Question = { messageId: string; text: string };
 
+/** An item of a list in a compartment; `open`: it is the open mind's. */
+export type Known<Item> = Item & { open?: true };
+
+/** What the open mind has of one kind beside a compartment's own: it is read there, and nothing of it is changed. */
+export type OpenItems<Item> = {
+  withOpen(own: Item[]): Known<Item>[];
+  /** Throws `conflict` for the name of one that the open mind has and the compartment has not. */
+  requireOwn(name: string, own: Item[]): void;
+};
+
 /**
  * Who did not answer a question: those whose time was up after `afterMs`, and those who left the space. `formerSpaceId`:
  * the space, if the agent itself is in it no longer.

@@ -19,12 +19,14 @@ import { runs } from "./schema.ts";
  * 4. A run that is not cut writes no row for its working time: its first stretch begins with its row and ends with it.
  *    The watchdog stores the stretch under way every `workNoteMs`. After a crash at most `workNoteMs` of what was not
  *    stored counts, since the object may have been away.
+ * 5. In a compartment the runs that the open mind did stand among its own, in the order in which they were fed (`fed`).
+ *    They have ended, and are read as its past; nothing else counts them.
  */
 export type RunRow = typeof runs.$inferSelect;
 export type NewRun = Pick<
   RunRow,
   | ("id" | "continuity" | "trigger" | "events" | "roots" | "spaceIds" | "person")
-  | ("windowId" | "journalFrom" | "told" | "activeSpaceId" | "startedAt")
+  | ("windowId" | "journalFrom" | "told" | "activeSpaceId" | "startedAt" | "fed")
 >;
 
 export const isActive = ({ status }: Pick<RunRow, "status">): boolean =>
@@ -82,8 +84,19 @@ export const createRuns = (db: Database, clock: Clock) => {
     const where = and(eq(person, sql.placeholder("person")), eq(personRuns, nth));
     return db.select({ nth: personRuns, startedAt }).from(runs).where(where);
   });
+  const ownQuery = prepared(() => {
+    const isOwn = sql`${runs.fed} = 0 and ${runs.ordinal} < ${sql.placeholder("before")}`;
+    const newestFirst = db.select().from(runs).where(isOwn).orderBy(desc(runs.ordinal));
+    return newestFirst.limit(1).offset(sql.placeholder("skipped"));
+  });
+  const ownKeptQuery = prepared(() => {
+    const isIt = sql`${runs.fed} = 0 and ${runs.kept} and ${runs.ordinal} < ${sql.placeholder("before")}`;
+    return db.select().from(runs).where(isIt).orderBy(desc(runs.ordinal)).limit(1);
+  });
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
   const known = new Remembered(db, () => frontQuery().all());
+  /** Those of the open mind stand among them: this is a compartment. */
+  const isMixed = (): boolean => typeof known.get().at(-1)?.fed === "boolean";
   return {
     /** Those under way, oldest first. */
     running(): RunRow[] {
@@ -93,12 +106,19 @@ export const createRuns = (db: Database, clock: Clock) => {
     /** Those under way or waiting, oldest first, but for a timeline's that wait for tools. */
     active: (): RunRow[] => known.get().flatMap((row) => (isActive(row) ? [{ ...row }] : [])),
 
+    /** The newest that the mind did itself. */
     newest(): RunRow | undefined {
-      const row = known.get().at(-1);
-      return row && { ...row };
+      return this.own(this.nextOrdinal());
     },
 
     nextOrdinal: (): number => (known.get().at(-1)?.ordinal ?? 0) + 1,
+
+    /** The newest run before this one that the mind did itself, `skipped` others before it. */
+    own(before: number, skipped = 0): RunRow | undefined {
+      const ordinal = before - 1 - skipped;
+      if (isMixed()) return ownQuery().get({ before, skipped });
+      return ordinal < 1 ? undefined : this.at(ordinal);
+    },
 
     /**
      * When one run more may begin of the `most` that may within an hour, `waiting` others first. Undefined: now. In
@@ -107,8 +127,7 @@ export const createRuns = (db: Database, clock: Clock) => {
     hourFullUntil(most: number, waiting = 0): number | undefined {
       const now = clock.now();
       if (waiting >= most) return now + crowdedRetryMs;
-      const ordinal = this.nextOrdinal() - most + waiting;
-      const first = ordinal < 1 ? undefined : this.at(ordinal);
+      const first = this.own(this.nextOrdinal(), most - waiting - 1);
       // A clock that went back does not hold it up for longer.
       const until = Math.min(first?.startedAt ?? Number.NEGATIVE_INFINITY, now) + runsHourMs;
       return until > now ? until : undefined;
@@ -132,6 +151,25 @@ export const createRuns = (db: Database, clock: Clock) => {
       const personRuns = person === null ? null : (ofPerson().get({ person, nth: null })?.nth ?? 0) + 1;
       const started = { status: "running", worksSince: run.startedAt } as const;
       const row = { ...run, ...this.past(ordinal), ordinal, personRuns, ...started };
+      return known.writing().insert(runs).values(row).returning().get();
+    },
+
+    /** Stores a run that the open mind did, as one that has ended. Of its events only the number is known here. */
+    takeFed(run: RunRow, journalFrom: number): RunRow {
+      const ordinal = this.nextOrdinal();
+      const none = {
+        roots: [],
+        rests: null,
+        told: {},
+        receipts: null,
+        prefixReuse: null,
+        resumeAt: null,
+        person: null,
+        personRuns: null,
+      };
+      const events = run.events.map(() => 0);
+      const place = { ordinal, ...this.past(ordinal), windowId: 0, journalFrom, worksSince: null };
+      const row = { ...run, ...none, ...place, events, fed: true };
       return known.writing().insert(runs).values(row).returning().get();
     },
 
@@ -205,8 +243,10 @@ export const createRuns = (db: Database, clock: Clock) => {
       return keptQuery().all({ from, last: this.past(before).keptBefore });
     },
 
+    /** The newest kept run before this one that the mind did itself. */
     lastKept(before: number): RunRow | undefined {
-      return this.at(this.past(before).keptBefore);
+      const row = this.at(this.past(before).keptBefore);
+      return row?.fed ? ownKeptQuery().get({ before }) : row;
     },
 
     /** The silent ones of the newest `limit` runs after the last kept, newest first; and the events of all silent ones. */
@@ -228,9 +268,11 @@ export const createRuns = (db: Database, clock: Clock) => {
     /** The newest `limit` to end of those that waited. */
     rested: (limit: number): RunRow[] => restedQuery().all({ limit }),
 
-    /** Newest first. */
-    page(before: number | undefined, limit: number, status: RunStatus | undefined): RunRow[] {
-      const where = and(before === undefined ? undefined : lt(runs.ordinal, before), status && eq(runs.status, status));
+    /** Newest first. `own`: those alone that the mind did itself. */
+    page(before: number | undefined, limit: number, status: RunStatus | undefined, own = false): RunRow[] {
+      const isOwn = own && isMixed() ? eq(runs.fed, false) : undefined;
+      const isBefore = before === undefined ? undefined : lt(runs.ordinal, before);
+      const where = and(isOwn, isBefore, status && eq(runs.status, status));
       return db.select().from(runs).where(where).orderBy(desc(runs.ordinal)).limit(limit).all();
     },
   };

@@ -27,6 +27,7 @@ import { createBlockSubscriptions, subscriptionsTimer } from "./memory/blocks/bl
 import { createBlocks } from "./memory/blocks/blocks.ts";
 import { createSharedBlocks } from "./memory/blocks/shared-blocks.ts";
 import { createShares } from "./memory/blocks/shares.ts";
+import { createFeedState } from "./memory/feed-state.ts";
 import { createGoals, createMemories } from "./memory/memory-state.ts";
 import { Search, searchTimer } from "./memory/search/search.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
@@ -57,7 +58,8 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const jobs = createJobs({ db, timers, clock, waitUntil: background, whose });
   /** Arms the watchdog, in the transaction that stores the work. */
   const armLoop = (): void => timers.setNoLater(loopTimer, clock.now() + watchdogMs);
-  const spaces = createSpaces(db);
+  const feed = createFeedState(db);
+  const spaces = createSpaces(db, feed);
   const isClosed = (): boolean => {
     const spaceId = identity.find()?.compartmentSpaceId ?? null;
     return spaceId !== null && !spaces.isMember(spaceId);
@@ -94,7 +96,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   });
   const services: RunServices = {
     ...{ env, clock, ids, identity, spaces, journal, runs, windows, calls, mcp, roots, ledger, outOfBudget },
-    ...{ blocks, sharedBlocks, shares, subscriptions, archival, search },
+    ...{ blocks, sharedBlocks, shares, subscriptions, archival, search, feed },
     object: ctx,
     transaction: (work) => db.transaction(work),
     isClosed,
@@ -102,9 +104,9 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     dedupeKeys: createDedupeKeys(db, clock),
     waits: createWaits(db, clock),
     hooks: createHooks(db, clock),
-    memories: createMemories(db, clock),
-    goals: createGoals(db, clock),
-    plans: createPlans(db, clock, timers),
+    memories: createMemories(db, clock, feed.memories),
+    goals: createGoals(db, clock, feed.goals),
+    plans: createPlans(db, clock, timers, feed.plans),
     summaries: createSummaries(db, clock),
     tracer: createTracer(env, clock, () => identity.get(), background),
     armLoop,

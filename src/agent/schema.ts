@@ -45,6 +45,13 @@ export const compartments = sqliteTable("compartments", {
   mindId: text("mind_id").notNull(),
 });
 
+/** Of a compartment: what it was fed of its open mind: `runs` (how far), the lists of its state, `space:` and an id. By the `hash` it tells what changed. */
+export const feed = sqliteTable("feed", {
+  part: text("part").primaryKey(),
+  hash: text("hash").notNull(),
+  value: text("value", { mode: "json" }).$type<unknown>().notNull(),
+});
+
 /** The spaces that it is in, and how far it has come in each one's log. */
 export const spaces = sqliteTable("spaces", {
   id: text("id").primaryKey(),
@@ -155,6 +162,8 @@ export const runs = sqliteTable(
     /** How long it has worked, in milliseconds, beside the stretch that began at `worksSince`: null while it pauses or rests. */
     workedMs: integer("thought_ms").notNull().default(0),
     worksSince: integer("thinks_since"),
+    /** Of a compartment: whether the open mind did it, and fed it here as it ended. Null in an open mind. */
+    fed: integer("fed", { mode: "boolean" }),
   },
   // A timeline's runs that are under way or wait for answers. One that waits for a tool is found by its call.
   (table) => [
@@ -165,6 +174,8 @@ export const runs = sqliteTable(
     index("runs_ended_by").on(table.endedBy).where(sql`ended_by is not null`),
     // A run that waited may end long after those that began after it.
     index("runs_rested").on(table.completedAt).where(sql`rests is not null`),
+    // A compartment's own runs among those that it was fed. An open mind writes no row of it.
+    index("runs_own").on(table.ordinal).where(sql`fed = 0`),
   ],
 );
 

@@ -11,14 +11,28 @@ import { spaces } from "./schema.ts";
  * Invariants
  * 1. A row is read once and remembered until another column than its cursor is written: this object is the table's only
  *    writer.
+ * 2. In a compartment the open mind's other spaces are known too, as it was fed them: they can be entered and read. They
+ *    have no row here, no delivery and no mark; what stands there counts as seen.
  */
 export type SpaceRow = typeof spaces.$inferSelect;
+
+const byName = (one: SpaceSnapshot, other: SpaceSnapshot): number =>
+  one.name.localeCompare(other.name) || one.id.localeCompare(other.id);
 
 /** Rows remembered at most: an agent may be in many spaces, and each row holds its space's members. */
 const maxKnownRows = 50;
 export type Spaces = ReturnType<typeof createSpaces>;
 
-export const createSpaces = (db: Database) => {
+/** The open mind's spaces, of a compartment. */
+type Fed = { spaces(): SpaceSnapshot[]; space(id: string): SpaceSnapshot | undefined };
+
+/** A space of the open mind, as if all of it had been read. */
+const fedRow = (snapshot: SpaceSnapshot): SpaceRow => {
+  const all = { cursor: Number.MAX_SAFE_INTEGER, processedSeq: Number.MAX_SAFE_INTEGER, acknowledged: [] };
+  return { id: snapshot.id, snapshot, version: snapshot.version, ...all, leftToHistory: 0, left: false };
+};
+
+export const createSpaces = (db: Database, fed: Fed) => {
   const known = new Remembered(db, () => new Map<string, SpaceRow>());
   const one = prepared(() => rowsBy(db, spaces, spaces.id));
   const move = prepared(() =>
@@ -40,7 +54,7 @@ export const createSpaces = (db: Database) => {
       .where(isMine)
       .all()
       .map((row) => row.snapshot)
-      .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id)),
+      .sort(byName),
   );
   const unread = new Remembered(db, () =>
     db
@@ -62,6 +76,8 @@ export const createSpaces = (db: Database) => {
     get(id: string): SpaceRow | undefined {
       const rows = known.get();
       const row = rows.get(id) ?? one().get({ key: id });
+      const open = row ? undefined : fed.space(id);
+      if (open) return fedRow(open);
       if (!row || rows.has(id)) return row;
       if (rows.size >= maxKnownRows) rows.clear();
       rows.set(id, row);
@@ -69,7 +85,11 @@ export const createSpaces = (db: Database) => {
     },
 
     /** Those that it is a member of, by name. */
-    mine: (): SpaceSnapshot[] => members.get(),
+    mine(): SpaceSnapshot[] {
+      const own = members.get();
+      const open = fed.spaces();
+      return open.length === 0 ? own : [...own, ...open].sort(byName);
+    },
 
     /** Those that it is a member of, and how far it has come in the log of each. */
     followed: (): Pick<SpaceRow, "id" | "cursor" | "snapshot">[] =>

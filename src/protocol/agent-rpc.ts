@@ -66,6 +66,23 @@ export type SharedChange = {
 };
 export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & SharedChange;
 
+/** How far a compartment was told of the open mind's runs. `open`: those up to `upTo` that had not ended. */
+export type FeedPlace = { upTo: number; open: number[] };
+
+/**
+ * What a compartment of a space has of its agent's open mind: `settings` by their version, and `parts` of the state by the
+ * hash of each.
+ */
+export type FeedRequest = {
+  spaceId: string;
+  place: FeedPlace | null;
+  settings: number;
+  parts: Record<string, string>;
+};
+
+/** What is new there, as JSON: a call clones its answer object by object. */
+export type FeedText = string;
+
 /** Where an export ends: later rows are not in it, however long it is read. */
 export type ExportBounds = {
   at: number;
@@ -162,6 +179,8 @@ export interface AgentMethods extends BlockMethods {
   run(runId: string, fromStep?: number): Run;
   cancelRun(runId: string): Run;
   context(): ContextView;
+  /** From its own compartments. Changes nothing here. */
+  feed(asked: FeedRequest): FeedText;
   /** Where something of its past stands in its next input. */
   knows(asked: PastThing): Knowledge;
 

@@ -106,6 +106,11 @@ const goalOf = (item: string): GoalView | undefined => {
   return goal && { id: goal.id, description: goal.description, status: goal.status };
 };
 
+const memoryOf = (item: string): { key: string; value: string } | undefined => {
+  const memory = grammar.memoryItem.read(item);
+  return memory && { key: memory.key, value: memory.value };
+};
+
 /** The list after a line of it: a new item, a changed one in its old place, or one that is gone. */
 const updated = <Item>(
   list: Item[],
@@ -166,12 +171,12 @@ const readAnswer = (view: PromptView, line: string): void => {
 };
 
 const readLine = (view: PromptView, section: Section, line: string): void => {
-  const { goneItems, memoryItem } = grammar;
+  const { goneItems } = grammar;
   if (section === "inbox") addTo<InboxEvent>(view.events, eventOf(line));
   else if (section === "spaces") view.spaces = updated(view.spaces, line, spaceOf, ({ id }) => id, goneItems.spaces);
   else if (section === "goals") view.goals = updated(view.goals, line, goalOf, ({ id }) => id, goneItems.goals);
   else if (section === "memories") {
-    view.memories = updated(view.memories, line, memoryItem.read, ({ key }) => key, goneItems.memories);
+    view.memories = updated(view.memories, line, memoryOf, ({ key }) => key, goneItems.memories);
   } else if (section === "thisRun") {
     if (grammar.earlierCall.read(grammar.listItem.read(line)?.item ?? "")) view.callCount += 1;
     view.resume = grammar.resumeLine.read(line) ?? view.resume;

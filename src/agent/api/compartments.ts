@@ -34,7 +34,7 @@ const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
 const isGone = (outcome: Outcome<unknown>): boolean => !outcome.ok && outcome.problem.code === "not_found";
 
 /** What an agent takes as a whole: a compartment takes none of it. */
-const ofAgent = ["update", "checkUpdate", "setSecrets", "trigger", "receive", "openCompartment"] as const;
+const ofAgent = ["update", "checkUpdate", "setSecrets", "trigger", "receive", "openCompartment", "feed"] as const;
 const ofItsHooks = ["createHook", "updateHook", "rotateHook", "deleteHook"] as const;
 const ofOpenMind = new Set<string>([...ofAgent, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
 

@@ -9,6 +9,7 @@ import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxRunViewCharacters } from "../bounds.ts";
 import { readsFor } from "../calls/reads.ts";
 import { answerCall, claimCall } from "../calls/server-calls.ts";
+import { feedFor } from "../run/feed.ts";
 import { outputOf, type RunCall, type RunRows, readRows, type StepRow } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";
 import type { StepMessages } from "../run/windows.ts";
@@ -104,17 +105,18 @@ const runWithInputs = (services: RunServices, run: RunRow, fromStep: number): Ru
   return withSteps(services, run, view, steps);
 };
 
-export const runsArea: Area<"runs" | "run" | "cancelRun"> = {
+export const runsArea: Area<"runs" | "run" | "cancelRun" | "feed"> = {
+  feed: ({ services }, asked) => feedFor(services, asked),
   runs: ({ services }, { limit, cursor, status }) =>
     page(
-      services.runs.page(cursorOf(cursor), limit + 1, status),
+      services.runs.page(cursorOf(cursor), limit + 1, status, true),
       limit,
       (row) => row.ordinal,
       (row) => runView(services, row),
     ),
   run: ({ services }, runId, fromStep = 0) => {
     const row = services.runs.get(runId);
-    if (!row) throw new ColloquyError("not_found", "there is no such run");
+    if (!row || row.fed) throw new ColloquyError("not_found", "there is no such run");
     return runWithInputs(services, row, fromStep);
   },
   cancelRun: async ({ services, loop }, runId) => {

@@ -5,9 +5,10 @@ import type { Member } from "../../protocol/entity.ts";
 import type { Goal, Memory } from "../../protocol/mind.ts";
 import type { Plan } from "../../protocol/plan.ts";
 import { maxToldMembers, maxToldSpaces } from "../bounds.ts";
+import type { Known } from "../records.ts";
 import type { Activity } from "./activity.ts";
 import type { KnownShare, ShownBlocks } from "./blocks.ts";
-import { goalItem, member, memoryItem, spaceItem } from "./grammar.ts";
+import { goalItem, member, memoryItem, openMark, spaceItem } from "./grammar.ts";
 import { brief, fromNow, plain, quote, shortTime } from "./wording.ts";
 
 /** The parts of every input that follow from the agent's config, its model and its tools. */
@@ -30,10 +31,10 @@ export type KnownSpace = SpaceRef & { members: Member[] };
 export type AgentState = {
   agentId: string;
   spaces: KnownSpace[];
-  goals: Goal[];
-  memories: Memory[];
+  goals: Known<Goal>[];
+  memories: Known<Memory>[];
   /** Includes done and failed plans, as long as they are kept. */
-  plans: Plan[];
+  plans: Known<Plan>[];
   /** Its blocks in this input, and those that did not fit. */
   blocks?: ShownBlocks;
   /** Blocks of others that are not among them. A consciousness reads of them in a row of its own. */
@@ -45,6 +46,10 @@ export type AgentState = {
 /** An item of a list: its key is the id of a space, goal or plan, or a memory's own. The lowest rank is left out last. */
 export type StateLine = { key: string; line: string; rank: number };
 
+/** Ends the key of an item of the open mind: a compartment may have set one of the same name before. No name has a dot. */
+export const openKey = ".open";
+export const isOpenKey = (key: string): boolean => key.endsWith(openKey);
+
 export type StateLines = Record<"spaces" | "goals" | "memories" | "plans", StateLine[]>;
 
 /**
@@ -55,7 +60,8 @@ export const stateLines = (state: AgentState, now?: string, activeSpaceId?: stri
   const newestFirst = state.memories.toSorted((a, b) =>
     a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0,
   );
-  const ages = new Map(newestFirst.map(({ key }, age) => [key, age]));
+  const ages = new Map(newestFirst.map((memory, age) => [memory, age]));
+  const keyOf = (key: string, { open }: { open?: true }): string => (open ? `${key}${openKey}` : key);
   const rankOf = ({ status }: { status: string }, index: number): number =>
     status === "active" ? index : Number.MAX_SAFE_INTEGER;
   return {
@@ -70,21 +76,23 @@ export const stateLines = (state: AgentState, now?: string, activeSpaceId?: stri
     }),
     goals: state.goals.map((goal, index) => {
       const priority = goal.priority === undefined ? "" : `, priority: ${goal.priority}`;
-      const facts = `${goal.longTerm ? ", long-term" : ""}${priority}`;
-      return { key: goal.id, line: goalItem.write({ ...goal, facts }), rank: rankOf(goal, index) };
+      const facts = `${goal.longTerm ? ", long-term" : ""}${priority}${goal.open ? ", open" : ""}`;
+      return { key: keyOf(goal.id, goal), line: goalItem.write({ ...goal, facts }), rank: rankOf(goal, index) };
     }),
-    memories: state.memories.map(({ key, value }) => ({
-      ...{ key, line: memoryItem.write({ key, value }), rank: ages.get(key) ?? 0 },
-    })),
+    memories: state.memories.map((memory) => {
+      const { key, value, open } = memory;
+      const line = memoryItem.write({ key, value, mark: open ? openMark : "" });
+      return { key: keyOf(key, memory), line, rank: ages.get(memory) ?? 0 };
+    }),
     plans: state.plans.map((plan, index) => ({
-      ...{ key: plan.id, line: planLine(plan, now), rank: rankOf(plan, index) },
+      ...{ key: keyOf(plan.id, plan), line: planLine(plan, now), rank: rankOf(plan, index) },
     })),
   };
 };
 
 const shownCharacters = 200;
 
-const planLine = (plan: Plan, now: string | undefined): string => {
+const planLine = (plan: Known<Plan>, now: string | undefined): string => {
   const facts = [`id: ${plan.id}`];
   if (plan.cron === undefined) facts.push("one-time");
   else facts.push("recurring", `cron: ${plain(plan.cron)}`);
@@ -94,6 +102,7 @@ const planLine = (plan: Plan, now: string | undefined): string => {
     facts.push(`${plan.cron === undefined ? "at" : "next"}: ${shortTime(plan.nextRunAt)}`);
     if (now !== undefined) facts.push(fromNow(now, plan.nextRunAt));
   }
+  if (plan.open) facts.push("open");
   if (plan.lastError !== undefined) facts.push(`last error: ${brief(plan.lastError.message, shownCharacters)}`);
   const named = `${quote(plan.name)} (${facts.join(", ")})`;
   if (now === undefined) return `${named}: ${brief(plan.instruction, shownCharacters)}`;

@@ -42,14 +42,17 @@ export const emptyList = "(none)";
 /** `members` is a list of `member` and of `You`. */
 export const spaceItem = line`${named}${raw("mark", String.raw`(?: \[ACTIVE\])?`)} — ${rest("members")}`;
 export const goalItem = line`${text("description")} (id: ${word("id")}, ${word("status")}${raw("facts", "[^()]*")})`;
-export const memoryItem = line`${text("key")}: ${text("value")}`;
+/** In a compartment, what is the open mind's bears the mark. */
+export const openMark = " [open]";
+const isOpen = raw("mark", String.raw`(?: \[open\])?`);
+export const memoryItem = line`${text("key")}: ${text("value")}${isOpen}`;
 
 /** How STATE CHANGES says that an item is gone. */
 export const goneItems = {
   spaces: line`(id: ${word("key")}) you are no longer a member`,
-  goals: line`(id: ${word("key")}) was deleted`,
-  memories: line`${text("key")} was cleared`,
-  plans: line`(id: ${word("key")}) was deleted`,
+  goals: line`(id: ${word("key")})${isOpen} was deleted`,
+  memories: line`${text("key")}${isOpen} was cleared`,
+  plans: line`(id: ${word("key")})${isOpen} was deleted`,
   blocks: line`${text("key")} is not shown any more`,
 };
 

@@ -5,6 +5,7 @@ import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { atPath, ColloquyError } from "../../shared/errors.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxGoals, maxMemories, maxMemoriesCharacters } from "../bounds.ts";
+import type { OpenItems } from "../records.ts";
 import { goals, memories } from "../schema.ts";
 
 /** `what` says which bound has been reached. */
@@ -19,12 +20,14 @@ const asMemory = ({ updatedAt, ...row }: typeof memories.$inferSelect): Memory =
 export type Memories = ReturnType<typeof createMemories>;
 
 /** An agent's key-value facts. Setting one twice is setting it once, so a replay changes nothing (R2). */
-export const createMemories = (db: Database, clock: Clock) => {
+export const createMemories = (db: Database, clock: Clock, open: OpenItems<Memory>) => {
   const all = prepared(() => db.select().from(memories).orderBy(asc(memories.key)));
   const known = new Remembered(db, () => all().all().map(asMemory));
 
-  const remove = (key: string): boolean =>
-    known.writing().delete(memories).where(eq(memories.key, key)).returning().all().length > 0;
+  const remove = (key: string): boolean => {
+    open.requireOwn(key, known.get());
+    return known.writing().delete(memories).where(eq(memories.key, key)).returning().all().length > 0;
+  };
 
   /** Throws `limit_reached` where all memories together would be too much with these. */
   const checkTotal = (entries: { key: string; value: string }[]): void => {
@@ -38,6 +41,7 @@ export const createMemories = (db: Database, clock: Clock) => {
 
   /** An empty value clears the key. */
   const put = (key: string, value: string): Memory => {
+    open.requireOwn(key, known.get());
     const changes = { value, updatedAt: clock.now() };
     if (value === "") {
       remove(key);
@@ -62,7 +66,9 @@ export const createMemories = (db: Database, clock: Clock) => {
       return put(key, value);
     },
     delete: remove,
-    list: (keys?: string[]): Memory[] => known.get().filter(({ key }) => keys?.includes(key) ?? true),
+    list: (): Memory[] => known.get(),
+    /** As the model knows them: with those of the open mind, in a compartment. */
+    all: (keys?: string[]) => open.withOpen(known.get()).filter(({ key }) => keys?.includes(key) ?? true),
     /** All of them, or, where one is refused, none. */
     setAll: (entries: { key: string; value: string }[]): Memory[] =>
       db.transaction(() => {
@@ -78,12 +84,13 @@ const asGoal = ({ createdAt: _, ...row }: typeof goals.$inferSelect): Goal =>
 export type Goals = ReturnType<typeof createGoals>;
 
 /** An agent's aims, by ids of the caller's choice. Setting one is an upsert: what is left out stays as it was. */
-export const createGoals = (db: Database, clock: Clock) => {
+export const createGoals = (db: Database, clock: Clock, open: OpenItems<Goal>) => {
   const all = prepared(() => db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)));
   const known = new Remembered(db, () => all().all().map(asGoal));
 
   /** Throws `invalid_request` for a new goal without description, `limit_reached` past `maxGoals`. */
   const set = (id: string, changes: PutGoal): Goal => {
+    open.requireOwn(id, known.get());
     const old = known.get().find((goal) => goal.id === id);
     const description = changes.description ?? old?.description;
     if (description === undefined) {
@@ -107,8 +114,13 @@ export const createGoals = (db: Database, clock: Clock) => {
 
   return {
     set,
-    delete: (id: string): boolean => known.writing().delete(goals).where(eq(goals.id, id)).returning().all().length > 0,
+    delete: (id: string): boolean => {
+      open.requireOwn(id, known.get());
+      return known.writing().delete(goals).where(eq(goals.id, id)).returning().all().length > 0;
+    },
     list: (): Goal[] => known.get(),
+    /** As the model knows them: with those of the open mind, in a compartment. */
+    all: () => open.withOpen(known.get()),
     /** All of them, or, where one is refused, none. */
     setAll: (entries: ({ id: string } & PutGoal)[]): Goal[] =>
       db.transaction(() =>

@@ -8,7 +8,7 @@ import { log } from "../../shared/log.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { maxDonePlans, maxPlans, planRetryMs } from "../bounds.ts";
-import type { Failure } from "../records.ts";
+import type { Failure, OpenItems } from "../records.ts";
 import { plans } from "../schema.ts";
 import { firstDueAt, nextCronTime } from "./recurrence.ts";
 
@@ -32,7 +32,7 @@ export type Setter = { setBy: "workspace" } | { setBy: "agent"; root: Root; call
 
 export type Plans = ReturnType<typeof createPlans>;
 
-export const createPlans = (db: Database, clock: Clock, timers: Timers) => {
+export const createPlans = (db: Database, clock: Clock, timers: Timers, open: OpenItems<Plan>) => {
   const all = prepared(() => db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)));
   const rows = new Remembered(db, () => all().all());
   const active = (): PlanRow[] => rows.get().filter(({ status }) => status === "active");
@@ -41,6 +41,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers) => {
   };
 
   const setOne = ({ id, ...plan }: { id: string } & PutPlan, setter: Setter): Plan => {
+    open.requireOwn(id, rows.get().map(asPlan));
     const known = rows.get().find((row) => row.id === id);
     const callId = setter.setBy === "agent" ? setter.callId : null;
     if (known && callId !== null && known.callId === callId) return asPlan(known);
@@ -82,6 +83,9 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers) => {
     /** The active plans in the order of their due times, then the last `maxDonePlans` others. */
     list: (): Plan[] => rows.get().map(asPlan),
 
+    /** As the model knows them: with those of the open mind, in a compartment, which fire there. */
+    all: () => open.withOpen(rows.get().map(asPlan)),
+
     /** All or none. Throws `invalid_time` for a time that cannot be kept, `limit_reached` past `maxPlans`. */
     setAll: (all: ({ id: string } & PutPlan)[], setter: Setter): Plan[] =>
       change(() => all.map((plan, index) => atPath(`plans.${index}`, () => setOne(plan, setter), "plans"))),
@@ -90,7 +94,11 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers) => {
     put: (id: string, plan: PutPlan): Plan => change(() => setOne({ id, ...plan }, { setBy: "workspace" })),
 
     /** Answers how many there were. */
-    delete: (ids: string[]): number => change(() => deleteAll(ids)),
+    delete: (ids: string[]): number =>
+      change(() => {
+        for (const id of ids) open.requireOwn(id, rows.get().map(asPlan));
+        return deleteAll(ids);
+      }),
 
     /** Hands every due plan to `enter`, which stores its event. Leaves the timer set for what is due next. */
     fire(enter: (plan: PlanRow, dueAt: number) => void): void {

@@ -107,9 +107,9 @@ export const stateWith = (
 ): AgentState => ({
   agentId: identity.get().id,
   spaces: spaces.mine(),
-  goals: goals.list(),
-  memories: memories.list(),
-  plans: plans.list(),
+  goals: goals.all(),
+  memories: memories.all(),
+  plans: plans.all(),
   blocks,
 });
 

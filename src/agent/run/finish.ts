@@ -51,7 +51,7 @@ export const mayHaveActed = (
 
 /** How much of the previous input this run's first input repeats. */
 const reuseOf = ({ runs, windows }: RunServices, run: RunRow, { all, steps }: RunRows): number | null => {
-  const previous = runs.at(run.ordinal - 1);
+  const previous = runs.own(run.ordinal);
   const first = steps[0] ? windows.inputOf(run, all, steps[0]) : null;
   return previous && first ? windows.reuse(previous, first) : null;
 };

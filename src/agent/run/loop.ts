@@ -1,9 +1,10 @@
+import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
-import { cancelWaitMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
+import { cancelWaitMs, faultBackoffMs, longestFaultBackoffMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
 import { settleWaits } from "../inbox/deliver.ts";
 import { rootOf } from "../inbox/inbox.ts";
 import { everybody } from "../inbox/out-of-budget.ts";
@@ -12,6 +13,7 @@ import { createBudgetNotices } from "./budget-notices.ts";
 import { tellEnd, tellReceipts } from "./channel.ts";
 import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
+import { takeFeed } from "./feed.ts";
 import { finish } from "./finish.ts";
 import { holdBeyondHour } from "./run-events.ts";
 import { runLoop } from "./run-loop.ts";
@@ -26,12 +28,17 @@ import type { RunServices } from "./run-services.ts";
  * 2. While there is work, the timer `loop` is due within `watchdogMs`: a crash anywhere is followed by a wake (R1).
  * 3. Liveness is progress: a run without any for `stallMs` is interrupted. After the pause of a retryable fault it goes
  *    on from its journal.
- * 4. Only `cancel` throws to its caller; a drain that fails leaves the timer to try again.
+ * 4. No run of a compartment begins before it was fed what is new in the open mind. While that cannot be reached, what
+ *    woke the compartment waits.
+ * 5. Only `cancel` throws to its caller; a drain that fails leaves the timer to try again.
  */
 export const loopTimer = "loop";
 const housekeepingEveryRuns = 100;
 /** How many of the newest runs are told again after a restart: several may have ended side by side. */
 const restartRuns = 10;
+
+/** A run would begin, and the compartment was not fed for it. */
+const unfed = "unfed";
 
 type Live = { controller: AbortController; progressAt: number; done: Promise<unknown> };
 
@@ -47,6 +54,9 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   /** The object started with work under way: spaces may not know of the runs that ended last. */
   let wasCut = timers.dueAt(loopTimer) !== undefined;
   const notices = createBudgetNotices(services, background);
+  const ending = new AbortController();
+  /** Of a compartment: it was fed just now; when it asks again, after so many failures in a row. */
+  const fed = { justNow: false, againAt: 0, failures: 0 };
   /** Resolves when work comes while a drain waits for its runs. */
   let poke = Promise.withResolvers<void>();
 
@@ -61,7 +71,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     poke.resolve();
     if (isDraining) return;
     isDraining = true;
-    if (wasCut) for (const run of runs.page(undefined, restartRuns, undefined)) tell(run);
+    if (wasCut) for (const run of runs.page(undefined, restartRuns, undefined, true)) tell(run);
     wasCut = false;
     const work = drain().catch((error: unknown) => {
       isDraining = false;
@@ -76,8 +86,10 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       poke = Promise.withResolvers<void>();
       for (let run = next(); run; run = next()) {
         services.armLoop();
-        start(run);
+        if (run === unfed) await askFeed();
+        else start(run);
       }
+      fed.justNow = false;
       notices.tell();
       if (live.size === 0) {
         // Set in the turn that found no work, so that work that comes a moment later begins a new drain.
@@ -89,7 +101,8 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   };
 
   /** The run to loop next: one that was cut or whose pause is over, else a new one, if another may go on. */
-  const next = (): RunRow | undefined => {
+  const next = (): RunRow | typeof unfed | undefined => {
+    if (isStopped) return undefined;
     const active = runs.active();
     const running = active.filter((run) => run.status === "running");
     const cut = running.find((run) => !live.has(run.id) && (run.resumeAt ?? 0) <= clock.now());
@@ -113,9 +126,25 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       return waking !== undefined && services.transaction(() => holdBeyondHour(services, rootOf(waking).by));
     };
     while (isBeyondHour());
+    if (isCompartment() && !fed.justNow && inbox.nextWaking()) return fed.againAt > clock.now() ? undefined : unfed;
+    fed.justNow = false;
     const begun = continuity.begin(services);
     if (begun) log.info("run.begun", { ...loggedRun(services, begun), events: begun.events.length });
     return begun;
+  };
+
+  const isCompartment = (): boolean => identity.get().compartmentId !== null;
+
+  const askFeed = async (): Promise<void> => {
+    try {
+      await takeFeed(services, ending.signal);
+      Object.assign(fed, { justNow: true, againAt: 0, failures: 0 });
+    } catch (error) {
+      if (isStopped) return;
+      log.warn("feed.failed", { agentId: identity.mindId(), error: String(error) });
+      fed.againAt = clock.now() + backoff(fed.failures, { firstMs: faultBackoffMs, longestMs: longestFaultBackoffMs });
+      fed.failures += 1;
+    }
   };
 
   /** A resting run that has all that it waited for, or whose time is up. It goes on. */
@@ -168,7 +197,8 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   const rest = (): void => {
     const full = hourFullUntil();
     const hourEndsAt = full !== undefined && inbox.nextWaking() ? full : undefined;
-    const bounds = [budgetResetsAt(), hourEndsAt, notices.dueAt()];
+    const feedsAt = fed.againAt > clock.now() ? fed.againAt : undefined;
+    const bounds = [budgetResetsAt(), hourEndsAt, notices.dueAt(), feedsAt];
     // Where no run may begin, those that began still end.
     const beginnings = services.isClosed() ? [] : [inbox.nextRetryAt(), ...bounds];
     const due = [...beginnings, waits.nextDueAt(), calls.nextDueAt()];
@@ -224,6 +254,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       // The new config may allow a step that the budget refused.
       if (budgetResetsAt() !== undefined) identity.update({ lastError: null });
       services.transaction(() => inbox.free());
+      fed.againAt = 0;
       wake();
     },
 
@@ -246,6 +277,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     /** The agent is being deleted: stops all runs, and never wakes again. */
     async stop(): Promise<void> {
       isStopped = true;
+      ending.abort(new ColloquyError("run_canceled", "the agent was deleted"));
       await Promise.all([...live.keys()].map((runId) => abort(runId, "the agent was deleted")));
     },
 

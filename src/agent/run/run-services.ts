@@ -2,6 +2,7 @@ import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { InboxServices } from "../inbox/deliver.ts";
 import type { Journal } from "../journal.ts";
 import type { Ledger } from "../ledger.ts";
+import type { FeedState } from "../memory/feed-state.ts";
 import type { Plans } from "../plans/plans.ts";
 import type { RunRow } from "../runs.ts";
 import type { Mcp } from "../tools/mcp/mcp.ts";
@@ -17,6 +18,8 @@ export type RunServices = InboxServices & {
   summaries: Summaries;
   ledger: Ledger;
   plans: Plans;
+  /** What a compartment knows of its agent's open mind. */
+  feed: FeedState;
   mcp: Mcp;
   tracer: Tracer;
   /** Tells the space of this call now. Throws the space's refusal, or `unavailable`. */

@@ -49,7 +49,7 @@ const sayIn =
 
 /** Times count from when the call was first begun, however late it is replayed. */
 const plansOf = ({ services, run, call: { callId } }: Execution, begunAt: number): ToolContext["plans"] => ({
-  list: () => services.plans.list(),
+  list: () => services.plans.all(),
   delete: (ids) => void services.plans.delete(ids),
   set: (plans) => {
     const mindId = services.identity.mindId();

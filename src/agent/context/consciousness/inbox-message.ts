@@ -120,6 +120,8 @@ export type InboxMessageInput = {
   silent: { lines: string[]; omitted: number };
   /** Messages that the inbox had no room for, by space. */
   leftToHistory: { id: string; name: string; messages: number }[];
+  /** In a compartment: runs outside of its space that it was not fed, and not told of before. */
+  unfed?: number;
   told: ToldState;
   /** The state that the model was told last in this window; null at the window's start. */
   toldBefore: ToldState | null;
@@ -130,7 +132,7 @@ export type InboxMessageInput = {
 
 /** The user message at the start of a cycle: from stable to volatile, time last. */
 export const renderInboxMessage = (input: InboxMessageInput): string => {
-  const { events, canWait, silent, leftToHistory, told, toldBefore, activeSpace: active } = input;
+  const { events, canWait, silent, leftToHistory, unfed = 0, told, toldBefore, activeSpace: active } = input;
   const now = shortTime(input.now);
   const { shown, head } = input.blocks ?? { shown: [], head: {} };
   const state = toldBefore === null ? renderState(told, shown, head) : renderStateChanges(toldBefore, told, shown);
@@ -139,6 +141,7 @@ export const renderInboxMessage = (input: InboxMessageInput): string => {
   return [
     ...(silent.lines.length > 0 ? nothingSaid : []),
     inboxHeading.write({ count: `${events.length} event${events.length === 1 ? "" : "s"}`, now }),
+    ...(unfed === 0 ? [] : [`  (${unfed} runs of yours outside of this space were too many to be told here)`]),
     ...leftToHistory.map(
       ({ id, name, messages }) => `  [${quote(name)}, ${id}] (${messages} earlier messages: read_messages shows them)`,
     ),

@@ -1,9 +1,9 @@
 import type { Dropped } from "../../../protocol/exported-history.ts";
 import type { HeadBlocks, ToldState } from "../../records.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
-import { type AgentState, type StateLine, stateLines } from "../agent-state.ts";
+import { type AgentState, isOpenKey, openKey, type StateLine, stateLines } from "../agent-state.ts";
 import { blocksText, type KnownShare, labelOf, type ShownBlock, shareLines } from "../blocks.ts";
-import { emptyList, goneItems, headings, listItem, stateSections } from "../grammar.ts";
+import { emptyList, goneItems, headings, listItem, openMark, stateSections } from "../grammar.ts";
 import { quote } from "../wording.ts";
 
 /**
@@ -13,7 +13,14 @@ import { quote } from "../wording.ts";
 type Kind = keyof typeof stateSections;
 const kinds: Kind[] = ["spaces", "goals", "memories", "plans", "blocks"];
 
-const keptLine = (key: string): string => `${quote(key)} is kept, not shown: get_memories reads it`;
+/** The name of an item by its key in a told state, and the mark of one that is the open mind's. */
+const namedBy = (key: string): { key: string; mark: string } =>
+  isOpenKey(key) ? { key: key.slice(0, -openKey.length), mark: openMark } : { key, mark: "" };
+
+const keptLine = (key: string): string => {
+  const named = namedBy(key);
+  return `${quote(named.key)}${named.mark} is kept, not shown: get_memories reads it`;
+};
 
 /** The memories in a told state that are named only, since they did not fit. */
 export const untold = (told: ToldState): Dropped[] => {
@@ -107,7 +114,7 @@ export const renderStateChanges = (
         .map(([key, line]) => (kind === "blocks" ? `${quote(labelOf(key))} is now as below` : line)),
       ...Object.keys(old)
         .filter((key) => !(key in current))
-        .map((key) => goneItems[kind].write({ key: kind === "blocks" ? labelOf(key) : key })),
+        .map((key) => goneItems[kind].write(kind === "blocks" ? { key: labelOf(key), mark: "" } : namedBy(key))),
       ...(kind === "blocks" ? more : []),
     ];
     if (lines.length > 0) changed.push([kind, lines]);

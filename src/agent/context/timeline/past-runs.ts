@@ -18,8 +18,8 @@ export type PastRun = {
   deeds: Deed[];
 };
 
-/** The newest ended runs, oldest first, and how many lie before them. */
-export type PastRuns = { runs: PastRun[]; earlier: number };
+/** The newest ended runs, oldest first, and how many lie before them; `unfed`: those that a compartment was not told of. */
+export type PastRuns = { runs: PastRun[]; earlier: number; unfed?: number };
 
 const heading = "RECENT RUNS (yours; what they did stands nowhere else here):";
 
@@ -43,7 +43,11 @@ const linesOf = ({ runId, at, end, begunBy, tookOver, deeds }: PastRun): string[
  * The newest runs that did something of which this input shows nothing else, newest last, within `room`. `standing`: the
  * ids of the calls and messages that the histories show.
  */
-export const recentRunsSection = ({ runs, earlier }: PastRuns, standing: ReadonlySet<string>, room: number): Cut => {
+export const recentRunsSection = (
+  { runs, earlier, unfed = 0 }: PastRuns,
+  standing: ReadonlySet<string>,
+  room: number,
+): Cut => {
   const isUntold = (deed: Deed): boolean =>
     !standing.has(deed.callId) && !(deed.kind === "sent" && standing.has(deed.messageId));
   const untold = runs
@@ -55,7 +59,10 @@ export const recentRunsSection = ({ runs, earlier }: PastRuns, standing: Readonl
   const lines = items.filter((_, index) => kept.has(index)).flat();
   const cut = untold.length - kept.size;
   const unshown = cut + earlier;
-  const notes = unshown === 0 ? [] : [note(unshown)];
+  const notes = [
+    ...(unshown === 0 ? [] : [note(unshown)]),
+    ...(unfed === 0 ? [] : [`  (${unfed} earlier runs of yours outside of this space were too many to be told here)`]),
+  ];
   return {
     section: sectionOf("recent_runs", lines.length + notes.length === 0 ? [] : [heading, ...notes, ...lines]),
     dropped: cut === 0 ? [] : [{ name: "recent_runs", reason: `${cut} runs are beyond maxRecentRuns or do not fit` }],

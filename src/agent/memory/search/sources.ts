@@ -189,12 +189,14 @@ export const journalPage = (services: SearchServices, after: number): Page => {
   const { journal, runs } = services;
   const rows = journal.after(after, searchBatchRows);
   const ordinals = [...new Set(rows.map(({ runOrdinal }) => runOrdinal))];
-  const ids = new Map(runs.those(ordinals).map(({ ordinal, id }) => [ordinal, id]));
+  const byOrdinal = new Map(runs.those(ordinals).map((run) => [run.ordinal, run]));
   const imported = services.importedJournalEnd();
   const found = rows.flatMap((row): Findable[] => {
-    const said = livedText(row, services, row.seq <= imported);
+    const run = byOrdinal.get(row.runOrdinal);
+    // What a compartment was fed is the open mind's to find.
+    const said = run?.fed ? undefined : livedText(row, services, row.seq <= imported);
     if (!said || said.text.trim() === "") return [];
-    const ref = `${ids.get(row.runOrdinal) ?? ""}:${row.seq}`;
+    const ref = `${run?.id ?? ""}:${row.seq}`;
     const author = said.role === "assistant" ? byAgent(services) : {};
     const at = row.createdAt;
     return [{ type: "consciousness", ref, ...said, ...author, at, head: dateWords(at) }];

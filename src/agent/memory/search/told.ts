@@ -93,6 +93,7 @@ export const toldPage = (services: SearchServices, after: number): Page => {
   const found = rows.flatMap((row): Findable[] => {
     const run = runs.get(row.runOrdinal);
     const lived = `${run?.id ?? ""}:${row.seq}`;
+    if (run?.fed) return [];
     if (row.meta?.kind === "result") return done(services, row, row.meta, run, lived, row.seq <= imported);
     if (row.meta?.kind !== "inbox" || row.seq <= imported) return [];
     const input = "content" in row.content && typeof row.content.content === "string" ? row.content.content : "";

@@ -48,13 +48,20 @@ const nextBatch = (services: RunServices) => {
   return services.inbox.nextBatch(inputBudget(composing) * batchShare, composing.config.context.maxEvents);
 };
 
+/** Of a compartment's told state: how many runs of the open mind it was not fed. */
+const openRuns = "OPEN RUNS";
+
 /** The beginning of a cycle that began now with this batch. Nothing is written. `ordinal` is that of the run. */
 const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number) => {
   const events = batch.map(({ data }) => data);
   const blocks = shownBlocks(services, ownBlocks(services), events);
   const window = nextWindow(services, "consciousness", ordinal, blocks.shown);
   const state = stateWith(services, blocks);
-  const told = toldState(state, composingOf(services).limits.memoryTokens - tokensOf(blocks.shown));
+  const leftOut = services.feed.runs()?.left ?? 0;
+  const told = {
+    ...toldState(state, composingOf(services).limits.memoryTokens - tokensOf(blocks.shown)),
+    ...(leftOut === 0 ? {} : { [openRuns]: { left: String(leftOut) } }),
+  };
   const active = state.spaces.find((space) => space.id === services.identity.get().activeSpaceId);
   const toldBefore = services.windows.toldBefore(window, ordinal);
   const history = services.spaces.leftToHistory();
@@ -62,6 +69,7 @@ const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number)
     now: isoTime(services.clock.now()),
     canWait: window.toolset.messaging === "threaded",
     ...{ events, leftToHistory: history, told, toldBefore },
+    unfed: leftOut - Number(toldBefore?.[openRuns]?.left ?? 0),
     silent: silentLines(services, ordinal),
     blocks: { shown: blocks.shown, head: window.blocks },
     activeSpace: active ?? null,

@@ -78,6 +78,7 @@ export const beginRun = (
     activeSpaceId,
     startedAt: services.clock.now(),
     person: maxShareOfPerson < 1 ? payer : null,
+    fed: services.identity.get().compartmentId === null ? null : false,
   };
   const begun = services.runs.begin(run);
   holdBeyondHour(services, begun.person);

@@ -16,7 +16,7 @@ import type { RunServices } from "../run-services.ts";
 
 /** The agent's newest runs, and what each did, from its journal alone. */
 export type GatheredRun = PastRun & { spaceIds: string[] };
-export type GatheredPast = { runs: GatheredRun[]; earlier: number };
+export type GatheredPast = { runs: GatheredRun[]; earlier: number; unfed: number };
 
 export const spaceNameOf = ({ spaces }: RunServices, spaceId: string | null): string | undefined =>
   spaceId === null ? undefined : spaces.get(spaceId)?.snapshot.name;
@@ -106,6 +106,7 @@ export const gatherPast = (services: RunServices, ordinal: number): GatheredPast
       deeds: deedsIn(services, rows.get(run.ordinal) ?? []),
     })),
     earlier: from - 1 - rested.length,
+    unfed: services.feed.runs()?.left ?? 0,
   };
 };
 

@@ -30,7 +30,7 @@ export const memoryStateTools = [
     input: z.strictObject({ keys: z.array(Label).max(many).optional() }),
     ...looks,
     execute: ({ keys }, { services }) => ({
-      value: { memories: services.memories.list(keys).map(({ key, value }) => ({ key, value })) },
+      value: { memories: services.memories.all(keys).map(({ updatedAt: _, ...memory }) => memory) },
     }),
   }),
   defineTool({
