@@ -112,6 +112,27 @@ test("[C8] several spaces that tell nothing of themselves are told as one", asyn
   expect((await said())?.reads).toEqual([{}]);
 });
 
+test.for(kinds)("[C17] a %s that read a space which is confidential now does not name it", async (continuity) => {
+  const { bob, analyst, board, general, agent, said, workspaceId } = await stage(continuity);
+  unwrap(await board.stub().update(key(workspaceId), { confidential: true }));
+  await told(board.id);
+  const steps = [
+    step(call("enter_space", { spaceId: general.id })),
+    step(call("read_messages", { spaceId: board.id })),
+    step(call("send_message", { text: "It is 9000." })),
+  ];
+  scripted(() => steps.shift() ?? step(text("Told.")));
+  await general.post(bob, "What is the budget?");
+  const [, run] = await ended(workspaceId, analyst, 2);
+  // What was said before is known to it.
+  const output = run?.steps.flatMap(({ toolCalls }) => toolCalls).find(({ name }) => name === "read_messages")?.output;
+  expect(JSON.stringify(output)).toContain("The budget is 9000");
+  expect((await said())?.text).toBe("It is 9000.");
+  const receipts = unwrap(await general.stub().reads(general.as(bob), (await general.messages())[0]?.id ?? ""));
+  expect(JSON.stringify([receipts, await said()])).not.toContain(board.id);
+  expect(JSON.stringify(unwrap(await agent.run(workspaceId, run?.id ?? "")).reads ?? [])).not.toContain(board.id);
+});
+
 test.for(kinds)("[C8] a %s that entered another space says so where it comes back to", async (continuity) => {
   const { bob, analyst, board, general, read, said, workspaceId } = await stage(continuity);
   const steps = [

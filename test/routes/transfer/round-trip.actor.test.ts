@@ -78,7 +78,7 @@ describe("an agent that is imported", () => {
     expect(after.answer.imported).toEqual({
       from: { agentId: before.id, exportedAt: document.exportedAt },
       counts: { memories: 2, goals: 2, plans: 2, runs: 3, blocks: 2, archival: 2 },
-      left: { events: 0, runs: 0, calls: 0, hooks: 1, waits: 0 },
+      left: { events: 0, runs: 0, calls: 0, hooks: 1, waits: 0, compartments: 0 },
       shares: 2,
       secrets: [],
       people: [],
