@@ -218,6 +218,8 @@ export const maxAskedAtOnce = 5;
 /** Once used, the index is kept up so often, for so long after its last use. */
 export const searchKeepUpMs = 10 * 60_000;
 export const searchKeptMs = 24 * 60 * 60_000;
+/** How soon an index that compartments read takes in what is new. */
+export const searchNewsMs = 5000;
 /** Between two stretches of work that is left over; one that was cut is begun again after the second time. */
 export const searchPauseMs = 1000;
 export const searchLeaseMs = 60_000;

@@ -2,7 +2,7 @@ import type { Env } from "../env/env.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
 import { faultOnceStored } from "../shared/fault.ts";
-import { createIds } from "../shared/ids.ts";
+import { createIds, isOwnedBy } from "../shared/ids.ts";
 import { createJobs, jobsTimer } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
@@ -80,11 +80,19 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     const run = ordinal > 0 && runs.at(ordinal);
     return run ? tokensOfStep(journal.ofRun(run), step) : undefined;
   });
-  const shares = createShares(db, clock, identity);
+  const shares = createShares(db, clock, identity, (id) => spaces.get(id)?.snapshot.confidential === true);
   const subscriptions = createBlockSubscriptions(ctx, env, timers, clock, shares);
   const blocks = createBlocks(db, clock, shares, subscriptions.changed);
   const sharedBlocks = createSharedBlocks(db, { env, ids, clock, identity, blocks, shares, subscriptions });
-  const archival = createArchival(db, clock, (id, newest) => search.forget(id, newest));
+  const archival = createArchival(
+    db,
+    clock,
+    (id, newest) => search.forget(id, newest),
+    (entryId) => {
+      const { id, compartmentId } = identity.get();
+      return compartmentId !== null && isOwnedBy(entryId, id);
+    },
+  );
   const search: Search = new Search(db, {
     ...{ env, clock, timers, identity, spaces, journal, runs, ledger, blocks, sharedBlocks, archival },
     isBuiltin: (toolName) => builtinTool(toolName) !== undefined,

@@ -18,7 +18,7 @@ import type { Goal, Memory, PutGoal } from "./mind.ts";
 import type { Plan, PutPlan } from "./plan.ts";
 import type { DeliveryText, Page, PageRequest, Root, Rpc } from "./rpc.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
-import type { SearchAnswer, SearchQuery } from "./search.ts";
+import type { QueryVector, SearchAnswer, SearchQuery } from "./search.ts";
 import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "./tool-call.ts";
 
 /** A page of an inbox: the events in that `status`, or all. */
@@ -45,17 +45,25 @@ export type ProvenDelivery = {
 /** An agent's note to another about a block that it shares with it. */
 export type SharedBlockNote = Pick<Block, "label" | "type" | "permission"> & { ownerId: string; ownerName: string };
 
+/** The blocks of an open mind, each whole where its version is not known, and what others share with it. */
+export type OpenBlocks = { own: { label: string; block?: Block | undefined }[]; shared: SharedBlockNote[] };
+
 /** An agent that may use a block, or a space whose people may, and how. */
 export type BlockGrant = { granteeId: string; permission: Permission; createdAt: string };
 
-/** The editor of a block. The caller has checked that it is that principal. */
-export type BlockPrincipal =
-  /** Somebody with the workspace's rights; `through` is the agent that the block is shared with and is reached by. */
+/**
+ * The editor of a block. The caller has checked that it is that principal. `confidential`: it writes from a confidential
+ * space, an agent by its compartment.
+ */
+export type BlockPrincipal = {
+  confidential?: boolean | undefined;
+} /** Somebody with the workspace's rights; `through` is the agent that the block is shared with and is reached by. */ & (
   | { kind: "workspace"; author: string; through?: string | undefined }
   /** A member of a space that the block is shared with. `author` is `human:ent_…`. */
   | { kind: "person"; spaceId: string; author: string; name: string }
   /** The block's owner, or an agent that it is shared with. `consented`: a person agreed to this edit. */
-  | { kind: "agent"; agentId: string; name: string; consented?: boolean | undefined };
+  | { kind: "agent"; agentId: string; name: string; consented?: boolean | undefined }
+);
 
 /** A change by whom a block is shared with; `callId` makes the same one again change nothing. */
 export type SharedChange = {
@@ -123,8 +131,11 @@ export interface BlockMethods {
   /** Its own and those that are shared with it, by label. */
   blocks(): Block[];
   createBlock(block: CreateBlock, author: string, callId?: string): BlockDetail;
-  /** `granteeId`: as the agent or the space sees it that the block is shared with. Otherwise as this agent sees it. */
-  block(label: string, version?: number, granteeId?: string): BlockDetail;
+  /**
+   * `granteeId`: as the agent or the space sees it that the block is shared with. Otherwise as this agent sees it.
+   * `confidential`: a compartment of that agent asks.
+   */
+  block(label: string, version?: number, granteeId?: string, confidential?: boolean): BlockDetail;
   editBlock(label: string, edit: EditBlock, author: string, callId?: string): EditedBlock;
   updateBlock(label: string, changes: UpdateBlock, author: string): BlockDetail;
   deleteBlock(label: string, as: EditBlock["as"], author: string): null;
@@ -140,7 +151,9 @@ export interface BlockMethods {
   noteSharedBlock(note: SharedBlockNote): null;
   dropSharedBlock(ownerId: string, label: string): null;
   /** From the agents that blocks are shared with. Null for what is not shared (any more). */
-  readSharedBlocks(readerId: string, labels: string[]): (Block | null)[];
+  readSharedBlocks(readerId: string, labels: string[], confidential?: boolean): (Block | null)[];
+  /** From its compartments, which have these versions of blocks, by label. Changes nothing. */
+  openBlocks(known: Record<string, string>): OpenBlocks;
   deleteSharedBlock(label: string, change: SharedChange): null;
 
   /** For the people of a space, whom the caller has checked. By label; `permission` is theirs. */
@@ -200,7 +213,9 @@ export interface AgentMethods extends BlockMethods {
   deletePlan(id: string): null;
 
   search(query: SearchQuery): SearchAnswer;
-  /** Newest first. */
+  /** From its compartments: what the open mind's index has. The query's mode is what is done. Changes nothing. */
+  searchOpen(query: SearchQuery, alike: QueryVector | null): SearchAnswer;
+  /** Newest first; of a compartment its own, then those of the open mind. */
   archival(page: PageRequest): Page<ArchivalEntry>;
   /** The same `id` again changes nothing. */
   archive(id: string, entry: CreateArchival): ArchivalEntry;

@@ -35,5 +35,6 @@ export const ArchivalEntry = component("ArchivalEntry", {
   metadata: z.record(z.string(), z.json()),
   source: ArchivalSource,
   createdAt: Timestamp,
+  open: z.literal(true).optional().describe("In an answer of a confidential space: kept outside of it"),
 });
 export type ArchivalEntry = z.infer<typeof ArchivalEntry>;

@@ -30,6 +30,9 @@ const CharLimit = z
   .max(maxBlockCharacters)
   .transform((limit) => (limit === 0 ? defaultBlockCharacters : limit));
 
+/** Whether what is written in confidential spaces may be written here, where it is read outside of them. */
+export const BlockConfidential = z.literal("allowed");
+
 export const CreateBlock = strictComponent("CreateBlock", {
   label: Label,
   type: BlockType.default("working"),
@@ -40,6 +43,8 @@ export const CreateBlock = strictComponent("CreateBlock", {
   charLimit: CharLimit.default(defaultBlockCharacters),
   /** The person whose consent an agent's edits need where the permission is `Partner`. */
   partnerEntityId: entityId.optional(),
+  /** Confidential spaces may write it too, as far as `permission` and shares say: their people, and runs of other agents there. */
+  confidential: BlockConfidential.optional(),
   /** The first content: a text, a map's fields, a list's items, a log's entries, or a composite's sections. */
   content: z.json().optional(),
 });
@@ -50,6 +55,8 @@ export const UpdateBlock = z
   .strictObject({
     ...patchOf(CreateBlock.omit({ label: true, content: true }).shape),
     partnerEntityId: entityId.nullable().optional(),
+    /** `null` takes it back. */
+    confidential: BlockConfidential.nullable().optional(),
     /** For a text only; `null` shows all of it. */
     viewport: Viewport.nullable().optional(),
     /** The section of a composite that the viewport belongs to. */
@@ -78,6 +85,7 @@ export const Block = component("Block", {
   pinned: z.boolean(),
   charLimit: z.int(),
   partnerEntityId: entityId.optional(),
+  confidential: BlockConfidential.optional(),
   version: Version,
   rendered: z.string(),
   /** The agent whose block it is, where that is another. */

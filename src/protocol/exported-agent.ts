@@ -2,7 +2,7 @@ import { z } from "zod";
 import { errorCodes } from "../shared/errors.ts";
 import { Agent, AgentConfig } from "./agent.ts";
 import { ArchivalContent, ArchivalMetadata, ArchivalSource } from "./archival.ts";
-import { ArchivedBlock, BlockType, Permission } from "./block.ts";
+import { ArchivedBlock, BlockConfidential, BlockType, Permission } from "./block.ts";
 import { BlockSchema, maxBlockCharacters } from "./block-schema.ts";
 import { ExportedJournalRow, ExportedRun, ExportedSummary, ExportedWindow } from "./exported-history.ts";
 import { archivalId, entityId, idPattern, spaceId } from "./ids.ts";
@@ -102,6 +102,7 @@ export const exportedRows = {
     archived: ArchivedBlock.optional().describe("How it was kept before it was put away"),
     charLimit: z.int().min(1).max(maxBlockCharacters),
     partnerEntityId: entityId.optional(),
+    confidential: BlockConfidential.optional(),
     version,
     rendered: z.string().optional().describe("To read; an import makes it from the document"),
     snapshotVersion: z.int().min(0).describe("Up to which version its snapshot holds everything"),

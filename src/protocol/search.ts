@@ -41,6 +41,9 @@ export const SearchQuery = z.object({
 });
 export type SearchQuery = z.infer<typeof SearchQuery>;
 
+/** A query as numbers, and how alike a passage has to be at least. */
+export type QueryVector = { embedderId: string; values: number[]; least: number };
+
 const source = z.object({
   spaceId: z.string().optional(),
   spaceName: z.string().optional(),
@@ -64,6 +67,7 @@ export const SearchHit = component("SearchHit", {
   score: z.number().describe("Higher is better; comparable within one answer only"),
   createdAt: Timestamp,
   role: SearchRole.optional(),
+  open: z.literal(true).optional().describe("In an answer of a confidential space: known outside of it too"),
   source,
 });
 export type SearchHit = z.infer<typeof SearchHit>;

@@ -1,10 +1,12 @@
 import type { BlockPrincipal } from "../protocol/agent-rpc.ts";
 import { Block, BlockChange, BlockDetail, EditedBlock, EditSpaceBlock } from "../protocol/block.ts";
 import type { Member } from "../protocol/entity.ts";
+import type { Space } from "../protocol/space.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { compartmentId } from "../shared/ids.ts";
 import { log } from "../shared/log.ts";
 import { blockStream, versionQuery } from "./blocks.ts";
-import { agentAt, type HttpContext, spaceAt } from "./http-context.ts";
+import { type AskedAgent, agentAt, askedAgent, type HttpContext, spaceAt } from "./http-context.ts";
 import { callIdOf } from "./idempotent.ts";
 import { actingEntityId, inSpace, requireParticipant, requireReaderOf } from "./in-space.ts";
 import { pathId, pathLabel } from "./path-parameters.ts";
@@ -17,25 +19,36 @@ const params = {
   label: pathLabel("The block's label", "shopping"),
 };
 
-/** The members of a space, for who may read it. */
-const membersOf = async (context: HttpContext, spaceId: string): Promise<Member[]> => {
+/** A space with its members, for who may read it. */
+const spaceFor = async (context: HttpContext, spaceId: string): Promise<Space & { members: Member[] }> => {
   const space = await inSpace(context, (principal) => spaceAt(context, spaceId).describe(principal));
   requireReaderOf(space, context.var.principal);
-  return space.members ?? [];
+  return { ...space, members: space.members ?? [] };
 };
 
-/** The space's members, where both the agent and the caller are among them: to others, there is no such block. */
-const membersWith = async (
-  context: HttpContext,
-  { spaceId, agentId }: { spaceId: string; agentId: string },
-): Promise<Member[]> => {
-  const members = await membersOf(context, spaceId);
-  if (members.some(({ id, type }) => id === agentId && type === "agent")) return members;
-  throw new ColloquyError("not_found", "There is no such agent in this space.");
+/** The objects with the blocks of an agent that a space may see. Of two of one label, that of its own compartment counts. */
+const mindsOf = (context: HttpContext, { id: spaceId, confidential }: Space, agentId: string): string[] =>
+  confidential ? [compartmentId(context.get("ids"), agentId, spaceId), agentId] : [agentId];
+
+type Address = { spaceId: string; agentId: string; label: string };
+
+/** The space, where both the agent and the caller are in it: to others, there is no such block. `mindId`: who has the block. */
+const spaceWith = async (context: HttpContext, { spaceId, agentId, label }: Address) => {
+  const space = await spaceFor(context, spaceId);
+  if (!space.members.some(({ id, type }) => id === agentId && type === "agent")) {
+    throw new ColloquyError("not_found", "There is no such agent in this space.");
+  }
+  const { workspaceId } = context.var.principal;
+  const [first = agentId, ...others] = mindsOf(context, space, agentId);
+  const isThere =
+    others.length === 0 || (await agentAt(context, first).block(workspaceId, label, undefined, spaceId)).ok;
+  const mindId = isThere ? first : agentId;
+  const mind: AskedAgent = askedAgent(agentAt(context, mindId), workspaceId);
+  return { space, mind, mindId };
 };
 
 /** The caller as a member of the space. */
-const actorAmong = (context: HttpContext, members: Member[]): { author: string; name: string } => {
+const actorAmong = (context: HttpContext, { members }: { members: Member[] }): { author: string; name: string } => {
   const id = actingEntityId(context.var.principal);
   const member = members.find((each) => each.id === id);
   if (!member) throw new ColloquyError("forbidden", "Only the members of a space use its blocks.");
@@ -52,16 +65,23 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/blocks", {
   answers: [listOf(Block), "All of them"],
   problems: ["not_found"],
   handle: async ({ context, workspaceId, params: { spaceId } }) => {
-    const agents = (await membersOf(context, spaceId)).filter(({ type }) => type === "agent");
+    const space = await spaceFor(context, spaceId);
+    const agents = space.members.filter(({ type }) => type === "agent");
+    const minds = agents.flatMap(({ id }) => mindsOf(context, space, id));
     const asked = await Promise.allSettled(
-      agents.map(async ({ id }) => unwrap(await agentAt(context, id).spaceBlocks(workspaceId, spaceId))),
+      minds.map(async (id) => {
+        const answer = await agentAt(context, id).spaceBlocks(workspaceId, spaceId);
+        // A compartment begins with what is said first.
+        return space.confidential && !answer.ok && answer.problem.code === "not_found" ? [] : unwrap(answer);
+      }),
     );
     const items = asked.flatMap((one) => {
       if (one.status === "fulfilled") return one.value;
       log.warn("space-blocks.unreachable", { reason: String(one.reason) });
       return [];
     });
-    return onePage(items);
+    const byName = Map.groupBy(items, ({ sharedFrom, label }) => `${sharedFrom?.agentId} ${label}`);
+    return onePage([...byName.values()].flatMap(([first]) => first ?? []));
   },
 });
 
@@ -72,29 +92,30 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}", {
   query: versionQuery,
   answers: [BlockDetail, "The block"],
   problems: ["not_found", "invalid_request"],
-  handle: async ({ context, agent, params, query }) => {
-    await membersWith(context, params);
-    return agent.block(params.label, query.version, params.spaceId);
+  handle: async ({ context, params, query }) => {
+    const { mind } = await spaceWith(context, params);
+    return mind.block(params.label, query.version, params.spaceId);
   },
 });
 
 spaceBlocks.route("POST /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/operations", {
   summary: "Edit a block that is shared with a space: all operations or none",
   description:
-    "As a member of the space, with the permission that its people have. With `onVersion` the edit merges with what came after that version.",
+    "As a member of the space, with the permission that its people have. With `onVersion` the edit merges with what came after that version. In a confidential space a block that is read outside of it is refused, unless it says `confidential: allowed`.",
   access: "space",
   params,
   body: EditSpaceBlock,
   idempotent: true,
   answers: [EditedBlock, "What it holds now"],
   problems: ["not_found", "edit_refused", "text_too_long", "limit_reached", "conflict"],
-  handle: async ({ context, agent, params, body, once }) => {
+  handle: async ({ context, params, body, once }) => {
     await requireParticipant(context);
-    const actor = actorAmong(context, await membersWith(context, params));
-    const by: BlockPrincipal = { kind: "person", spaceId: params.spaceId, ...actor };
+    const { space, mind } = await spaceWith(context, params);
+    const confidential = space.confidential === true;
+    const by: BlockPrincipal = { kind: "person", spaceId: space.id, confidential, ...actorAmong(context, space) };
     return once(async (newId) => {
       const callId = callIdOf(context, newId);
-      return agent.editSharedBlock(params.label, { ...body, by, callId });
+      return mind.editSharedBlock(params.label, { ...body, by, callId });
     });
   },
 });
@@ -106,9 +127,9 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/hist
   query: pageQuery(),
   answers: [listOf(BlockChange), "A page"],
   problems: ["not_found", ...badPage],
-  handle: async ({ context, agent, params, query }) => {
-    await membersWith(context, params);
-    return agent.blockHistory(params.label, query, params.spaceId);
+  handle: async ({ context, params, query }) => {
+    const { mind } = await spaceWith(context, params);
+    return mind.blockHistory(params.label, query, params.spaceId);
   },
 });
 
@@ -124,7 +145,8 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/stre
   handle: async ({ context, params }) => {
     requireUpgrade(context, "read the block again");
     await requireParticipant(context);
-    actorAmong(context, await membersWith(context, params));
-    return blockStream(context, params);
+    const { space, mindId } = await spaceWith(context, params);
+    actorAmong(context, space);
+    return blockStream(context, { ...params, agentId: mindId });
   },
 });

@@ -28,6 +28,7 @@ const pinShared = ({ sharedBlocks }: BlockServices, row: SharedBlockRow, { pinne
 /** The agent's blocks: its own, those that it shares, and those that others share with it. */
 export const blocksArea: Area<keyof BlockMethods> = {
   blocks: async ({ services }) => {
+    await services.sharedBlocks.follow(timeoutSignal(askMs));
     const shared = await services.sharedBlocks.read(services.sharedBlocks.list(), timeoutSignal(askMs));
     return [...services.blocks.list().map(blockView), ...shared];
   },
@@ -35,14 +36,16 @@ export const blocksArea: Area<keyof BlockMethods> = {
     await services.blocks.create(block, author, callId);
     return detail(services, block.label);
   },
-  block: ({ services }, label, version, granteeId) =>
-    granteeId === undefined ? detail(services, label, version) : services.blocks.detail(label, version, granteeId),
+  block: ({ services }, label, version, granteeId, confidential) =>
+    granteeId === undefined
+      ? detail(services, label, version)
+      : services.blocks.detail(label, version, granteeId, confidential),
   editBlock: ({ services }, label, { as, ...wanted }, author, callId) => {
     const edit = { ...wanted, by: principalOf(services, as, author), callId };
     return services.sharedBlocks.edit(label, edit, timeoutSignal(askMs));
   },
   updateBlock: async ({ services }, label, changes, author) => {
-    const shared = services.sharedBlocks.find(label);
+    const shared = services.sharedBlocks.findToChange(label);
     if (shared) pinShared(services, shared, changes);
     else await services.blocks.update(label, changes, author);
     return detail(services, label);
@@ -79,11 +82,12 @@ export const blocksArea: Area<keyof BlockMethods> = {
     services.sharedBlocks.drop({ ownerId, label });
     return null;
   },
-  readSharedBlocks: ({ services: { blocks, shares } }, readerId, labels) =>
+  readSharedBlocks: ({ services: { blocks, shares } }, readerId, labels, confidential) =>
     labels.map((label) => {
       const row = blocks.find(label);
-      return (row && shares.viewFor(row, readerId)) ?? null;
+      return (row && shares.viewFor(row, readerId, confidential)) ?? null;
     }),
+  openBlocks: ({ services }, known) => services.sharedBlocks.openFor(known),
   spaceBlocks: ({ services }, spaceId) => services.shares.sharedWith(spaceId),
   editSharedBlock: ({ services }, label, { until, ...edit }) => {
     requireAwaited(services, { until });

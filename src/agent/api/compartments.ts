@@ -107,11 +107,12 @@ export const handleCompartments = ({ db, jobs, services: { env, identity } }: Ag
   });
 
 export const compartmentsArea: Area<"openCompartment" | "configureCompartment"> = {
-  openCompartment: ({ db, services: { ids, identity }, isEnding }, spaceId) => {
+  openCompartment: ({ db, services: { ids, identity, search }, isEnding }, spaceId) => {
     const agent = identity.get();
     if (isEnding) throw new ColloquyError("not_found", "there is no such agent");
     const mindId = compartmentId(ids, agent.id, spaceId);
     db.insert(compartments).values({ spaceId, mindId }).onConflictDoNothing().run();
+    search.noticed(true);
     return settingsFor(agent);
   },
   configureCompartment: (runtime, settings) => {

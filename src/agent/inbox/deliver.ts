@@ -111,6 +111,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const heardTo = Math.max(from, Math.min(to, delivery.openUpTo ?? to));
     services.spaces.follow(delivery.space, heardTo, delivery.left, unheard);
     if (delivery.space.deleted) services.search.forgetSpace(delivery.space.id);
+    services.search.noticed();
     const seqs = services.inbox.enter(events);
     for (const { ordinal, index } of given) {
       const taken = services.runs.at(ordinal)?.events ?? [];

@@ -20,6 +20,8 @@ export const createArchival = (
   clock: Clock,
   /** Takes a deleted entry out of the index of search, in the same transaction. `newest` is the last that is left. */
   unindex: (id: string, newest: number) => void,
+  /** In a compartment: whether an entry is the open mind's. */
+  isOpen: (id: string) => boolean,
 ) => {
   const rows = (isMeant: SQL | undefined, order: SQL, limit: number): ArchivalRow[] =>
     db.select().from(archival).where(isMeant).orderBy(order).limit(limit).all();
@@ -45,9 +47,14 @@ export const createArchival = (
       const row = { ...entry, createdAt: clock.now() };
       return asEntry(db.insert(archival).values(row).returning().get());
     },
+    /** Throws `forbidden` for what the open mind keeps. */
     delete: (id: string): boolean =>
       db.transaction(() => {
         const isGone = db.delete(archival).where(eq(archival.id, id)).returning({ id: archival.id }).all().length > 0;
+        if (!isGone && isOpen(id)) {
+          const message = "that is an open archival entry; a run of a confidential space may not change it";
+          throw new ColloquyError("forbidden", message);
+        }
         if (isGone) unindex(id, page(undefined, 1)[0]?.ordinal ?? 0);
         return isGone;
       }),

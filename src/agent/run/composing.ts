@@ -63,9 +63,13 @@ const knownBlock = (
   };
 };
 
-/** The agent's own blocks. Opens no document. */
-export const ownBlocks = (services: RunServices): KnownBlock[] =>
-  services.blocks.list().map((block) => knownBlock(services, { ...block, usedAt: block.lastUsedAt }));
+/** The agent's own blocks; in a compartment, after those of its open mind. Opens no document. */
+export const ownBlocks = (services: RunServices): KnownBlock[] => [
+  ...services.sharedBlocks
+    .open()
+    .map((block) => knownBlock(services, { ...block, usedAt: Date.parse(block.updatedAt) }, block.sharedFrom)),
+  ...services.blocks.list().map((block) => knownBlock(services, { ...block, usedAt: block.lastUsedAt })),
+];
 
 /** The blocks that other agents share with it. Each owner is asked. A block whose owner does not answer is unavailable. */
 export const othersBlocks = async (
@@ -76,15 +80,19 @@ export const othersBlocks = async (
   const batchBlocks = batchBlocksOf(events);
   const rows = services.sharedBlocks
     .list()
-    .filter(({ type, pinned, label }) => type === "core" || pinned || batchBlocks.has(label));
+    .filter(({ type, pinned, label, open }) => !open && (type === "core" || pinned || batchBlocks.has(label)));
   const read = await services.sharedBlocks.read(rows, signal);
   return read.map((block) => knownBlock(services, { ...block, usedAt: Date.parse(block.updatedAt) }, block.sharedFrom));
 };
 
-/** The blocks that others share with it, as far as it has heard; none where it has no tools to read them. */
+/**
+ * The blocks that others share with it, as far as it has heard; none where it has no tools to read them. Those of the open
+ * mind that always stand in an input are not told of.
+ */
 export const knownShares = ({ identity, sharedBlocks }: RunServices): KnownShare[] => {
   if (identity.get().config.memoryTools === false) return [];
-  return sharedBlocks.list().map(({ label, ownerId, ownerName: owner, permission }) => ({
+  const told = sharedBlocks.list().filter(({ open, type, pinned }) => !open || (type !== "core" && !pinned));
+  return told.map(({ label, ownerId, ownerName: owner, permission }) => ({
     ...{ key: keyOf(label, ownerId), label, owner, permission },
   }));
 };

@@ -6,7 +6,7 @@ import { digest } from "../context/consciousness/state.ts";
 import type { JournalRow } from "../journal.ts";
 import { type FeedPart, spacePart } from "../memory/feed-state.ts";
 import type { RunRow } from "../runs.ts";
-import { nextWindow } from "./composing.ts";
+import { nextWindow, ownBlocks, shownBlocks } from "./composing.ts";
 import type { RunServices } from "./run-services.ts";
 import { adoptSettings, settingsFor } from "./settings.ts";
 
@@ -134,6 +134,7 @@ export const takeFeed = async (services: RunServices, signal: AbortSignal): Prom
     feed.put([...parts, ...(value ? [{ part: "runs", hash: "", value }] : [])], gone);
     if (before || identity.get().config.continuity !== "consciousness") return;
     // The first window goes on from the open mind's.
-    windows.save({ ...nextWindow(services, "consciousness", from), summary, toldFrom: runs.nextOrdinal() });
+    const { shown } = shownBlocks(services, ownBlocks(services), []);
+    windows.save({ ...nextWindow(services, "consciousness", from, shown), summary, toldFrom: runs.nextOrdinal() });
   });
 };

@@ -137,6 +137,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
 
   const askFeed = async (): Promise<void> => {
     try {
+      await services.sharedBlocks.follow(ending.signal);
       await takeFeed(services, ending.signal);
       Object.assign(fed, { justNow: true, againAt: 0, failures: 0 });
     } catch (error) {
@@ -185,6 +186,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
 
   /** The run has ended: what is kept stays within its bounds. */
   const tidy = (run: RunRow): void => {
+    services.search.noticed();
     if (run.kept) compactIfDue(services, run);
     if (run.ordinal % housekeepingEveryRuns > 0) return;
     services.roots.forgetOld();

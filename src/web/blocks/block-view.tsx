@@ -32,6 +32,7 @@ export const BlockView = ({ space, shared }: BlockViewProps) => {
     <div className="block stack">
       <p className="small soft">
         {agentName} keeps it{permissionWords[block.permission] ?? "; you may read it"}.
+        {block.confidential === "allowed" && " What is written here may be read in other spaces."}
       </p>
       {block.description !== "" && <p className="pretty wrap">{block.description}</p>}
       {ended && <p className="block-ended notice tone-warning">{ended}</p>}

@@ -45,7 +45,7 @@ export type Blocks = ReturnType<typeof createBlocks>;
 export const createBlocks = (
   db: Database,
   clock: Clock,
-  shares: Pick<Shares, "permissionOf" | "view">,
+  shares: Pick<Shares, "permissionOf" | "isWithheld" | "view">,
   changed: (change: StoredChange) => void,
 ) => {
   const history = createBlockHistory(db);
@@ -68,22 +68,37 @@ export const createBlocks = (
     db.update(blocks).set(changes).where(eq(blocks.id, id)).returning().get() as BlockRow;
 
   /** A block, and its permission for an agent or the people of a space. Throws `not_found` where it is not shared. */
-  const granted = (label: string, granteeId: string): { row: BlockRow; permission: Permission } => {
+  const granted = (
+    label: string,
+    granteeId: string,
+    confidential = false,
+  ): { row: BlockRow; permission: Permission } => {
     const row = find(label);
-    const permission = row && shares.permissionOf(row, granteeId);
+    const permission = row && shares.permissionOf(row, granteeId, confidential);
     if (row && permission !== undefined) return { row, permission };
     const whom = isSpaceId(granteeId) ? "this space" : "you";
     throw new ColloquyError("not_found", `no block "${label}" is shared with ${whom}`);
   };
 
-  /** A block, and as whom a principal writes it. Throws `not_found` where it is not shared with that principal. */
+  /**
+   * A block, and as whom a principal writes it. Throws `not_found` where it is not shared with that principal, and
+   * `forbidden` for what would leave a confidential space.
+   */
   const access = (label: string, by: BlockPrincipal): { row: BlockRow; writer: Writer } => {
     const now = isoTime(clock.now());
     if (by.kind === "workspace") {
-      const { row } = by.through === undefined ? { row: get(label) } : granted(label, by.through);
+      const { row } = by.through === undefined ? { row: get(label) } : granted(label, by.through, by.confidential);
       return { row, writer: { kind: "system", now } };
     }
-    const { row, permission } = granted(label, by.kind === "person" ? by.spaceId : by.agentId);
+    const granteeId = by.kind === "person" ? by.spaceId : by.agentId;
+    const { row, permission } = granted(label, granteeId, by.confidential);
+    if (by.kind === "person" && shares.isWithheld(row, granteeId, by.confidential === true)) {
+      const why = 'what is written in it leaves this space; its owner may allow that (confidential: "allowed")';
+      throw new ColloquyError(
+        "forbidden",
+        `"${label}" is an open block, which a confidential space only reads: ${why}`,
+      );
+    }
     const consented = by.kind === "agent" && by.consented === true;
     return { row, writer: { kind: by.kind, now, name: by.name, permission, consented } };
   };
@@ -246,11 +261,13 @@ export const createBlocks = (
     },
 
     /** A block with all that is told of it; as a grantee sees it, where one is named. Throws `not_found`. */
-    async detail(label: string, version?: number, granteeId?: string): Promise<BlockDetail> {
-      if (granteeId !== undefined) granted(label, granteeId);
+    async detail(label: string, version?: number, granteeId?: string, confidential?: boolean): Promise<BlockDetail> {
+      const permission = () => granteeId && granted(label, granteeId, confidential).permission;
+      permission();
       const { row, value, rendered } = await read(label, version);
       // The block may have been taken back while it was read.
-      const view = granteeId === undefined ? blockView(row) : shares.view(row, granted(label, granteeId).permission);
+      const shared = permission();
+      const view = shared ? shares.view(row, shared) : blockView(row);
       return { ...view, value, rendered, version: version ?? row.version };
     },
 

@@ -1,5 +1,5 @@
 import { blob, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { ArchivedBlock, BlockType, EditedBlock, Permission } from "../../../protocol/block.ts";
+import type { ArchivedBlock, Block, BlockType, EditedBlock, Permission } from "../../../protocol/block.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import type { Step } from "../documents/edit-document.ts";
 
@@ -18,6 +18,8 @@ export const blocks = sqliteTable(
     archived: text("archived", { mode: "json" }).$type<ArchivedBlock>(),
     charLimit: integer("char_limit").notNull(),
     partnerEntityId: text("partner_entity_id"),
+    /** Whether what confidential spaces hear may be written here. */
+    confidential: text("confidential").$type<Block["confidential"]>(),
     /** The newest version. */
     version: integer("version").notNull(),
     /** The text that the block shows, written with every edit. */
@@ -85,7 +87,10 @@ export const shares = sqliteTable(
   (table) => [primaryKey({ columns: [table.blockId, table.granteeId] })],
 );
 
-/** Blocks of other agents that this one may read, as far as it was told: their owner has the last word. */
+/**
+ * Blocks of other agents that this one may read, as far as it was told: their owner has the last word. A compartment has
+ * those of the agent's open mind here too.
+ */
 export const sharedBlocks = sqliteTable(
   "shared_blocks",
   {
@@ -96,6 +101,8 @@ export const sharedBlocks = sqliteTable(
     permission: text("permission").$type<Permission>().notNull(),
     /** Whether this agent pinned it. */
     pinned: integer("pinned", { mode: "boolean" }).notNull().default(false),
+    /** In a compartment, of a block of the agent's open mind: as its newest run found it. */
+    open: text("open", { mode: "json" }).$type<Block>(),
     createdAt: integer("created_at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.ownerId, table.label] })],

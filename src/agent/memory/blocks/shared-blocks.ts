@@ -1,11 +1,12 @@
 import { and, asc, eq } from "drizzle-orm";
 import type { Env } from "../../../env/env.ts";
-import type { BlockGrant, BlockPrincipal, SharedBlockNote } from "../../../protocol/agent-rpc.ts";
+import type { BlockGrant, BlockPrincipal, OpenBlocks, SharedBlockNote } from "../../../protocol/agent-rpc.ts";
 import type { Block, BlockDetail, EditedBlock } from "../../../protocol/block.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../../../shared/database.ts";
 import { ColloquyError, type Outcome, unwrap } from "../../../shared/errors.ts";
 import type { Ids } from "../../../shared/ids.ts";
+import { log } from "../../../shared/log.ts";
 import { maxSharedBlocks, spaceAnswerMs } from "../../bounds.ts";
 import { callWithRetry } from "../../call-with-retry.ts";
 import type { Identity } from "../../identity.ts";
@@ -16,6 +17,19 @@ import { isSpaceId, type Shares } from "./shares.ts";
 
 /** A block of another agent, as far as this one has heard. */
 export type SharedBlockRow = typeof sharedBlocks.$inferSelect;
+
+/** Throws `forbidden` for a block of the open mind, which its compartments read. */
+const requireNotOpen = ({ label, open }: SharedBlockRow): void => {
+  if (open === null) return;
+  const instead = "a run of a confidential space may not change it; make one of your own";
+  throw new ColloquyError("forbidden", `"${label}" is an open block; ${instead}`);
+};
+
+/** What another mind's block is known by: labels hold no `@`. */
+export const sharedRef = ({ label, ownerId }: Pick<SharedBlockRow, "label" | "ownerId">): string =>
+  `${label}@${ownerId}`;
+
+const versionOf = ({ updatedAt, version }: Block): string => `${updatedAt} ${version}`;
 
 type OwnBlockServices = {
   env: Env;
@@ -65,6 +79,8 @@ export type SharedBlocks = ReturnType<typeof createSharedBlocks>;
  * 2. One that cannot be reached stops nothing: its blocks read `(unavailable)`.
  * 3. A share is stored before the other agent is told, and deleted before it is told so.
  * 4. To share and to take back can be repeated when it was cut in the middle: nothing changes twice.
+ * 5. A compartment has the blocks of its agent's open mind as another's, to read alone, and of what others share with the
+ *    agent what they allow. It learns of both as a run begins (`follow`). What it makes, it shares with its space alone.
  */
 export const createSharedBlocks = (db: Database, services: OwnBlockServices) => {
   const { env, ids, clock, identity, blocks, shares, subscriptions } = services;
@@ -75,14 +91,20 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
   /** By label. */
   const list = (): SharedBlockRow[] => known.get();
 
-  /** Asks another agent of the workspace as this one. */
+  /** Asks another mind of the workspace as this agent. `confidential`: as one of its compartments. */
   const ask = <T>(
     agentId: string,
     signal: AbortSignal,
-    question: (agent: ReturnType<Env["AGENT"]["getByName"]>, workspaceId: string, ownId: string) => Promise<Outcome<T>>,
+    question: (
+      agent: ReturnType<Env["AGENT"]["getByName"]>,
+      workspaceId: string,
+      ownId: string,
+      confidential: boolean,
+    ) => Promise<Outcome<T>>,
   ): Promise<Outcome<T>> => {
-    const { id, workspaceId } = identity.get();
-    return callWithRetry(() => question(env.AGENT.getByName(agentId), workspaceId, id), signal, "the agent");
+    const { id, workspaceId, compartmentId } = identity.get();
+    const agent = env.AGENT.getByName(agentId);
+    return callWithRetry(() => question(agent, workspaceId, id, compartmentId !== null), signal, "the agent");
   };
 
   /**
@@ -102,6 +124,13 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
     if (found.length <= 1) return found[0];
     const owners = found.map(({ ownerName, ownerId }) => `${JSON.stringify(ownerName)} (${ownerId})`).join(", ");
     throw new ColloquyError("conflict", `several agents share "${label}" with you: say from which, ${owners}`);
+  };
+
+  /** The same, to change it. Throws `forbidden` for a block of the open mind. */
+  const findToChange = (label: string, from?: string): SharedBlockRow | undefined => {
+    const row = find(label, from);
+    if (row) requireNotOpen(row);
+    return row;
   };
 
   /** Throws `limit_reached` past `maxSharedBlocks`. */
@@ -136,8 +165,8 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
   ): Promise<[SharedBlockRow, Block | null][]> => {
     const labels = rows.map(({ label }) => label);
     try {
-      const answer = await ask(ownerId, signal, (owner, workspaceId, id) =>
-        owner.readSharedBlocks(workspaceId, id, labels),
+      const answer = await ask(ownerId, signal, (owner, workspaceId, id, confidential) =>
+        owner.readSharedBlocks(workspaceId, id, labels, confidential),
       );
       const read = !answer.ok && answer.problem.code === "not_found" ? [] : unwrap(answer);
       return rows.map((row, index) => [row, read[index] ?? null]);
@@ -146,6 +175,11 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
       if (!(error instanceof ColloquyError && error.retryable)) signal.throwIfAborted();
       return rows.map((row) => [row, withheld(row)]);
     }
+  };
+
+  const readAll = async (rows: SharedBlockRow[], signal: AbortSignal): Promise<[SharedBlockRow, Block | null][]> => {
+    const byOwner = [...Map.groupBy(rows, ({ ownerId }) => ownerId)];
+    return (await Promise.all(byOwner.map(([ownerId, wanted]) => readFrom(ownerId, wanted, signal)))).flat();
   };
 
   /** An agent that cannot be told finds out when it reads the block next. */
@@ -166,7 +200,58 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
   };
 
   return {
-    ...{ list, find, note, drop },
+    ...{ list, find, findToChange, note, drop },
+
+    /** The blocks of the open mind, as the newest run of this compartment found them. */
+    open: (): Block[] => list().flatMap(({ open }) => open ?? []),
+
+    /** For its compartments, which have these versions. Changes nothing. */
+    openFor: (known: Record<string, string>): OpenBlocks => ({
+      own: blocks.list().map((row) => {
+        const { pinned, label } = row;
+        const block = { ...shares.view(row, "ReadOnly"), pinned };
+        return { label, block: known[label] === versionOf(block) ? undefined : block };
+      }),
+      shared: list().map(({ ownerId, ownerName, label, type, permission }) => {
+        return { ownerId, ownerName, label, type, permission };
+      }),
+    }),
+
+    /**
+     * A compartment's run begins: it has the blocks that there are now. An open mind that does not answer leaves it those
+     * that it had.
+     */
+    async follow(signal: AbortSignal): Promise<void> {
+      const { id, compartmentId, config } = identity.get();
+      if (compartmentId === null) return;
+      const had = list();
+      const versions = Object.fromEntries(had.flatMap(({ label, open }) => (open ? [[label, versionOf(open)]] : [])));
+      const asked = ask(id, signal, (mind, workspaceId) => mind.openBlocks(workspaceId, versions)).then(unwrap);
+      const told = await asked.catch((error: unknown) => {
+        log.warn("open-blocks.unreachable", { reason: String(error) });
+      });
+      if (!told) return;
+      const before = new Map(had.map((row) => [sharedRef(row), row]));
+      const createdAt = clock.now();
+      const own = told.own.flatMap(({ label, block }): SharedBlockRow[] => {
+        const open = block ?? before.get(sharedRef({ ownerId: id, label }))?.open;
+        if (!open) return [];
+        const { type, permission, pinned } = open;
+        return [{ ownerId: id, label, ownerName: config.name, type, permission, pinned, open, createdAt }];
+      });
+      const others = told.shared.map((note): SharedBlockRow => {
+        const { pinned = false, createdAt: since = createdAt } = before.get(sharedRef(note)) ?? {};
+        return { ...note, pinned, open: null, createdAt: since };
+      });
+      // Their owners say which of them a compartment may have. Of one that is silent it has what it had.
+      const allowed = (await readAll(others, signal)).filter(
+        ([row, block]) => block && (block.version > 0 || before.has(sharedRef(row))),
+      );
+      db.transaction(() => {
+        known.writing().delete(sharedBlocks).run();
+        for (const row of [...own, ...allowed.map(([each]) => each)]) db.insert(sharedBlocks).values(row).run();
+      });
+    },
 
     pin(row: SharedBlockRow, pinned: boolean): void {
       known.writing().update(sharedBlocks).set({ pinned }).where(isRow(row)).run();
@@ -176,20 +261,24 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
     async load(label: string, signal: AbortSignal, { version, from }: View = {}): Promise<BlockDetail> {
       const row = find(label, from);
       if (!row) return blocks.detail(label, version);
-      const answer = await ask(row.ownerId, signal, (owner, workspaceId, id) =>
-        owner.block(workspaceId, label, version, id),
+      const answer = await ask(row.ownerId, signal, (owner, workspaceId, id, confidential) =>
+        owner.block(workspaceId, label, version, id, confidential),
       );
       return { ...believed(row, answer, version === undefined), pinned: row.pinned };
     },
 
     /** Edits a block under its label here. Throws what refuses it, or `unavailable`. */
     async edit(label: string, edit: BlockEdit, signal: AbortSignal, from?: string): Promise<EditedBlock> {
-      const row = find(label, from);
+      const row = findToChange(label, from);
       if (!row) return blocks.edit(label, edit);
       // Its owner may be asked again where its answer was lost.
       const callId = edit.callId ?? ids.mint("key");
-      const answer = await ask(row.ownerId, signal, (owner, workspaceId, id) => {
-        const by: BlockPrincipal = edit.by.kind === "workspace" ? { ...edit.by, through: id } : edit.by;
+      const answer = await ask(row.ownerId, signal, (owner, workspaceId, id, confidential) => {
+        const by: BlockPrincipal = {
+          ...edit.by,
+          ...(edit.by.kind === "workspace" ? { through: id } : {}),
+          confidential,
+        };
         return owner.editSharedBlock(workspaceId, label, { ...edit, by, callId, until: clock.now() + spaceAnswerMs });
       });
       return unwrap(answer);
@@ -197,9 +286,7 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
 
     /** Others' blocks as they are now, in the order of `rows`. Each owner is asked once. */
     async read(rows: SharedBlockRow[], signal: AbortSignal): Promise<Block[]> {
-      const byOwner = [...Map.groupBy(rows, ({ ownerId }) => ownerId)];
-      const answers = await Promise.all(byOwner.map(([ownerId, wanted]) => readFrom(ownerId, wanted, signal)));
-      const read = new Map(answers.flat());
+      const read = new Map(await readAll(rows, signal));
       return rows.flatMap((row) => {
         const block = read.get(row);
         if (!block) {
@@ -220,6 +307,11 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
       { granteeId, permission }: Omit<BlockGrant, "createdAt">,
       signal: AbortSignal,
     ): Promise<BlockGrant> {
+      const { compartmentSpaceId } = identity.get();
+      if (compartmentSpaceId !== null && granteeId !== compartmentSpaceId) {
+        const message = `"${label}" is a block of a confidential space: it is shared with the people of that space alone`;
+        throw new ColloquyError("forbidden", message);
+      }
       if (isSpaceId(granteeId)) {
         const { row, value } = await blocks.read(label);
         const grant = shares.put(row.id, granteeId, permission);
@@ -257,11 +349,12 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
     async delete(label: string, change: Deletion, signal: AbortSignal, from?: string): Promise<void> {
       // Another agent's block of that label is seen once the own one is gone.
       if (blocks.wasDone(change.callId)) return;
-      const row = find(label, from);
+      const row = findToChange(label, from);
       if (!row) return deleteOwn(label, change, signal);
-      const answer = await ask(row.ownerId, signal, (owner, workspaceId) =>
-        owner.deleteSharedBlock(workspaceId, label, { ...change, until: clock.now() + spaceAnswerMs }),
-      );
+      const answer = await ask(row.ownerId, signal, (owner, workspaceId, _, confidential) => {
+        const by = { ...change.by, confidential };
+        return owner.deleteSharedBlock(workspaceId, label, { ...change, by, until: clock.now() + spaceAnswerMs });
+      });
       believed(row, answer);
       drop(row);
     },

@@ -10,7 +10,7 @@ import { blocks, shares } from "./schema.ts";
 
 export type BlockRow = typeof blocks.$inferSelect;
 
-export const blockView = ({ partnerEntityId, createdAt, updatedAt, ...row }: BlockRow): Block => ({
+export const blockView = ({ partnerEntityId, confidential, createdAt, updatedAt, ...row }: BlockRow): Block => ({
   label: row.label,
   type: row.type,
   permission: row.permission,
@@ -19,6 +19,7 @@ export const blockView = ({ partnerEntityId, createdAt, updatedAt, ...row }: Blo
   pinned: row.pinned,
   charLimit: row.charLimit,
   ...(partnerEntityId === null ? {} : { partnerEntityId }),
+  ...(confidential === null ? {} : { confidential }),
   version: row.version,
   rendered: row.rendered,
   createdAt: isoTime(createdAt),
@@ -41,8 +42,19 @@ export type Shares = ReturnType<typeof createShares>;
 /**
  * Which other agents, and the people of which spaces, may use this agent's blocks. A grantee is an agent or a space.
  * These rows decide; who is in a space, the space knows.
+ *
+ * Invariants
+ * 1. What is written from a confidential space stays there: in a block of the open mind only where the block says
+ *    `confidential: "allowed"`. Where it does not, the people of such a space read it, the agent's own compartments read
+ *    it, and to other agents' compartments it is not there.
  */
-export const createShares = (db: Database, clock: Clock, identity: Pick<Identity, "get">) => {
+export const createShares = (
+  db: Database,
+  clock: Clock,
+  identity: Pick<Identity, "get">,
+  /** Whether this agent knows the space as a confidential one. */
+  isConfidential: (spaceId: string) => boolean,
+) => {
   /** With whom a block is shared, oldest first. */
   const grants = (blockId: number): BlockGrant[] => {
     const own = db.select().from(shares).where(eq(shares.blockId, blockId));
@@ -58,8 +70,36 @@ export const createShares = (db: Database, clock: Clock, identity: Pick<Identity
   const find = (blockId: number, granteeId: string): Permission | undefined =>
     db.select().from(shares).where(isShare(blockId, granteeId)).get()?.permission;
 
+  /**
+   * The permission of an agent, or of a space's people; the owner has the block's own. `confidential`: it is one of the
+   * agent's compartments that asks, or the space is known to be confidential. A compartment shares with its own space alone.
+   */
+  const permissionOf = (
+    row: BlockRow,
+    granteeId: string,
+    confidential = false,
+    permission = find(row.id, granteeId),
+  ): Permission | undefined => {
+    const { id, compartmentId } = identity.get();
+    const isHeld = compartmentId === null && (confidential || isConfidential(granteeId));
+    if (granteeId === id) return isHeld ? "ReadOnly" : row.permission;
+    if (permission === undefined || !isHeld || row.confidential === "allowed") return permission;
+    return isSpaceId(granteeId) ? "ReadOnly" : undefined;
+  };
+
+  /** The block as a grantee sees it; undefined where it is not shared with that one. */
+  const viewFor = (...asked: Parameters<typeof permissionOf>): Block | undefined => {
+    const [row] = asked;
+    const permission = permissionOf(...asked);
+    return permission && view(row, permission);
+  };
+
   return {
-    ...{ grants, view },
+    ...{ grants, view, viewFor, permissionOf },
+
+    /** Whether the people of a space have less of it than they were given, since the space is confidential. */
+    isWithheld: (row: BlockRow, spaceId: string, confidential: boolean): boolean =>
+      find(row.id, spaceId) !== permissionOf(row, spaceId, confidential),
 
     /** The blocks that a grantee may use, as it sees them, by label. */
     sharedWith: (granteeId: string): Block[] =>
@@ -70,7 +110,7 @@ export const createShares = (db: Database, clock: Clock, identity: Pick<Identity
         .where(eq(shares.granteeId, granteeId))
         .orderBy(asc(blocks.label))
         .all()
-        .map(({ row, permission }) => view(row, permission)),
+        .flatMap(({ row, permission }) => viewFor(row, granteeId, false, permission) ?? []),
 
     /** Throws `limit_reached` past the limit of the grantee's kind. */
     put(blockId: number, granteeId: string, permission: Permission): BlockGrant {
@@ -96,16 +136,6 @@ export const createShares = (db: Database, clock: Clock, identity: Pick<Identity
     /** The agent is no longer in the space. */
     left(spaceId: string): void {
       db.delete(shares).where(eq(shares.granteeId, spaceId)).run();
-    },
-
-    /** The permission of an agent, or of a space's people. The owner has the block's own permission. */
-    permissionOf: (row: BlockRow, granteeId: string): Permission | undefined =>
-      granteeId === identity.get().id ? row.permission : find(row.id, granteeId),
-
-    /** The block as a grantee sees it; undefined where it is not shared with that one. */
-    viewFor(row: BlockRow, granteeId: string): Block | undefined {
-      const permission = find(row.id, granteeId);
-      return permission && view(row, permission);
     },
   };
 };

@@ -10,6 +10,7 @@ import {
   searchBatchRows,
   searchWaitMs,
 } from "../../bounds.ts";
+import { sharedRef } from "../blocks/shared-blocks.ts";
 import { blockView } from "../blocks/shares.ts";
 import { type SearchIndex, spaceSource } from "./search-index.ts";
 import {
@@ -21,7 +22,6 @@ import {
   labelOf,
   type Page,
   type SearchServices,
-  sharedRef,
   spacePage,
   versionOf,
 } from "./sources.ts";
@@ -39,8 +39,33 @@ import { vectorOf } from "./vectors.ts";
  *    that it was told or said itself stay, as its life, unless their space was deleted.
  * 4. Vectors are made in the order of the passages' ids; those of a batch and the cursor behind them are stored in one
  *    transaction, and only if nobody else has stored that batch or changed the embedder meanwhile.
- * 5. All vectors that are stored are of one embedder: another one begins from the first passage.
+ * 5. Of a compartment, what the open mind has is indexed there: its blocks, its spaces and its runs are left out here.
+ * 6. All vectors that are stored are of one embedder: another one begins from the first passage.
  */
+/** The spaces whose messages this mind indexes. */
+const followedSpaces = ({ identity, spaces }: SearchServices) => {
+  const { compartmentSpaceId } = identity.get();
+  return spaces.followed().filter(({ id }) => compartmentSpaceId === null || id === compartmentSpaceId);
+};
+
+type Followed = ReturnType<typeof followedSpaces>[number];
+
+/** How much of a space's log came since it was indexed. An open mind is not to tell by it what a confidential space hears. */
+const newsIn = (index: SearchIndex, { identity }: SearchServices): ((space: Followed) => number) => {
+  const cursors = index.spaces();
+  const isOpenMind = identity.get().compartmentId === null;
+  return ({ id, cursor, snapshot }) => (isOpenMind && snapshot.confidential ? 0 : cursor - (cursors.get(id) ?? 0));
+};
+
+/** Whether the index has all that the journal and the spaces hold, as far as is known here. */
+export const isCaughtUp = (index: SearchIndex, services: SearchServices): boolean => {
+  const news = newsIn(index, services);
+  return (
+    services.journal.after(index.cursor("told"), 1).length === 0 &&
+    followedSpaces(services).every((space) => news(space) <= 0)
+  );
+};
+
 /** Takes in what is new, at most `budget` rows; others are waited for `searchWaitMs` at most. */
 export const gather = async (index: SearchIndex, services: SearchServices, budget: number) => {
   const { spaces, blocks, sharedBlocks } = services;
@@ -118,7 +143,8 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
 
   /** Others' blocks: each owner says which it shares still, and how they read. One that is silent delays no other. */
   const takeShared = async (): Promise<void> => {
-    const byOwner = [...Map.groupBy(sharedBlocks.list(), ({ ownerId }) => ownerId).values()];
+    const others = sharedBlocks.list().filter(({ open }) => open === null);
+    const byOwner = [...Map.groupBy(others, ({ ownerId }) => ownerId).values()];
     await workOff(byOwner, maxAskedAtOnce, async (rows) => {
       const read = await unlessAborted(late, sharedBlocks.read(rows, late)).catch(() => []);
       const answered = new Map(read.filter(({ version }) => version > 0).map((block) => [block.label, block]));
@@ -138,9 +164,8 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
   };
 
   const takeMessages = async (): Promise<void> => {
-    const cursors = index.spaces();
-    const news = ({ id, cursor }: { id: string; cursor: number }): number => cursor - (cursors.get(id) ?? 0);
-    const asked = spaces.followed().toSorted((one, other) => news(other) - news(one));
+    const news = newsIn(index, services);
+    const asked = followedSpaces(services).toSorted((one, other) => news(other) - news(one));
     for (const { snapshot } of asked.slice(maxAskedSpaces).filter((space) => news(space) > 0)) {
       const why = `there are more spaces than maxAskedSpaces (${maxAskedSpaces})`;
       behind(`"${snapshot.name}" was not looked at: ${why}`);
@@ -169,7 +194,7 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
 
   /** Takes out what came from spaces that the agent has left, and what it was not told there. A batch of each. */
   const leave = (): void => {
-    const mine = new Set(spaces.followed().map(({ id }) => id));
+    const mine = new Set(followedSpaces(services).map(({ id }) => id));
     for (const id of index.spaces().keys()) {
       if (mine.has(id)) continue;
       if (left <= 0) {

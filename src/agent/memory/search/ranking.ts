@@ -40,17 +40,25 @@ export const ranked = (rows: { row: EntryRow; rank: number }[], now: number, for
 /** Reciprocal rank fusion: how far the first ranks stand out. */
 const rankOffset = 60;
 
-/** Several rankings as one, best first: each adds 1 / (60 + rank) for what it holds, ranks from 1 on. */
-export const fuse = (rankings: Ranking[]): Ranking => {
-  const fused = new Map<string, Ranking[number]>();
+/**
+ * Several rankings as one, best first: each adds 1 / (60 + rank) for what it holds, ranks from 1 on. What `nameOf` calls
+ * the same is one thing. Their own scores do not count.
+ */
+export const fuseBy = <Ranked extends { score: number }>(
+  rankings: Ranked[][],
+  nameOf: (each: Ranked) => string,
+): Ranked[] => {
+  const fused = new Map<string, Ranked>();
   for (const ranking of rankings) {
-    for (const [index, { row }] of ranking.entries()) {
-      const known = fused.get(keyOf(row)) ?? { row, score: 0 };
-      fused.set(keyOf(row), { row: known.row, score: known.score + 1 / (rankOffset + index + 1) });
+    for (const [index, each] of ranking.entries()) {
+      const known = fused.get(nameOf(each)) ?? { ...each, score: 0 };
+      fused.set(nameOf(each), { ...known, score: known.score + 1 / (rankOffset + index + 1) });
     }
   }
   return [...fused.values()].toSorted((one, other) => other.score - one.score);
 };
+
+export const fuse = (rankings: Ranking[]): Ranking => fuseBy(rankings, ({ row }) => keyOf(row));
 
 /** How much of a text a hit shows, in characters, and how many of them come before what was found. */
 const excerptCharacters = 240;

@@ -2,11 +2,18 @@ import { estimatedTokens } from "../../../models/billed-tokens.ts";
 import type { Embedder } from "../../../models/embedders/embedder.ts";
 import { embedderIdOf, resolveEmbedder } from "../../../models/embedders/embedders.ts";
 import { isRefusal } from "../../../models/failure.ts";
-import { type SearchAnswer, type SearchQuery, SearchType } from "../../../protocol/search.ts";
+import {
+  type QueryVector,
+  type SearchAnswer,
+  type SearchHit,
+  type SearchQuery,
+  SearchType,
+} from "../../../protocol/search.ts";
 import { backoff, type Pauses } from "../../../shared/backoff.ts";
-import type { Database } from "../../../shared/database.ts";
-import { ColloquyError } from "../../../shared/errors.ts";
+import { countOf, type Database } from "../../../shared/database.ts";
+import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
+import { withTimeout } from "../../../shared/timeouts.ts";
 import {
   embedFirstRetryMs,
   embedLongestRetryMs,
@@ -15,13 +22,17 @@ import {
   searchKeepUpMs,
   searchKeptMs,
   searchLeaseMs,
+  searchNewsMs,
   searchPauseMs,
+  searchWaitMs,
   searchWorkRows,
 } from "../../bounds.ts";
 import type { Ledger } from "../../ledger.ts";
-import { embedPending, gather } from "./indexer.ts";
+import { compartments } from "../../schema.ts";
+import { sharedRef } from "../blocks/shared-blocks.ts";
+import { embedPending, gather, isCaughtUp } from "./indexer.ts";
 import { matchOf } from "./match-expression.ts";
-import { asksForNewest, firstOfEach, fuse, hitOf, type Ranking, ranked } from "./ranking.ts";
+import { asksForNewest, firstOfEach, fuse, fuseBy, hitOf, type Ranking, ranked } from "./ranking.ts";
 import { asksForMore, forSpeakers, leaders, varied, withFollowers } from "./reranking.ts";
 import { createSearchIndex, type SearchIndex, spaceSource } from "./search-index.ts";
 import { type EntryRow, isShared, runIdOf, type SearchServices } from "./sources.ts";
@@ -36,6 +47,9 @@ import { type Filter, quantised } from "./vectors.ts";
  * 2. Vectors are made in the background. An embedder in this process makes them once somebody has asked for them, with
  *    the search. Where the query's own vector cannot be had in time, words alone decide, and the answer says so.
  * 3. While something is left to do, or the index is kept up, the timer is set: a crash is followed by another try.
+ * 4. A compartment indexes what is its own, and asks the open mind for the rest. Both rank by their own words alone, and
+ *    their ranks are fused. To be asked changes nothing in an open mind: once it has compartments, its index follows
+ *    what is new in time, as if nobody asked.
  */
 export const searchTimer = "search";
 
@@ -44,9 +58,20 @@ const pauses: Pauses = { firstMs: embedFirstRetryMs, longestMs: embedLongestRetr
 /** So many rows are looked at for each that is answered: passages of one text, and what is newer, change places. */
 const depth = 4;
 
+/** The passages that may be shown beside those that the index itself leaves out. */
+type Shown = {
+  /** Spaces that have just refused to be read; the agent has not heard yet that it is in them no more. */
+  closed: readonly string[];
+  /** Others' blocks: they are found while their owners say so. */
+  proven: ReadonlySet<string>;
+};
+
 export class Search {
   readonly #services: SearchServices;
   readonly #index: SearchIndex;
+  /** Whether the agent has compartments, once that was looked up. */
+  #hasCompartments: boolean | undefined;
+  readonly #lookUp: () => boolean;
   #failures = 0;
   /** How often an embedder was set. */
   #configured = 0;
@@ -54,6 +79,7 @@ export class Search {
 
   constructor(db: Database, services: SearchServices) {
     this.#services = services;
+    this.#lookUp = () => countOf(db, compartments) > 0;
     this.#index = createSearchIndex(db, (work) => {
       if (this.#stopped) throw new ColloquyError("gone", "the agent is being deleted");
       return db.transaction(work);
@@ -69,7 +95,7 @@ export class Search {
   }
 
   async search(query: SearchQuery): Promise<SearchAnswer> {
-    const { clock, timers, spaces } = this.#services;
+    const { clock, timers, identity } = this.#services;
     const index = this.#index;
     if (clock.now() - index.state().usedAt > noteUsedEveryMs) index.setState({ usedAt: clock.now() });
     const { isBehind, notes, closed, proven } = await gather(index, this.#services, searchCatchUpRows);
@@ -89,11 +115,56 @@ export class Search {
     if (isLeft && wanted !== "fts") notes.push("not all has vectors yet");
     const vector = wanted === "fts" || !embedder ? null : await vectorFor(query.query, embedder, notes);
     const mode = vector === null ? this.#withoutVector(query, notes) : wanted;
+    // Beside a search by words, only passages that are surely alike count.
+    const least = (mode === "vector" ? embedder?.leastLikeness : embedder?.sureLikeness) ?? 0;
+    const alike = vector && embedder && { embedderId: embedder.id, values: Array.from(vector), least };
+    const asked = { ...query, mode };
+    const own = this.#hits(asked, alike, { closed, proven });
+    const isWhole = identity.get().compartmentId === null;
+    const items = isWhole ? own : withOpen(own, await this.#askOpen(asked, alike, notes)).slice(0, query.limit);
+    return { items, nextCursor: null, mode, partial: notes.length > 0, notes };
+  }
+
+  /** For a compartment, as far as the index has come. Changes nothing. Others' blocks are the compartment's own to ask for. */
+  read(query: SearchQuery, alike: QueryVector | null): SearchAnswer {
+    const { embedderId, embeddedUpTo } = this.#index.state();
+    const knowsVectors = alike?.embedderId === embedderId && embeddedUpTo > 0;
+    const mode = query.mode === "hybrid" && !knowsVectors ? "fts" : query.mode;
+    const notes = [
+      ...(isCaughtUp(this.#index, this.#services) ? [] : ["not all of the open mind is indexed yet"]),
+      ...(mode === "vector" && !knowsVectors ? ["the open mind has no vectors yet"] : []),
+    ];
+    const items = this.#hits({ ...query, mode }, knowsVectors ? alike : null, { closed: [], proven: new Set() });
+    return { items, nextCursor: null, mode: mode === "auto" ? "fts" : mode, partial: notes.length > 0, notes };
+  }
+
+  /** What the open mind finds. */
+  async #askOpen(query: SearchQuery, alike: QueryVector | null, notes: string[]): Promise<SearchHit[]> {
+    const { env, identity } = this.#services;
+    const { id: ownerId, workspaceId } = identity.get();
+    try {
+      const asked = env.AGENT.getByName(ownerId).searchOpen(workspaceId, query, alike);
+      const answer = unwrap(await withTimeout(searchWaitMs, asked));
+      notes.push(...answer.notes);
+      return answer.items.map((hit) => {
+        const id = hit.type === "block" ? sharedRef({ label: hit.id, ownerId }) : hit.id;
+        return { ...hit, id, open: true };
+      });
+    } catch (error) {
+      log.warn("search.open-mind-unreachable", { reason: String(error) });
+      notes.push("your open mind did not answer: what you know outside of this space is not found now");
+      return [];
+    }
+  }
+
+  /** The best of what is indexed. The query's mode is what is done. */
+  #hits(query: SearchQuery, alike: QueryVector | null, { closed, proven }: Shown): SearchHit[] {
+    const { clock, spaces } = this.#services;
+    const index = this.#index;
+    const { mode } = query;
     const match = matchOf(query.query);
     const filter = filterOf(query);
     const most = query.limit * 2;
-    // Those that are closed have just refused to be read; the agent has not heard yet that it is in them no more. Others'
-    // blocks are found while their owners say so.
     const isOpen = (spaceId: string): boolean => spaces.isMember(spaceId) && !closed.includes(spaceId);
     const shownAs = ({ type, ref, spaceId, lived }: EntryRow): SearchType | undefined => {
       if (type === "block" && isShared(ref) && !proven.has(ref)) return undefined;
@@ -112,26 +183,41 @@ export class Search {
       const next = index.followers(leading, filter).filter(({ row }) => shownAs(row));
       rankings.push(varied(forSpeakers(withFollowers(matches, next), match.words)).slice(0, most));
     }
-    if (vector && embedder) {
-      // Beside a search by words, only passages that are surely alike count.
-      const least = mode === "vector" ? embedder.leastLikeness : embedder.sureLikeness;
-      const alike = index.withRows(index.vectors.nearest(quantised(vector), filter, least, most * depth), filter);
-      const shown = alike.flatMap(({ row, likeness }) => (shownAs(row) ? { row, score: likeness } : []));
+    if (alike) {
+      const nearest = index.vectors.nearest(quantised(alike.values), filter, alike.least, most * depth);
+      const shown = index
+        .withRows(nearest, filter)
+        .flatMap(({ row, likeness }) => (shownAs(row) ? { row, score: likeness } : []));
       rankings.push(firstOfEach(shown).slice(0, most));
     }
     const ranking = mode === "hybrid" ? fuse(rankings) : rankings.flat();
-    const items = ranking.slice(0, query.limit).map((each) => {
+    return ranking.slice(0, query.limit).map((each) => {
       const { type, spaceId } = each.row;
       const spaceName = spaces.get(spaceId ?? "")?.snapshot.name ?? null;
       return hitOf(each, { words: match.words, type: shownAs(each.row) ?? type, spaceName });
     });
-    return { items, nextCursor: null, mode, partial: notes.length > 0, notes };
+  }
+
+  /** Whether the index is brought up by the timer. */
+  #isUsed(): boolean {
+    return this.#index.state().usedAt > 0 || this.#isRead();
+  }
+
+  #isRead(): boolean {
+    this.#hasCompartments ??= this.#lookUp();
+    return this.#hasCompartments;
+  }
+
+  /** There is something new for the index; `compartment`: one that will ask for it. Compartments read what is there. */
+  noticed(compartment = false): void {
+    if (compartment) this.#hasCompartments = true;
+    if (this.#isRead()) this.#services.timers.setNoLater(searchTimer, this.#services.clock.now() + searchNewsMs);
   }
 
   /** The config's embedder was set: another one begins anew, in the background. */
   configured(): void {
     this.#configured += 1;
-    if (this.#index.state().usedAt > 0) this.#services.timers.set(searchTimer, this.#services.clock.now());
+    if (this.#isUsed()) this.#services.timers.set(searchTimer, this.#services.clock.now());
   }
 
   /** An archival entry is gone. In its transaction; `newest` is the last that is left. */
@@ -142,13 +228,13 @@ export class Search {
 
   /** A space was deleted: what is indexed of it goes with the next look at the sources. In a transaction. */
   forgetSpace(spaceId: string): void {
-    if (this.#index.state().usedAt > 0) this.#index.move(spaceSource(spaceId), 0);
+    if (this.#isUsed()) this.#index.move(spaceSource(spaceId), 0);
   }
 
   /** The timer fired. Answers the work, which goes on beside its caller. */
   async work(): Promise<void> {
     const { clock, timers } = this.#services;
-    if (this.#index.state().usedAt === 0) return;
+    if (!this.#isUsed()) return;
     // For when it is cut.
     const lease = clock.now() + searchLeaseMs;
     const configured = this.#configured;
@@ -213,6 +299,10 @@ export class Search {
     throw new ColloquyError("unavailable", `the query has no vector: ${notes.at(-1) ?? "try again"}; or search by fts`);
   }
 }
+
+/** The hits of a compartment and of its open mind, by the place of each in its own order. */
+const withOpen = (own: SearchHit[], open: SearchHit[]): SearchHit[] =>
+  fuseBy([own, open], ({ type, id }) => `${type} ${id}`);
 
 /** The vector of a query; null where the embedder does not answer in time, which is noted. */
 const vectorFor = async (text: string, embedder: Embedder, notes: string[]): Promise<ArrayLike<number> | null> => {

@@ -14,7 +14,7 @@ import type { Runs } from "../../runs.ts";
 import type { Spaces } from "../../spaces.ts";
 import type { Archival } from "../archival.ts";
 import type { Blocks } from "../blocks/blocks.ts";
-import type { SharedBlockRow, SharedBlocks } from "../blocks/shared-blocks.ts";
+import type { SharedBlocks } from "../blocks/shared-blocks.ts";
 import { render } from "../documents/render.ts";
 import type { searchEntries } from "./schema.ts";
 
@@ -105,10 +105,6 @@ export const blockFindable = (services: SearchServices, ref: string, block: Bloc
     text: text.trim() === "" ? label : text,
   };
 };
-
-/** What another agent's block is indexed under: labels hold no `@`. */
-export const sharedRef = ({ label, ownerId }: Pick<SharedBlockRow, "label" | "ownerId">): string =>
-  `${label}@${ownerId}`;
 
 /** Whether an indexed block is another agent's. */
 export const isShared = (ref: string): boolean => ref.includes("@");

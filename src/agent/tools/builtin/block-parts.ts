@@ -20,7 +20,7 @@ export const author = ({ identity }: ToolServices): string => `agent:${identity.
 
 /** Throws `not_found`, and `forbidden` for a block of another agent. */
 export const ownBlock = ({ blocks, sharedBlocks }: ToolServices, name: string): BlockRow => {
-  const row = sharedBlocks.find(name);
+  const row = sharedBlocks.findToChange(name);
   if (!row) return blocks.get(name);
   const owner = JSON.stringify(row.ownerName);
   throw new ColloquyError("forbidden", `"${name}" is a block of ${owner}: only its owner may do that with it`);

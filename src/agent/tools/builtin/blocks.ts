@@ -123,7 +123,7 @@ const approvalOf = async (
   { services, signal }: CallContext,
 ): Promise<Approval | undefined> => {
   const ops = parsed(Operations, { operations }).operations.map(({ op }) => op);
-  const { permission } = services.sharedBlocks.find(name, owner) ?? services.blocks.get(name);
+  const { permission } = services.sharedBlocks.findToChange(name, owner) ?? services.blocks.get(name);
   const refused = ops.find((op) => verdictOn(op, permission) === "refused");
   if (refused) throw permissionRefusal(refused, permission);
   if (ops.every((op) => verdictOn(op, permission) === "allowed")) return undefined;

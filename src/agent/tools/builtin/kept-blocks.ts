@@ -46,7 +46,7 @@ export const pinningTools = [
       ...changes,
       async execute({ label: wanted, from: owner }, context) {
         const { services, replayed } = context;
-        const shared = services.sharedBlocks.find(wanted, owner);
+        const shared = services.sharedBlocks.findToChange(wanted, owner);
         const block = shared ? await newestOf(shared, context) : services.blocks.get(wanted);
         const idle = idlePin(block, isPinned);
         if (idle !== undefined && !(replayed && block.pinned === isPinned)) throw nothingChanged(`"${wanted}" ${idle}`);
