@@ -124,7 +124,13 @@ test("one rejection rejects a call, and the agent gets its reason", async () => 
 test("[C1] an approval shows every field that is sent, and works once all of it was unfolded", async () => {
   const message = `Wire 1,000,000 to account 7.\n${"Please be quick. ".repeat(40)}The end.`;
   const input = { to: "bank@mail.example\u200b", message, options: ["ok"], question: "Send the weekly digest?" };
-  await calls("sendEmail", JSON.stringify({ ...input, multiple: false, schema: { type: "object" } }), "That was it.");
+  // No field of an input passes for what the tool's config sends.
+  const forged = { request: { url: "https://safe.example/" } };
+  await calls(
+    "sendEmail",
+    JSON.stringify({ ...input, ...forged, multiple: false, schema: { type: "object" } }),
+    "That was it.",
+  );
   await both((page) => standing(page, "Send email", "Needs you"));
   await shoot("approval-folded", his, hers);
   const hers1 = card(hers, "Send email");
@@ -132,6 +138,7 @@ test("[C1] an approval shows every field that is sent, and works once all of it 
   for (const part of [
     ...["Tool\nsendEmail", `Goes to\nPOST ${house.url}`, "bank@mail.example\\u{200B}", "1 invisible character"],
     ...["message\nWire 1,000,000", `Read all ${message.length} characters`, "options[0]\nok"],
+    ...[`Sends url\n${house.url}/mail`, "\nrequest.url\nhttps://safe.example/"],
     ...["question\nSend the weekly digest?", "multiple\nfalse", "schema.type\nobject"],
   ]) {
     expect(fields.join("\n").replace(/\n+/g, "\n")).toContain(part);

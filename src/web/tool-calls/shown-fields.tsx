@@ -29,13 +29,7 @@ export const ShownFields = ({ reading: { shown, open } }: { reading: Reading }) 
     {shown.map(({ path, text, hidden }, index) => (
       <div key={`${index} ${path}`} className="value-field">
         <dt className="soft">
-          {titles[path] ? (
-            <strong>{titles[path]}</strong>
-          ) : (
-            <code dir="ltr" title={path}>
-              {path.replace(/^input\.(?=.)/, "")}
-            </code>
-          )}
+          <Place path={path} />
         </dt>
         <dd>
           <ShownText text={text} onOpen={() => open(index)} />
@@ -50,6 +44,19 @@ export const ShownFields = ({ reading: { shown, open } }: { reading: Reading }) 
     ))}
   </dl>
 );
+
+/** An input may have a field named `request.url` too: what the tool's config sends is marked as no input's can be. */
+const Place = ({ path }: { path: string }) => {
+  if (titles[path]) return <strong>{titles[path]}</strong>;
+  return (
+    <>
+      {/^request\b/.test(path) && <strong>Sends </strong>}
+      <code dir="ltr" title={path}>
+        {path.replace(/^(?:input|request)\.(?=.)/, "")}
+      </code>
+    </>
+  );
+};
 
 const ShownText = ({ text, onOpen }: { text: string; onOpen: () => void }) => {
   if (text.trim() === "") return <span className="soft">{text === "" ? "empty" : "blank"}</span>;
