@@ -3,6 +3,7 @@ import { index, integer, real, sqliteTable, sqliteView, text, uniqueIndex } from
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { ArchivalEntry, ArchivalSource } from "../protocol/archival.ts";
 import type { JournalMeta } from "../protocol/exported-history.ts";
+import type { HookScheme } from "../protocol/hook.ts";
 import type { Origin } from "../protocol/message.ts";
 import type { Goal } from "../protocol/mind.ts";
 import type { Plan } from "../protocol/plan.ts";
@@ -348,6 +349,25 @@ export const plans = sqliteTable("plans", {
   /** The due time that it fired for last. */
   firedFor: integer("fired_for"),
   lastError: text("last_error", { mode: "json" }).$type<records.Failure>(),
+  updatedAt: integer("updated_at").notNull(),
+});
+
+/** Ways in for webhook senders. `version` names the creation or rotation that set the secret. */
+export const hooks = sqliteTable("hooks", {
+  id: text("id").primaryKey(),
+  scheme: text("scheme").$type<HookScheme>().notNull(),
+  name: text("name").notNull(),
+  header: text("header"),
+  idHeader: text("id_header"),
+  eventHeader: text("event_header"),
+  template: text("template"),
+  events: text("events", { mode: "json" }).$type<string[]>(),
+  sealed: text("sealed").notNull(),
+  version: text("version").notNull(),
+  /** The secret before the last rotation, valid until then. */
+  previousSealed: text("previous_sealed"),
+  previousUntil: integer("previous_until"),
+  createdAt: integer("created_at").notNull(),
   updatedAt: integer("updated_at").notNull(),
 });
 

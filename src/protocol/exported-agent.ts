@@ -144,8 +144,8 @@ type RowLine = { [Kind in RowKind]: ReturnType<typeof rowLine<Kind>> }[RowKind];
 const count = z.int().min(0).default(0);
 
 /**
- * Counts of what an export leaves out: it was under way, or holds secrets. `compartments`: what the agent has from so many
- * confidential spaces. An export is a file that goes anywhere, and who is in those spaces was never asked.
+ * Counts of what an export leaves out: it was under way, or holds secrets. `compartments`: of so many
+ * confidential spaces that it is or was in. An export is a file that goes anywhere, and who is in those spaces was never asked.
  */
 const LeftBehind = z
   .strictObject({ events: count, runs: count, calls: count, hooks: count, waits: count, compartments: count })

@@ -7,7 +7,7 @@ import { countOf, type Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxHooks } from "../bounds.ts";
-import { hooks } from "./schema.ts";
+import { hooks } from "../schema.ts";
 
 /**
  * An agent's hooks for webhook senders, with their sealed secrets.

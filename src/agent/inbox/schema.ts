@@ -1,6 +1,5 @@
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Budget } from "../../protocol/events.ts";
-import type { HookScheme } from "../../protocol/hook.ts";
 
 /** What the inbox keeps beside its events, which are in the agent's schema. */
 
@@ -23,23 +22,4 @@ export const outOfBudget = sqliteTable("out_of_budget", {
   until: integer("until").notNull(),
   budget: text("budget").$type<Budget>().notNull().default("tokens"),
   spaces: text("spaces", { mode: "json" }).$type<Record<string, boolean>>().notNull(),
-});
-
-/** Ways in for webhook senders. `version` names the creation or rotation that set the secret. */
-export const hooks = sqliteTable("hooks", {
-  id: text("id").primaryKey(),
-  scheme: text("scheme").$type<HookScheme>().notNull(),
-  name: text("name").notNull(),
-  header: text("header"),
-  idHeader: text("id_header"),
-  eventHeader: text("event_header"),
-  template: text("template"),
-  events: text("events", { mode: "json" }).$type<string[]>(),
-  sealed: text("sealed").notNull(),
-  version: text("version").notNull(),
-  /** The secret before the last rotation, valid until then. */
-  previousSealed: text("previous_sealed"),
-  previousUntil: integer("previous_until"),
-  createdAt: integer("created_at").notNull(),
-  updatedAt: integer("updated_at").notNull(),
 });

@@ -19,6 +19,7 @@ import { mayHaveActed } from "../run/finish.ts";
 import { isUndone } from "../run/results.ts";
 import { openCalls, readRows } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";
+import { spaces } from "../schema.ts";
 import { type After, type KindStore, kindStores } from "./kinds.ts";
 
 /**
@@ -58,7 +59,7 @@ const leftBehind = (db: Database): ExportedHead["agent"]["left"] =>
     (select count(*) from calls where phase <> 'done') as calls,
     (select count(*) from hooks) as hooks,
     (select count(*) from waits where root is not null) as waits,
-    (select count(*) from compartments) as compartments`);
+    (select count(*) from ${spaces} where ${spaces.snapshot} ->> '$.confidential') as compartments`);
 
 /**
  * The ids that rows mention without a name: of authors, sources, spaces and those whom blocks are shared with. A union has
