@@ -1,7 +1,8 @@
 import { compose } from "../src/agent/context/compose.ts";
 import { prefixReuse } from "../src/agent/context/sections.ts";
 import { estimateMessages, estimateText } from "../src/agent/tokens.ts";
-import { askingLife } from "./support/asking-life.ts";
+import { askingLife, type SentInput } from "./support/asking-life.ts";
+import { confidentialLife } from "./support/confidential-life.ts";
 import type { Bench } from "./support/figure.ts";
 import { consciousnessSteps, type Input, timelineSnapshots } from "./support/inputs.ts";
 import { literalLayout } from "./support/literal-layout.ts";
@@ -100,12 +101,20 @@ export const bench: Bench = async (report) => {
     reuseOf(read.filter(isAcross)),
     reuseOf(bare.filter(isAcross)),
   );
+  const leastOf = (inputs: SentInput[]): number =>
+    Math.min(...inputs.slice(1).map((later, index) => prefixReuse(inputs[index] ?? later, later)));
   const asked = await askingLife();
-  const repeated = asked.slice(1).map((later, index) => prefixReuse(asked[index] ?? later, later));
-  const leastRepeated = Math.min(...repeated);
+  const leastRepeated = leastOf(asked);
   const figure = `prefix reuse of ${asked.length} inputs over HTTP, the least, at least ${leastReuse * 100}`;
   share("consciousness that waits, with shares and schemas", figure, leastRepeated, null);
   if (!(leastRepeated >= leastReuse)) broken.push(`a consciousness that waits repeats ${leastRepeated} of an input`);
+  const minds = await confidentialLife();
+  const leastThere = Math.min(...minds.map(leastOf));
+  const there = `prefix reuse of ${minds.flat().length} inputs over HTTP, the least within each, at least ${leastReuse * 100}`;
+  share(`consciousness in ${minds.length} confidential spaces`, there, leastThere, null);
+  if (!(leastThere >= leastReuse)) broken.push(`in a confidential space it repeats only ${leastThere} of an input`);
+  const isFed = minds.every((inputs) => JSON.stringify(inputs.at(-1)).includes("I answered 1."));
+  if (!isFed) broken.push("a confidential space's inputs do not tell what was done openly");
   const last = JSON.stringify(asked.at(-1));
   const missing = happened.filter((words) => !last.includes(words));
   if (missing.length > 0) broken.push(`the life that waits shows nowhere: ${missing.join("; ")}`);

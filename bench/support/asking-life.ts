@@ -7,6 +7,13 @@ import { startFakeOpenAi } from "../../test/support/fake-openai.ts";
 export type SentInput = { instructions: string; messages: ModelMessage[] };
 
 type Sent = { body: { messages: { role: string; content: unknown }[] } };
+
+export const inputsIn = (requests: unknown[]): SentInput[] =>
+  (requests as Sent[]).map(({ body: { messages: sent } }) => ({
+    instructions: String(sent[0]?.content),
+    messages: sent.slice(1) as ModelMessage[],
+  }));
+
 type Runs = { items: { status: string; completedAt?: string }[] };
 
 const rounds = 12;
@@ -57,11 +64,7 @@ export const askingLife = async (): Promise<SentInput[]> => {
       await say(sara, `Answer ${round}`);
       await ended(round * 2 + 2);
     }
-    const requests = model.requests as Sent[];
-    return requests.map(({ body: { messages: sent } }) => ({
-      instructions: String(sent[0]?.content),
-      messages: sent.slice(1) as ModelMessage[],
-    }));
+    return inputsIn(model.requests);
   } finally {
     await house.close();
     await model.stop();

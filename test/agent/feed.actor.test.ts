@@ -4,7 +4,7 @@ import { Agent } from "../../src/agent/agent.ts";
 import { watchdogMs } from "../../src/agent/bounds.ts";
 import { consciousness } from "../../src/agent/run/continuity/consciousness.ts";
 import { timeline } from "../../src/agent/run/continuity/timeline.ts";
-import { unwrap } from "../../src/shared/errors.ts";
+import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { answer, call, step, text } from "../support/scripted-model.ts";
 import { dumpOf, openBoth } from "./compartment.ts";
 import { agentStub, inboxOf, passTime, rowsIn, scripted, undoLater, userTexts } from "./fixture.ts";
@@ -135,6 +135,37 @@ describe.each(both)("%s:", (continuity) => {
     await secret.ask("The merger is on Friday.", 2);
     await secret.ask("Tell nobody.", 3);
     expect(await seen()).toEqual(before);
+  });
+
+  test("[C21] a changed config is there with the next run, also where no notice of it came", async () => {
+    const { house, agent, secret } = await openBoth({ continuity });
+    const model = scripted(() => step(text("Read.")));
+    await secret.ask("Anything?", 1);
+    const lost = vi
+      .spyOn(Agent.prototype, "configureCompartment")
+      .mockImplementation(async () => refuse("unavailable", "away"));
+    onTestFinished(() => lost.mockRestore());
+    const other = continuity === "timeline" ? "consciousness" : "timeline";
+    unwrap(await agent.update(house.workspaceId, { instructions: "Speak of ducks.", continuity: other }));
+    await secret.ask("And now?", 2);
+    expect(inputOf(model.calls.at(-1))).toContain("Speak of ducks.");
+    expect(await rowsIn(secret.mind, "SELECT continuity FROM runs WHERE NOT fed ORDER BY ordinal")).toEqual([
+      { continuity },
+      { continuity: other },
+    ]);
+  });
+
+  test("[C18] it may enter and read an open space, whose messages count as seen", async () => {
+    const { space, ask, secret } = await openBoth({ continuity });
+    const model = scripted([...answer(space.id, "Open answer."), step(text("Read."))]);
+    await ask("Open?");
+    await secret.ask("Anything?", 1);
+    model.push(step(call("enter_space", { spaceId: space.id })), step(text("Read.")));
+    const runs = await secret.ask("Look there", 2);
+    const [{ output } = { output: null }] = runs.at(-1)?.steps[0]?.toolCalls ?? [];
+    expect(output).toMatchObject({ success: true, spaceName: "Alpha", totalMessages: 2 });
+    expect(JSON.stringify(output)).toContain("Open answer.");
+    expect(JSON.stringify(output)).not.toContain('"seen":false');
   });
 
   test("[C18] it may not change what it keeps openly, and is told why by name", async () => {
