@@ -107,6 +107,20 @@ test("[C17] [C18] a compartment's search finds what both minds have; the open mi
   );
 });
 
+test("[C17] an open mind that a compartment asks keeps no trace of it, also while its index lags", async () => {
+  const { open: outside, inside, run, analyst, secret } = await openTwoMinds();
+  await outside.keep("Tea is green");
+  await run(analyst);
+  await run(secret);
+  const before = await dumpOf(analyst);
+  for (const mode of ["auto", "fts"] as const) {
+    const { items, notes } = await inside.find({ query: "tea Falcon", mode, types: ["archival", "message"] });
+    expect(items).toEqual([]);
+    expect(notes).toEqual(["not all of the open mind is indexed yet"]);
+  }
+  expect(await dumpOf(analyst)).toEqual(before);
+});
+
 test("[C17] what one mind holds does not change the other's ranks and scores", async () => {
   const { open: outside, inside, run, indexed, analyst, secret } = await open();
   for (const text of ["green tea", "tea, tea and tea", "black coffee", "a walk"]) await outside.keep(text);
