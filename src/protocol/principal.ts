@@ -44,3 +44,16 @@ export const impersonatorOf = (principal: Principal, entityId: string): string |
   if (principal.kind === "key") return undefined;
   return principal.impersonatedBy ?? (principal.entityId === entityId ? undefined : principal.entityId);
 };
+
+/**
+ * Whether the caller reads a confidential space as one of its members. In a session that somebody made for a member, both
+ * have to be: else an admin would read by a session for anybody (C19).
+ */
+export const readsAsMember = (principal: Principal, isMember: (entityId: string) => boolean): boolean => {
+  const { kind, entityId } = principal;
+  if (entityId === undefined || !isMember(entityId)) return false;
+  return kind === "key" || principal.impersonatedBy === undefined || isMember(principal.impersonatedBy);
+};
+
+export const unreadable =
+  "Only members of a confidential space and a secret key read it, and a session that somebody made for a member only where both are: join it first";

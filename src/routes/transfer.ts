@@ -40,7 +40,7 @@ const pagesFrom = async function* (agent: AskedAgent, first: ExportPage): AsyncG
 transfer.route("GET /v1/agents/{agentId}/export", {
   summary: "An agent as lines of JSON",
   description:
-    "All that it needs to know what it did and why: config, memories, goals, plans, runs with their journal, summaries, blocks with their history, archival entries. The first line is the head, each further line a row, and the last says how many lines come before it: without it the document was cut. No secret is in it, and nothing that is under way: `left` counts what is not. Written as it is read, of any size.",
+    "All that it needs to know what it did and why: config, memories, goals, plans, runs with their journal, summaries, blocks with their history, archival entries. The first line is the head, each further line a row, and the last says how many lines come before it: without it the document was cut. No secret is in it, nothing that is under way, and nothing from confidential spaces: `left` counts what is not. Written as it is read, of any size.",
   access: "workspace",
   params: { agentId: pathId("ent", "the agent: its entity id") },
   responses: {

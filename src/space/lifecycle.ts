@@ -1,6 +1,6 @@
 import type { Member } from "../protocol/entity.ts";
 import { closeCodes } from "../protocol/events.ts";
-import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
+import { hasWorkspaceRights, type Principal, readsAsMember } from "../protocol/principal.ts";
 import type { EntityRef, SpaceRpc } from "../protocol/rpc.ts";
 import { maxMembers, type Space, type UpdateSpace } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -82,8 +82,16 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
         if (type === "agent") followInCompartment(services, entityId, { cursor: confidentialFrom, inside: true });
       }
     });
+    if (confidentialFrom !== null) closeUnreading(services);
   }
   return whole(services, next);
+};
+
+/** A session that somebody made for a member follows a confidential space no longer than both are in it (C19). */
+const closeUnreading = ({ sockets, members }: SpaceServices): void => {
+  const isMember = (id: string): boolean => members.find(id) !== undefined;
+  const reason = "who made this session is not in the space";
+  sockets.closeWhere(({ principal }) => !readsAsMember(principal, isMember), closeCodes.removed, reason);
 };
 
 /** The place in the log after which the space is confidential: once it is, it stays so, from where it became so. */
@@ -198,6 +206,7 @@ export const removeMember = (services: SpaceServices, principal: Principal, enti
     services.members.remove(entityId);
     services.settings.change({ version: seq });
   });
+  if (services.settings.find()?.confidentialFrom !== null) closeUnreading(services);
 };
 
 /**

@@ -1,4 +1,4 @@
-import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
+import { hasWorkspaceRights, type Principal, readsAsMember, unreadable } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { MemberRow, Members } from "./members.ts";
 import type { Settings, SettingsRow } from "./settings.ts";
@@ -26,16 +26,20 @@ export const seen = (known: Known, principal: Principal): SettingsRow => {
   return space;
 };
 
+const requireReading = ({ members }: Known, { confidentialFrom }: SettingsRow, principal: Principal): void => {
+  if (confidentialFrom === null || principal.kind === "key") return;
+  if (readsAsMember(principal, (id) => members.find(id) !== undefined)) return;
+  throw new ColloquyError("forbidden", unreadable);
+};
+
 /**
  * For all that was said in the space. Of a confidential one, members and the workspace's keys read it (C19): an admin who
  * is no member may know of it and run it, and comes in where all see that.
  */
 export const readable = (known: Known, principal: Principal): SettingsRow => {
   const space = seen(known, principal);
-  const { kind, entityId } = principal;
-  const isMember = entityId !== undefined && known.members.find(entityId) !== undefined;
-  if (space.confidentialFrom === null || kind === "key" || isMember) return space;
-  throw new ColloquyError("forbidden", "Only members of a confidential space and a secret key read it: join it first");
+  requireReading(known, space, principal);
+  return space;
 };
 
 /** The member with this id, such as an agent that reads. */
@@ -52,7 +56,10 @@ export const acting = (known: Known, principal: Principal): Acting => {
   const space = spaceIn(known, principal.workspaceId);
   const { entityId } = principal;
   const member = entityId === undefined ? undefined : known.members.find(entityId);
-  if (member) return { space, principal, member };
+  if (member) {
+    requireReading(known, space, principal);
+    return { space, principal, member };
+  }
   if (!hasWorkspaceRights(principal)) throw nowhere();
   throw entityId === undefined
     ? new ColloquyError("acting_entity_required", "Name the member that you act as with X-Entity-Id")

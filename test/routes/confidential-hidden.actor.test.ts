@@ -166,3 +166,29 @@ test("[C19] [S4] ?space= of an open space is refused, and a key counts for one m
   const kept = await ask(`/v1/agents/${agentId}/archival`);
   expect(await kept.json()).toMatchObject({ items: [] });
 });
+
+test("[C19] [S5] a session that an admin made for a member reads only while both are in it", async () => {
+  const { house, mona, spaceId, ask, runs } = await stage("timeline", [step(text("Noted."))]);
+  await runs("completed");
+  const boss = await house.person("Boss", "admin");
+  const minted = ask("/v1/tokens", { bearer: boss.token, body: { entityId: mona.id } });
+  const { token: bearer } = await expectOk(z.object({ token: z.string() }), minted);
+  const stream = () => ask(`/v1/spaces/${spaceId}/stream?cursor=0`, { bearer, headers: { upgrade: "websocket" } });
+  const statuses = async () => [
+    (await ask(`/v1/spaces/${spaceId}/messages`, { bearer })).status,
+    (await ask(`/v1/spaces/${spaceId}/messages`, { bearer, body: { text: "Hello" } })).status,
+  ];
+  expect([...(await statuses()), (await stream()).status]).toEqual([403, 403, 403]);
+  const members = `/v1/spaces/${spaceId}/members`;
+  await expectOk(z.unknown(), ask(members, { bearer: boss.token, body: { entityId: boss.id } }));
+  expect(await statuses()).toEqual([200, 201]);
+  const socket = (await stream()).webSocket;
+  if (!socket) throw new Error("there is no socket");
+  const closed = new Promise<number>((resolve) => socket.addEventListener("close", ({ code }) => resolve(code)));
+  socket.accept();
+  await ask(`${members}/${boss.id}`, { method: "DELETE", bearer: boss.token });
+  expect(await closed).toBe(4403);
+  expect(await statuses()).toEqual([403, 403]);
+  // Her own session goes on.
+  expect((await ask(`/v1/spaces/${spaceId}/messages`, { bearer: mona.token })).status).toBe(200);
+});
