@@ -1,7 +1,14 @@
 import { lt, or, sql } from "drizzle-orm";
+import { z } from "zod";
+import type { Env } from "../env/env.ts";
+import type { AgentConfig } from "../protocol/agent.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
-import { ledgerMemoryMs } from "./bounds.ts";
+import { errorKind, unwrap } from "../shared/errors.ts";
+import type { Jobs } from "../timers/jobs.ts";
+import { ledgerMemoryMs, maxCompartmentsAtOnce } from "./bounds.ts";
+import { callWithRetry } from "./call-with-retry.ts";
+import type { Identity } from "./identity.ts";
 import { ledger } from "./schema.ts";
 
 /**
@@ -78,6 +85,9 @@ export const createLedger = (
 
     spent: (): number => total(rowOf(today())),
 
+    /** Whether this step's tokens are reserved today. */
+    holds: (step: string): boolean => rowOf(today())?.reserved[step] !== undefined,
+
     /**
      * Reserves what a step may cost. False if it does not fit today's limit, or the share of the person who pays; then
      * nothing is reserved.
@@ -107,6 +117,72 @@ export const createLedger = (
       const after = rows.flatMap((row) => (row?.reserved[step] === undefined ? [] : settled(row, step, billed)));
       if (!inMemory && after.length > 0) write(day, after);
       for (const row of after) held(day).set(row.day, row);
+    },
+  };
+};
+
+/** Why a step does not start: the day has no room for it, or the share of the person who pays. */
+export type Booked = "reserved" | "day" | "share";
+
+/** Reserves what a step may cost in an agent's own ledger, within the limits of its config. */
+export const book = (
+  ledger: Ledger,
+  { maxTokensPerDay: limit, maxShareOfPerson }: AgentConfig["limits"],
+  { step, tokens, person = null }: { step: string; tokens: number; person?: string | null },
+): Booked => {
+  const isShared = person !== null && maxShareOfPerson < 1;
+  const share = isShared ? { person, limit: Math.floor(limit * maxShareOfPerson) } : undefined;
+  if (ledger.reserve(step, tokens, limit, share)) return "reserved";
+  return !isShared || ledger.spent() + tokens > limit ? "day" : "share";
+};
+
+/**
+ * Where a mind's steps are booked: the open mind's in its own ledger. A compartment leases each step's tokens there, so that
+ * the agent's day and a person's share of it hold for all of its minds together.
+ */
+export type Budget = {
+  /** Throws `unavailable` where the open mind cannot be reached. */
+  reserve(step: string, tokens: number, person?: string | null, signal?: AbortSignal): Promise<Booked>;
+  /** As `Ledger.settle`. */
+  settle(step: string, billed: number, inMemory?: boolean, person?: string): void;
+};
+
+const openMind = "the agent's open mind";
+const leaseKind = "lease";
+const Billed = z.object({ billed: z.number(), person: z.string().optional() });
+const never = new AbortController().signal;
+
+export const createBudget = (
+  ledger: Ledger,
+  { identity, env, jobs }: { identity: Identity; env: Pick<Env, "AGENT">; jobs: Jobs },
+): Budget => {
+  /** The leases of the steps under way. Each is of one attempt: one that was cut may have been billed. */
+  const leases = new Map<string, string>();
+  jobs.handle(leaseKind, {
+    atOnce: maxCompartmentsAtOnce,
+    async run({ key: lease, payload }) {
+      const { id, workspaceId } = identity.get();
+      const ask = () => env.AGENT.getByName(id).settleTokens(workspaceId, { lease, ...Billed.parse(payload) });
+      const settled = await callWithRetry(ask, never, openMind);
+      if (!settled.ok && errorKind(settled.problem.code).retryable) unwrap(settled);
+      return undefined;
+    },
+  });
+  return {
+    async reserve(step, tokens, person = null, signal = never) {
+      const { id, workspaceId, config, compartmentId } = identity.get();
+      if (compartmentId === null) return book(ledger, config.limits, { step, tokens, person });
+      const lease = `${compartmentId} ${step} ${crypto.randomUUID()}`;
+      const ask = () => env.AGENT.getByName(id).leaseTokens(workspaceId, { lease, tokens, person });
+      const booked = unwrap(await callWithRetry(ask, signal, openMind));
+      if (booked === "reserved") leases.set(step, lease);
+      return booked;
+    },
+    settle(step, billed, inMemory, person) {
+      const lease = leases.get(step);
+      if (lease === undefined) return ledger.settle(step, billed, inMemory, person);
+      leases.delete(step);
+      jobs.set({ kind: leaseKind, key: lease, payload: { billed, person } });
     },
   };
 };

@@ -21,7 +21,7 @@ import { createOutOfBudget } from "./inbox/out-of-budget.ts";
 import { createRoots } from "./inbox/roots.ts";
 import { createWaits } from "./inbox/waits.ts";
 import { createJournal } from "./journal.ts";
-import { createLedger } from "./ledger.ts";
+import { createBudget, createLedger } from "./ledger.ts";
 import { createArchival } from "./memory/archival.ts";
 import { createBlockSubscriptions, subscriptionsTimer } from "./memory/blocks/block-subscriptions.ts";
 import { createBlocks } from "./memory/blocks/blocks.ts";
@@ -80,6 +80,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     const run = ordinal > 0 && runs.at(ordinal);
     return run ? tokensOfStep(journal.ofRun(run), step) : undefined;
   });
+  const budget = createBudget(ledger, { identity, env, jobs });
   const shares = createShares(db, clock, identity, (id) => spaces.get(id)?.snapshot.confidential === true);
   const subscriptions = createBlockSubscriptions(ctx, env, timers, clock, shares);
   const blocks = createBlocks(db, clock, shares, subscriptions.changed);
@@ -94,7 +95,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     },
   );
   const search: Search = new Search(db, {
-    ...{ env, clock, timers, identity, spaces, journal, runs, ledger, blocks, sharedBlocks, archival },
+    ...{ env, clock, timers, identity, spaces, journal, runs, budget, blocks, sharedBlocks, archival },
     isBuiltin: (toolName) => builtinTool(toolName) !== undefined,
     isSpeech: (toolName) => factsOf(toolName).speaks,
     ...{ deedText, messageIn, heardIn, resultIn },
@@ -103,7 +104,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     importedJournalEnd: () => importedJournalEnd(db),
   });
   const services: RunServices = {
-    ...{ env, clock, ids, identity, spaces, journal, runs, windows, calls, mcp, roots, ledger, outOfBudget },
+    ...{ env, clock, ids, identity, spaces, journal, runs, windows, calls, mcp, roots, ledger, budget, outOfBudget },
     ...{ blocks, sharedBlocks, shares, subscriptions, archival, search, feed },
     object: ctx,
     transaction: (work) => db.transaction(work),

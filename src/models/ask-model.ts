@@ -17,7 +17,7 @@ export type ModelQuestion = ModelDeps & {
   maxCharacters: { name: string; characters: number };
   signal: AbortSignal;
   /** Reserves the call's tokens in the budget, or throws. Returns a function that replaces them by the billed ones. */
-  reserve: (tokens: number) => (billed: number) => void;
+  reserve: (tokens: number) => ((billed: number) => void) | Promise<(billed: number) => void>;
 };
 
 /**
@@ -30,7 +30,7 @@ export const askModel = async (question: ModelQuestion): Promise<string> => {
   signal.throwIfAborted();
   const maxOutputTokens = config.maxOutputTokens ?? question.maxOutputTokens;
   const inputTokens = estimateTokenCount(prompt.system) + estimateTokenCount(prompt.user);
-  const settle = question.reserve(inputTokens + maxOutputTokens);
+  const settle = await question.reserve(inputTokens + maxOutputTokens);
   let text = "";
   try {
     const messages = adapt([{ role: "user", content: prompt.user }]);

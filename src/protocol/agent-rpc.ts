@@ -117,6 +117,9 @@ export type ExportPage = { text: string; next: ExportPlace | null };
  */
 export type MindSettings = { version: number; config: AgentConfig; secrets: Record<string, string> };
 
+/** The tokens that a step of a compartment may cost; `lease` names this attempt of it. `person`: who pays. */
+export type TokenLease = { lease: string; tokens: number; person: string | null };
+
 /** An import that is under way: `token` tells it from another one into the same object. */
 export type ImportName = { workspaceId: string; token: string };
 
@@ -177,6 +180,11 @@ export interface AgentMethods extends BlockMethods {
   openCompartment(spaceId: string): MindSettings;
   /** From the open mind to a compartment. An older version changes nothing. */
   configureCompartment(settings: MindSettings): null;
+
+  /** From a compartment: books a step's tokens in the agent's day, or says which bound has no room. The same again changes nothing. */
+  leaseTokens(lease: TokenLease): "reserved" | "day" | "share";
+  /** The step was billed so many of them. */
+  settleTokens(settled: { lease: string; billed: number; person?: string | undefined }): null;
 
   /** `root`: the chain that it belongs to; left out: it begins one. */
   trigger(event: TriggerAgent, idempotencyKey?: string, root?: Root): { eventId: string };

@@ -6,6 +6,7 @@ import { compartmentId } from "../../shared/ids.ts";
 import { withTimeout, workOff } from "../../shared/timeouts.ts";
 import { maxCompartmentsAtOnce, mindAnswerMs } from "../bounds.ts";
 import { type AgentRow, mindOf } from "../identity.ts";
+import { book } from "../ledger.ts";
 import { adoptSettings, settingsFor } from "../run/settings.ts";
 import { compartments } from "../schema.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
@@ -18,7 +19,9 @@ import type { AgentRuntime, Area } from "./agent-runtime.ts";
  * 1. The open mind's row of a compartment is stored before the compartment stores anything: so what ends the agent ends
  *    all of its minds.
  * 2. A compartment begins by the first delivery of its space, and only while its agent is there.
- * 3. Settings go to compartments, never back. The newest win, in whatever order they come.
+ * 3. Settings go to compartments, and nothing comes back but what their steps cost. The newest settings win, in whatever
+ *    order they come.
+ * 4. A lease is booked before its step starts and settled once: what all minds spend stays within the agent's day (B2).
  */
 const configureKind = "configure";
 
@@ -34,9 +37,10 @@ const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
 const isGone = (outcome: Outcome<unknown>): boolean => !outcome.ok && outcome.problem.code === "not_found";
 
 /** What an agent takes as a whole: a compartment takes none of it. */
-const ofAgent = ["update", "checkUpdate", "setSecrets", "trigger", "receive", "openCompartment", "feed"] as const;
+const ofAgent = ["update", "checkUpdate", "setSecrets", "trigger", "receive"] as const;
 const ofItsHooks = ["createHook", "updateHook", "rotateHook", "deleteHook"] as const;
-const ofOpenMind = new Set<string>([...ofAgent, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
+const ofItsMinds = ["openCompartment", "feed", "leaseTokens", "settleTokens"] as const;
+const ofOpenMind = new Set<string>([...ofAgent, ...ofItsMinds, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
 
 /** Throws `forbidden` where the other kind of mind would have to be asked. */
 export const requireMind = (method: string, { compartmentId: ownId }: AgentRow): void => {
@@ -106,7 +110,7 @@ export const handleCompartments = ({ db, jobs, services: { env, identity } }: Ag
     },
   });
 
-export const compartmentsArea: Area<"openCompartment" | "configureCompartment"> = {
+export const compartmentsArea: Area<"openCompartment" | "configureCompartment" | "leaseTokens" | "settleTokens"> = {
   openCompartment: ({ db, services: { ids, identity, search }, isEnding }, spaceId) => {
     const agent = identity.get();
     if (isEnding) throw new ColloquyError("not_found", "there is no such agent");
@@ -117,6 +121,12 @@ export const compartmentsArea: Area<"openCompartment" | "configureCompartment"> 
   },
   configureCompartment: (runtime, settings) => {
     if (adoptSettings(runtime.services, settings)) runtime.reconsider();
+    return null;
+  },
+  leaseTokens: ({ services: { ledger, identity } }, { lease: step, tokens, person }) =>
+    ledger.holds(step) ? "reserved" : book(ledger, identity.get().config.limits, { step, tokens, person }),
+  settleTokens: ({ services: { ledger } }, { lease, billed, person }) => {
+    ledger.settle(lease, billed, false, person);
     return null;
   },
 };

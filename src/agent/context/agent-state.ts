@@ -25,11 +25,13 @@ export type InputParts = {
 
 export type SpaceRef = { id: string; name: string };
 
-export type KnownSpace = SpaceRef & { members: Member[] };
+export type KnownSpace = SpaceRef & { members: Member[]; confidential?: true | undefined };
 
 /** An agent's knowledge of itself and its surroundings, as data. Lists are shown in their order. */
 export type AgentState = {
   agentId: string;
+  /** The confidential space whose compartment this is of the agent; null in its open mind. */
+  compartmentSpaceId?: string | null;
   spaces: KnownSpace[];
   goals: Known<Goal>[];
   memories: Known<Memory>[];
@@ -65,13 +67,14 @@ export const stateLines = (state: AgentState, now?: string, activeSpaceId?: stri
   const rankOf = ({ status }: { status: string }, index: number): number =>
     status === "active" ? index : Number.MAX_SAFE_INTEGER;
   return {
-    spaces: state.spaces.slice(0, maxToldSpaces).map(({ id: key, name, members }, index) => {
+    spaces: state.spaces.slice(0, maxToldSpaces).map(({ id: key, name, members, confidential }, index) => {
       const told = members
         .slice(0, maxToldMembers)
         .map((each) => (each.id === state.agentId ? "You" : member.write(each)));
       const more = members.length - told.length;
       if (more > 0) told.push(`and ${more} more`);
-      const [mark, rank] = key === activeSpaceId ? [" [ACTIVE]", -1] : ["", index];
+      const [active, rank] = key === activeSpaceId ? [" [ACTIVE]", -1] : ["", index];
+      const mark = `${active}${confidential ? confidentialMark(key, state.compartmentSpaceId ?? null) : ""}`;
       return { key, line: spaceItem.write({ id: key, name, mark, members: told.join(", ") }), rank };
     }),
     goals: state.goals.map((goal, index) => {
@@ -88,6 +91,12 @@ export const stateLines = (state: AgentState, now?: string, activeSpaceId?: stri
       ...{ key: keyOf(plan.id, plan), line: planLine(plan, now), rank: rankOf(plan, index) },
     })),
   };
+};
+
+/** What a run may do in a confidential space. */
+const confidentialMark = (spaceId: string, ownId: string | null): string => {
+  if (ownId === spaceId) return " [CONFIDENTIAL]";
+  return ownId === null ? " [CONFIDENTIAL: you may speak there, not read]" : " [CONFIDENTIAL: closed to you here]";
 };
 
 const shownCharacters = 200;

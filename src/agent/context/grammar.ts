@@ -40,7 +40,7 @@ export const nowLine = line`NOW: ${rest("now")}`;
 export const listItem = line`- ${rest("item")}`;
 export const emptyList = "(none)";
 /** `members` is a list of `member` and of `You`. */
-export const spaceItem = line`${named}${raw("mark", String.raw`(?: \[ACTIVE\])?`)} — ${rest("members")}`;
+export const spaceItem = line`${named}${raw("mark", String.raw`(?: \[ACTIVE\])?(?: \[CONFIDENTIAL[^\]]*\])?`)} — ${rest("members")}`;
 export const goalItem = line`${text("description")} (id: ${word("id")}, ${word("status")}${raw("facts", "[^()]*")})`;
 /** In a compartment, what is the open mind's bears the mark. */
 export const openMark = " [open]";

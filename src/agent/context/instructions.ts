@@ -79,14 +79,24 @@ export const rulesSection = (ruled: ToolRule[]): Section => {
   return textSection("tool_rules", ruled.length === 0 ? "" : `# Tool Execution Rules\n\n${lines.join("\n")}`);
 };
 
-/** The system message. `blocks` stand before the tool rules. */
-export const renderInstructions = (agentId: string, base: Instructed, blocks: string[] = []): string => {
+/** What it means to run in a confidential space. */
+const confidentialRule = (spaceId: string): string =>
+  `You are in the confidential space ${spaceId}: what is said here stays here. You may enter and read your open spaces, and speak in this one alone. What you keep (memories, goals, plans, blocks) is kept for this space; what you keep elsewhere is yours to read here, not to change.`;
+
+/** The system message. `blocks` stand before the tool rules. `compartmentSpaceId`: of a confidential space's compartment. */
+export const renderInstructions = (
+  agentId: string,
+  base: Instructed,
+  blocks: string[] = [],
+  compartmentSpaceId: string | null = null,
+): string => {
   const isThreaded = base.messaging === "threaded";
   const voice = isThreaded ? "Only send_message and send_reply speak." : "Only send_message speaks.";
   const rules = [
     `Your text output is internal reasoning, never shown to anyone. Keep it brief. ${voice}`,
     quotingRule,
     ...(base.continuity === "timeline" ? timelineRules : consciousnessRules)(isThreaded),
+    ...(compartmentSpaceId === null ? [] : [confidentialRule(compartmentSpaceId)]),
   ];
   const sections = [
     `${headings.identity}\n  ${identityName.write(base)}\n  entityId: ${quote(agentId)}`,

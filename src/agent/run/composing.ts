@@ -114,6 +114,7 @@ export const stateWith = (
   blocks: ShownBlocks,
 ): AgentState => ({
   agentId: identity.get().id,
+  compartmentSpaceId: identity.get().compartmentSpaceId,
   spaces: spaces.mine(),
   goals: goals.all(),
   memories: memories.all(),
@@ -122,8 +123,8 @@ export const stateWith = (
 });
 
 const instructionsWith = ({ identity }: RunServices, blocks: HeadBlocks): string => {
-  const { id, config } = identity.get();
-  return renderInstructions(id, config, Object.values(blocks));
+  const { id, config, compartmentSpaceId } = identity.get();
+  return renderInstructions(id, config, Object.values(blocks), compartmentSpaceId);
 };
 
 /**

@@ -10,6 +10,7 @@ import { ruleLine } from "../context/instructions.ts";
 import { loggedRun } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
 import { callModeOf, mayRepeat, needsRow } from "../tools/call-mode.ts";
+import { requireHearing, requireOwnSpace } from "../tools/confidential.ts";
 import { explained } from "../tools/input-issues.ts";
 import { failed, interruptedCall } from "../tools/outcome.ts";
 import { findTool } from "../tools/registry.ts";
@@ -52,6 +53,10 @@ const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   }
   if (spaceId !== null && !services.spaces.isMember(spaceId)) {
     throw new ColloquyError("not_a_member", "you are in that space no more");
+  }
+  if (spaceId !== null) {
+    requireOwnSpace(services, spaceId);
+    if (asks !== null) requireHearing(services, spaceId, tool.name);
   }
   const root = rootOfRun(services, run);
   const { maxWakesPerRoot } = services.identity.get().config.limits;

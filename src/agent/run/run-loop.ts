@@ -7,6 +7,7 @@ import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs }
 import type { Failure } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";
 import { callModeOf } from "../tools/call-mode.ts";
+import { maySpeakIn } from "../tools/confidential.ts";
 import { findTool } from "../tools/registry.ts";
 import { type Channels, openChannels, tellEnd } from "./channel.ts";
 import { kindOf, windowOf } from "./composing.ts";
@@ -120,7 +121,7 @@ const steps = async (live: InLoop & StepInput): Promise<Ending | Rest> => {
         const where = next.begunAt === undefined ? activeSpaceId : lastSpaceId;
         const entered = await execute({ ...live, ...next, activeSpaceId: where, speech });
         // The channel shows the space's members that the agent is there.
-        if (entered) live.channels.to(entered);
+        if (entered && maySpeakIn(services, entered)) live.channels.to(entered);
         continue;
       }
       if (next.step > 0) continuity.beforeStep(services, run, next.step, view.all);
@@ -142,7 +143,7 @@ const steps = async (live: InLoop & StepInput): Promise<Ending | Rest> => {
 
 const speechFor = ({ services, run, channels }: InLoop, activeSpaceId: string | null): Speech =>
   createSpeech({
-    channel: activeSpaceId === null ? null : () => channels.to(activeSpaceId),
+    channel: activeSpaceId === null || !maySpeakIn(services, activeSpaceId) ? null : () => channels.to(activeSpaceId),
     mintStreamId: () => services.ids.mint("str"),
     tool: (toolName) => {
       const tool = findTool(toolName, kindOf(services, run));

@@ -1,7 +1,7 @@
 import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { InboxServices } from "../inbox/deliver.ts";
 import type { Journal } from "../journal.ts";
-import type { Ledger } from "../ledger.ts";
+import type { Budget, Ledger } from "../ledger.ts";
 import type { FeedState } from "../memory/feed-state.ts";
 import type { Plans } from "../plans/plans.ts";
 import type { RunRow } from "../runs.ts";
@@ -17,6 +17,7 @@ export type RunServices = InboxServices & {
   windows: Windows;
   summaries: Summaries;
   ledger: Ledger;
+  budget: Budget;
   plans: Plans;
   /** What a compartment knows of its agent's open mind. */
   feed: FeedState;

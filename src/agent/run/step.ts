@@ -70,25 +70,26 @@ const overBudget = (bound: string, most: number, cost: number, events: "requeued
  * Reserves a step's tokens for the first of its run's payers who may still pay. Answers them; where nobody may, the run's
  * ending. Who may not is out of budget from now on.
  */
-const reserve = (
-  { services, run, payers }: StepInput,
+const reserve = async (
+  { services, run, payers, signal }: StepInput,
   name: string,
   cost: number,
-): { payer: string | null } | { ending: Ending } => {
-  const { ledger, inbox } = services;
+): Promise<{ payer: string | null } | { ending: Ending }> => {
+  const { budget, ledger, inbox } = services;
   const { maxTokensPerDay: day, maxShareOfPerson } = services.identity.get().config.limits;
   const share = Math.floor(day * maxShareOfPerson);
   const events = services.runs.at(run.ordinal)?.events ?? run.events;
   const spend = (person: string): void => services.transaction(() => inbox.spend(person, ledger.resetsAt(), events));
   for (const payer of payers) {
     const person = maxShareOfPerson < 1 ? payer : null;
-    if (ledger.reserve(name, cost, day, person === null ? undefined : { person, limit: share }))
-      return { payer: person };
-    if (person === null || ledger.spent() + cost > day) {
-      spend(everybody);
-      return { ending: overBudget(`maxTokensPerDay (${day})`, day, cost, "requeued") };
+    const booked = await budget.reserve(name, cost, person, signal);
+    if (booked === "reserved") return { payer: person };
+    if (booked === "share" && person !== null) {
+      spend(person);
+      continue;
     }
-    spend(person);
+    spend(everybody);
+    return { ending: overBudget(`maxTokensPerDay (${day})`, day, cost, "requeued") };
   }
   return { ending: overBudget(`maxShareOfPerson (${maxShareOfPerson} of ${day} tokens)`, share, cost, "held") };
 };
@@ -107,10 +108,10 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const name = `${run.ordinal}:${index}`;
   /** The run's ending if the budget does not allow it. `trace` sends its span; `error`: why it is not kept. */
   const once = async (): Promise<{ came: Generation; trace: (error?: string) => void } | { ending: Ending }> => {
-    const reserved = reserve(input, name, cost);
+    const reserved = await reserve(input, name, cost);
     if ("ending" in reserved) return reserved;
     const settle = (billed: number, inMemory?: boolean): void =>
-      services.ledger.settle(name, billed, inMemory, reserved.payer ?? undefined);
+      services.budget.settle(name, billed, inMemory, reserved.payer ?? undefined);
     await storedBeforeRequest(services.object);
     const startedAt = services.clock.now();
     const trace = (of: Pick<TracedStep, "came" | "error">): void =>

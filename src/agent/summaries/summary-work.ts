@@ -111,7 +111,7 @@ const messagesToFold = async (
  * `budget_exhausted`, or `model_nonsense` for an empty answer.
  */
 const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSignal): Promise<void> => {
-  const { summaries, spaces, ledger, clock, env, identity } = services;
+  const { summaries, spaces, budget, clock, env, identity } = services;
   const { subject, failures, lastError } = row;
   const { config, limits } = composingOf(services);
   const { model = config.model, chunkSize = defaultChunkSize } = config.context.compaction;
@@ -138,13 +138,13 @@ const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSig
     maxOutputTokens: tokens * 2,
     maxCharacters: { name: "maxSummaryCharacters", characters: maxSummaryCharacters },
     signal: AbortSignal.any([signal, AbortSignal.timeout(summaryTimeoutMs)]),
-    reserve: (cost) => {
+    reserve: async (cost) => {
       const step = `summary:${clock.now()}`;
       const { maxTokensPerDay } = config.limits;
-      if (!ledger.reserve(step, cost, maxTokensPerDay)) {
+      if ((await budget.reserve(step, cost, null, signal)) !== "reserved") {
         throw new ColloquyError("budget_exhausted", `maxTokensPerDay (${maxTokensPerDay}) does not allow a summary`);
       }
-      return (billed) => ledger.settle(step, billed);
+      return (billed) => budget.settle(step, billed);
     },
   });
   const text = fittedSummary(answer, tokens);

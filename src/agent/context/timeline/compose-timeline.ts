@@ -88,7 +88,7 @@ const textOf = (sections: Section[]): string => sections.map(({ text }) => text)
  */
 export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const { config, limits, tools, correction, state, resume, refused, now } = snapshot;
-  const instructions = renderInstructions(state.agentId, config);
+  const instructions = renderInstructions(state.agentId, config, [], state.compartmentSpaceId);
   const system = systemSections(instructions, [rulesSection(config.toolRules)]);
   const runs = sectionOf("active_runs", activeRunLines(snapshot));
   const last = [

@@ -27,7 +27,7 @@ import {
   searchWaitMs,
   searchWorkRows,
 } from "../../bounds.ts";
-import type { Ledger } from "../../ledger.ts";
+import type { Budget } from "../../ledger.ts";
 import { compartments } from "../../schema.ts";
 import { sharedRef } from "../blocks/shared-blocks.ts";
 import { embedPending, gather, isCaughtUp } from "./indexer.ts";
@@ -268,12 +268,12 @@ export class Search {
 
   /** The embedder of the config, null for none. Throws what is wrong with it, or notes it where it is given `notes`. */
   async #embedder(notes?: string[]): Promise<Embedder | null> {
-    const { env, identity, ledger } = this.#services;
-    const { embedder: config, limits } = identity.get().config;
+    const { env, identity, budget } = this.#services;
+    const { embedder: config } = identity.get().config;
     this.#use(embedderIdOf(config));
     try {
       const embedder = await resolveEmbedder(config, { env, openSecret: (name) => identity.openSecret(name) });
-      return embedder && booked(embedder, ledger, limits.maxTokensPerDay);
+      return embedder && booked(embedder, budget);
     } catch (error) {
       if (!notes || !(error instanceof ColloquyError)) throw error;
       notes.push(`the embedder cannot be used: ${error.message}`);
@@ -327,22 +327,22 @@ const filterOf = ({ types, role, from, to }: SearchQuery): Filter => ({
  * An embedder of a provider, its tokens booked as those of a run's step are (B2): reserved before it is asked, settled
  * by what was billed; a call that failed and may have been billed is booked whole. One in this process costs nothing.
  */
-const booked = (embedder: Embedder, ledger: Ledger, limit: number): Embedder => ({
+const booked = (embedder: Embedder, budget: Budget): Embedder => ({
   ...embedder,
   embed: async (texts, signal) => {
     if (embedder.isEmbedded) return embedder.embed(texts, signal);
     const step = `embed-${crypto.randomUUID()}`;
     const reserved = estimatedTokens(texts);
-    if (!ledger.reserve(step, reserved, limit)) {
+    if ((await budget.reserve(step, reserved, null, signal)) !== "reserved") {
       throw new ColloquyError("budget_exhausted", "the agent's tokens of today are spent (maxTokensPerDay)");
     }
     try {
       const answer = await embedder.embed(texts, signal);
-      ledger.settle(step, answer.tokens);
+      budget.settle(step, answer.tokens);
       return answer;
     } catch (error) {
       // Refused before anything was done for it: nobody bills that. Any other failure may be billed.
-      ledger.settle(step, error instanceof Error && isRefusal(error.cause) ? 0 : reserved);
+      budget.settle(step, error instanceof Error && isRefusal(error.cause) ? 0 : reserved);
       throw error;
     }
   },

@@ -9,7 +9,7 @@ import type { Timers } from "../../../timers/timers.ts";
 import { searchBatchRows } from "../../bounds.ts";
 import type { Identity } from "../../identity.ts";
 import { isMessage, type Journal, type JournalRow } from "../../journal.ts";
-import type { Ledger } from "../../ledger.ts";
+import type { Budget } from "../../ledger.ts";
 import type { Runs } from "../../runs.ts";
 import type { Spaces } from "../../spaces.ts";
 import type { Archival } from "../archival.ts";
@@ -24,7 +24,7 @@ export type SearchServices = {
   env: Env;
   clock: Clock;
   timers: Timers;
-  ledger: Ledger;
+  budget: Budget;
   identity: Identity;
   spaces: Spaces;
   journal: Journal;

@@ -9,6 +9,7 @@ import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
 import { callWithRetry, spaceMessage, spaceWindow } from "../../call-with-retry.ts";
 import type { KnownOrigin } from "../../records.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
+import { isDeafTo, requireHearing, requireOwnSpace, whyNoHistory } from "../confidential.ts";
 import { acts, defineTool, type EntityName, looks, type ToolContext, type ToolOutput } from "../tool.ts";
 
 const Limit = z.int().min(1).max(maxWindowMessages).default(50);
@@ -59,7 +60,8 @@ const pageOf = async (context: ToolContext, spaceId: string, page: { limit: numb
   const newest = messages.at(-1);
   const shown = context.seenIn && newest ? { shown: [{ spaceId, upTo: newest.seq }] } : {};
   const told: Pick<ToolOutput, "shown" | "reads"> = { ...shown, reads: [spaceId] };
-  return { ...entries(messages, context.seenIn?.(spaceId), context), told, window };
+  const why = isDeafTo(services, spaceId) ? whyNoHistory : {};
+  return { ...why, ...entries(messages, context.seenIn?.(spaceId), context), told, window };
 };
 
 /** The ways to speak. Message ids derive from the call, so saying it again stores nothing twice. */
@@ -120,7 +122,11 @@ const say = async (
 ): Promise<ToolOutput> => {
   const spaceId = context.activeSpaceId;
   if (spaceId === null) throw new ColloquyError("no_active_space", "no space is active: call enter_space first");
-  if (!context.replayed) requireMembership(context, spaceId);
+  if (!context.replayed) {
+    requireMembership(context, spaceId);
+    requireOwnSpace(context.services, spaceId);
+    if (how.wait) requireHearing(context.services, spaceId, "wait");
+  }
   const isChecked = !context.replayed && words.includes("@");
   const absent = isChecked ? absentIn(context.services.spaces.mine(), spaceId, words) : [];
   if (absent.length > 0) {

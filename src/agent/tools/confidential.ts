@@ -1,0 +1,42 @@
+import { ColloquyError } from "../../shared/errors.ts";
+import { quote } from "../../shared/quote.ts";
+import type { Identity } from "../identity.ts";
+import type { Spaces } from "../spaces.ts";
+
+/** Where a mind of an agent may speak: read down, write level (C18). */
+type Minds = { identity: Identity; spaces: Spaces };
+
+/** Whether what this mind says may show in that space. */
+export const maySpeakIn = ({ identity }: Minds, spaceId: string): boolean =>
+  (identity.get().compartmentSpaceId ?? spaceId) === spaceId;
+
+/** Throws `forbidden` where a confidential space's run would speak in another space. */
+export const requireOwnSpace = (minds: Minds, spaceId: string): void => {
+  if (maySpeakIn(minds, spaceId)) return;
+  const own = minds.identity.get().compartmentSpaceId ?? "";
+  const name = minds.spaces.get(own)?.snapshot.name ?? "";
+  const remedy = `call enter_space for ${quote(name)} (${own}) and say it there: its people can carry it on`;
+  throw new ColloquyError(
+    "forbidden",
+    `what you learn in a confidential space stays there, so you speak in no other space; ${remedy}`,
+  );
+};
+
+/** Whether the space is confidential and another mind of the agent hears it. */
+export const isDeafTo = ({ identity, spaces }: Minds, spaceId: string): boolean =>
+  spaces.get(spaceId)?.snapshot.confidential === true && identity.get().compartmentSpaceId !== spaceId;
+
+/** Throws `forbidden` where a run would wait for people of a confidential space, or ask them, and not hear them. */
+export const requireHearing = (minds: Minds, spaceId: string, what: string): void => {
+  if (!isDeafTo(minds, spaceId)) return;
+  throw new ColloquyError(
+    "forbidden",
+    `${what}: the active space is confidential, and you do not hear what is said there; say it without that, or ask in an open space`,
+  );
+};
+
+/** What a run reads beside the history of such a space. */
+export const whyNoHistory = {
+  confidential:
+    "What is said in this space is known to your runs in it alone. You may say something here; you will not read the answers.",
+};
