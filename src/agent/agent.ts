@@ -63,7 +63,7 @@ export class Agent extends DurableObject<Env> implements Own {
             requireMind(name, runtime.services.identity.get());
             return Reflect.apply(work, undefined, [runtime, ...args]);
           });
-        return this.#beginning ? this.#beginning.then(answer) : answer();
+        return this.#afterBeginning(answer);
       });
     }
     for (const name of importMethods) {
@@ -88,16 +88,17 @@ export class Agent extends DurableObject<Env> implements Own {
   /** The runtime of this object, made with its tables where it has none. */
   async #open(): Promise<AgentRuntime> {
     // An end that is under way would take what is made meanwhile.
-    await this.#ending;
+    await this.#ending?.catch(() => undefined);
     if (!this.#runtime) await createSchema(openDatabase(this.ctx.storage), migrations);
     // Another call may have made it meanwhile, and there is one loop only.
     this.#runtime ??= createRuntime(this.ctx, this.env);
     return this.#runtime;
   }
 
-  /** Ends the runtime and deletes all that the object stores. Callers side by side share one end. */
-  #end(): Promise<void> {
+  /** Ends the runtime and deletes all that the object stores, after the work `before`. Callers side by side share one end. */
+  #end(before?: () => Promise<void>): Promise<void> {
     const end = async (): Promise<void> => {
+      await before?.();
       await this.#runtime?.stop();
       this.#runtime = undefined;
       await this.ctx.storage.deleteAlarm();
@@ -107,6 +108,11 @@ export class Agent extends DurableObject<Env> implements Own {
       this.#ending = undefined;
     });
     return this.#ending;
+  }
+
+  /** Asks once this object has become a compartment, where it does so now. */
+  #afterBeginning<T>(ask: () => Promise<T>): Promise<T> {
+    return this.#beginning?.then(ask, ask) ?? ask();
   }
 
   /** Runs `work` where there is an agent and, if the caller knows its workspace, it is this agent's. */
@@ -144,13 +150,13 @@ export class Agent extends DurableObject<Env> implements Own {
     return made.ok ? this.describe(input.workspaceId) : made;
   }
 
-  async remove(workspaceId: string): Promise<Outcome<null>> {
-    await this.#beginning;
-    return this.#with(workspaceId, async (runtime) => {
-      await removeCompartments(runtime, workspaceId);
-      await this.#end();
-      return null;
-    });
+  remove(workspaceId: string): Promise<Outcome<null>> {
+    const end = () =>
+      this.#with(workspaceId, async (runtime) => {
+        await this.#end(() => removeCompartments(runtime, workspaceId));
+        return null;
+      });
+    return this.#afterBeginning(end);
   }
 
   async deliver(text: DeliveryText): Promise<Outcome<{ cursor: number }>> {

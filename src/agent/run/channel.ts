@@ -8,6 +8,7 @@ import { endWaitMs } from "../bounds.ts";
 import { readsFor } from "../calls/reads.ts";
 import { excerpt } from "../context/wording.ts";
 import type { RunRow } from "../runs.ts";
+import { maySpeakIn } from "../tools/confidential.ts";
 import type { RunServices } from "./run-services.ts";
 
 /**
@@ -99,7 +100,7 @@ export const openChannels = (services: RunServices, run: RunRow, hasEnded = fals
   const { identity, env, spaces } = services;
   const { id: agentId, workspaceId, compartmentId } = identity.get();
   const open = { workspaceId, agentId, mindId: compartmentId ?? undefined, runId: run.id };
-  const triggerSpaces = run.spaceIds.filter((spaceId) => spaces.isMember(spaceId));
+  const triggerSpaces = run.spaceIds.filter((spaceId) => spaces.isMember(spaceId) && maySpeakIn(services, spaceId));
   const channels = new Map<string, Channel>();
   return {
     /** The channel to a space, opened if there is none or it broke. */
@@ -149,7 +150,7 @@ export const tellReceipts = async (
   for (let attempt = 0; attempt === 0 || (untold.length > 0 && attempt < mostTries); attempt += 1) {
     if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses)));
     for (const { spaceId, ...messages } of untold) {
-      if (!services.spaces.isMember(spaceId)) continue;
+      if (!services.spaces.isMember(spaceId) || !maySpeakIn(services, spaceId)) continue;
       channels
         .to(spaceId)
         .send({ type: "read", ...messages, outcome: outcome ?? "silent", ...why, ...readsFor(services, run, spaceId) });
