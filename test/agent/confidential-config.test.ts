@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { configInCompartment } from "../../src/agent/run/settings.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 
-test("[C18] of tools, servers and rules a compartment has what its owner allows there, and no heartbeat", () => {
+test("[C18] a compartment has the tools that its owner allows there, and no heartbeat", () => {
   const url = "https://tools.example/mcp";
   const config = AgentConfig.parse({
     name: "Polaris",
