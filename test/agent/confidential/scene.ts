@@ -66,10 +66,12 @@ export const openTwoMinds = async (settings: Partial<AgentSettings> = {}) => {
   };
 };
 
-/** Every row of every table of a mind. Its timers fire by themselves. */
+/** Every row of every table of a mind, but its timers, which fire by themselves, and the ledger, where compartments pay. */
 export const dumpOf = async (mind: EntityRef): Promise<Record<string, unknown[]>> => {
   const named = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\'";
-  const names = (await rowsIn(mind, named)).map(({ name }) => String(name)).filter((name) => name !== "timers");
+  const names = (await rowsIn(mind, named))
+    .map(({ name }) => String(name))
+    .filter((name) => !["timers", "ledger"].includes(name));
   return Object.fromEntries(
     await Promise.all(names.map(async (name) => [name, await rowsIn(mind, `SELECT * FROM "${name}"`)] as const)),
   );
