@@ -54,6 +54,10 @@ const runsBeside = ({ continuity }: Pick<RunRow, "continuity">): boolean => cont
 /** A run that began less than this ago is still in its first stretch of work. */
 const justBegunMs = 1000;
 
+/** A person's run: the how many of theirs it is, and when it began. */
+type PersonsRun = { nth: number; startedAt: number };
+const maxKnownPersons = 1000;
+
 export type Runs = ReturnType<typeof createRuns>;
 
 export const createRuns = (db: Database, clock: Clock) => {
@@ -82,8 +86,21 @@ export const createRuns = (db: Database, clock: Clock) => {
     const { person, personRuns, startedAt } = runs;
     const nth = sql`coalesce(${sql.placeholder("nth")}, (select max(person_runs) from runs where person = ${sql.placeholder("person")}))`;
     const where = and(eq(person, sql.placeholder("person")), eq(personRuns, nth));
-    return db.select({ nth: personRuns, startedAt }).from(runs).where(where);
+    return db
+      .select({ nth: sql<number>`${personRuns}`, startedAt })
+      .from(runs)
+      .where(where);
   });
+  /** The newest run of each person, as far as they were asked for. */
+  const newestOf = new Remembered(db, () => new Map<string, PersonsRun | undefined>());
+  const newestOfPerson = (person: string): PersonsRun | undefined => {
+    const known = newestOf.get();
+    if (!known.has(person)) {
+      if (known.size >= maxKnownPersons) known.clear();
+      known.set(person, ofPerson().get({ person, nth: null }));
+    }
+    return known.get(person);
+  };
   const ownQuery = prepared(() => {
     const isOwn = sql`${runs.fed} = 0 and ${runs.ordinal} < ${sql.placeholder("before")}`;
     const newestFirst = db.select().from(runs).where(isOwn).orderBy(desc(runs.ordinal));
@@ -139,16 +156,20 @@ export const createRuns = (db: Database, clock: Clock) => {
      */
     shareFullUntil(person: string, most: number): number | undefined {
       const now = clock.now();
-      const newest = ofPerson().get({ person, nth: null });
-      const first = newest && ofPerson().get({ person, nth: (newest.nth ?? 0) - most + 1 });
-      if (!newest || !first || Math.min(first.startedAt, now) + runsHourMs <= now) return undefined;
+      const newest = newestOfPerson(person);
+      if (!newest || newest.nth < most) return undefined;
+      const first = ofPerson().get({ person, nth: newest.nth - most + 1 });
+      if (!first || Math.min(first.startedAt, now) + runsHourMs <= now) return undefined;
       return Math.min(newest.startedAt, now) + runsHourMs;
     },
 
     begin(run: NewRun): RunRow {
       const ordinal = this.nextOrdinal();
       const { person } = run;
-      const personRuns = person === null ? null : (ofPerson().get({ person, nth: null })?.nth ?? 0) + 1;
+      const personRuns = person === null ? null : (newestOfPerson(person)?.nth ?? 0) + 1;
+      if (person !== null && personRuns !== null) {
+        newestOf.get().set(person, { nth: personRuns, startedAt: run.startedAt });
+      }
       const started = { status: "running", worksSince: run.startedAt } as const;
       const row = { ...run, ...this.past(ordinal), ordinal, personRuns, ...started };
       return known.writing().insert(runs).values(row).returning().get();

@@ -15,7 +15,7 @@ import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { takeFeed } from "./feed.ts";
 import { finish } from "./finish.ts";
-import { holdBeyondHour } from "./run-events.ts";
+import { holdBeyondHour, mayBeBeyondHour } from "./run-events.ts";
 import { runLoop } from "./run-loop.ts";
 import type { RunServices } from "./run-services.ts";
 
@@ -125,7 +125,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       const waking = inbox.nextWaking();
       return waking !== undefined && services.transaction(() => holdBeyondHour(services, rootOf(waking).by));
     };
-    while (isBeyondHour());
+    while (mayBeBeyondHour(services) && isBeyondHour());
     if (isCompartment() && !fed.justNow && inbox.nextWaking()) return fed.againAt > clock.now() ? undefined : unfed;
     fed.justNow = false;
     const begun = continuity.begin(services);

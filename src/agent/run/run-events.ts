@@ -57,11 +57,22 @@ export const payersOf = (services: RunServices, run: RunRow): (string | null)[] 
  * begun theirs, and answers whether they have. In a transaction.
  */
 export const holdBeyondHour = ({ identity, runs, inbox }: RunServices, person: string | null | undefined): boolean => {
-  const { maxRunsPerHour, maxShareOfPerson } = identity.get().config.limits;
-  if (!person || maxShareOfPerson === 1) return false;
-  const until = runs.shareFullUntil(person, Math.ceil(maxRunsPerHour * maxShareOfPerson));
-  if (until !== undefined) inbox.spend(person, until, [], "runs");
+  const share = hourShareOf(identity);
+  const until = person && share !== undefined ? runs.shareFullUntil(person, share) : undefined;
+  if (person && until !== undefined) inbox.spend(person, until, [], "runs");
   return until !== undefined;
+};
+
+/** The runs that one person may begin in an hour; undefined where one may begin all. */
+const hourShareOf = (identity: RunServices["identity"]): number | undefined => {
+  const { maxRunsPerHour, maxShareOfPerson } = identity.get().config.limits;
+  return maxShareOfPerson === 1 ? undefined : Math.ceil(maxRunsPerHour * maxShareOfPerson);
+};
+
+/** Whether so many runs began within the hour that one person may have begun their share. */
+export const mayBeBeyondHour = ({ identity, runs }: RunServices): boolean => {
+  const share = hourShareOf(identity);
+  return share !== undefined && runs.hourFullUntil(share) !== undefined;
 };
 
 /** The plan or the service that an event is of. */
