@@ -157,6 +157,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     },
     stop: async () => {
       summaryWork.stop();
+      jobs.stop();
       await Promise.all([loop.stop(), callWork.stop()]);
       mcp.stop();
       subscriptions.closeAll();

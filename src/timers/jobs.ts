@@ -70,6 +70,7 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose }: Surroundings
   /** The handler of each kind, and its runs by key. */
   const kinds = new Map<string, { handler: JobHandler; running: Map<string, Run> }>();
   let willWake = false;
+  let isStopped = false;
 
   const runOf = (kind: string, key: string): Run | undefined => kinds.get(kind)?.running.get(key);
 
@@ -97,8 +98,10 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose }: Surroundings
     // Counted before it runs: a run that crashes its object counts too.
     db.update(jobs).set({ attempts: job.attempts, dueAt: run.leasedUntil }).where(named(job)).run();
     try {
-      ended(job, await handler.run(job, controller.signal), run);
+      const answered = await handler.run(job, controller.signal);
+      if (!isStopped) ended(job, answered, run);
     } catch (error) {
+      if (isStopped) return;
       if (!controller.signal.aborted) failed(job, run, error);
       else if (run.againAt !== undefined) ended(job, undefined, run);
     } finally {
@@ -109,6 +112,7 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose }: Surroundings
 
   /** Begins what is due and has room, renews the leases that end, and sets the timer. */
   const wake = (): void => {
+    if (isStopped) return;
     const now = clock.now();
     let next = never;
     for (const [kind, { handler, running }] of kinds) {
@@ -180,6 +184,11 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose }: Surroundings
       if (!run) return;
       run.againAt = undefined;
       run.controller.abort(reason);
+    },
+
+    /** The object is being deleted, with its tables: nothing is written any more. */
+    stop(): void {
+      isStopped = true;
     },
 
     /** The timer `jobs` went off. */
