@@ -5,6 +5,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
+import { quote } from "../../shared/quote.ts";
 import { callBackoffMs, longestCallBackoffMs, maxErrands, spaceAnswerMs } from "../bounds.ts";
 import { callWithRetry } from "../call-with-retry.ts";
 import type { CallOutcome } from "../records.ts";
@@ -12,6 +13,7 @@ import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
 import { shownRequest } from "../tools/configured/shown-request.ts";
 import { failed, unknownInWords } from "../tools/outcome.ts";
+import { factsOf } from "../tools/registry.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
 import { perform } from "./perform.ts";
@@ -226,6 +228,12 @@ const targetOf = (tool: ToolConfig): string | undefined => {
   return `${method} ${URL.canParse(url) ? new URL(url).origin : "an address that cannot be used"}`;
 };
 
+/** Where words go that a confidential space lets out. */
+const releasedTo = ({ spaces }: CallServices, { tool, activeSpaceId, spaceId }: CallRow): string | undefined => {
+  if (!factsOf(tool.name).speaks || activeSpaceId === null || activeSpaceId === spaceId) return undefined;
+  return `a message in ${quote(spaces.get(activeSpaceId)?.snapshot.name ?? "")} (${activeSpaceId})`;
+};
+
 /** The call as its space is to show it now. */
 const shownCall = (services: CallServices, row: CallRow, spaceId: string): AgentToolCall => {
   const { id: agentId, workspaceId, compartmentId } = services.identity.get();
@@ -244,7 +252,7 @@ const shownCall = (services: CallServices, row: CallRow, spaceId: string): Agent
     ...(outcome?.status === "complete" ? { output: outcome.value } : {}),
     ...(outcome?.error === undefined ? {} : { error: outcome.error }),
     awaits: awaitsOf(row),
-    target: targetOf(row.tool),
+    target: releasedTo(services, row) ?? targetOf(row.tool),
     request: shownRequest(row.tool),
     root: row.root,
     streamId: row.streamId ?? undefined,

@@ -29,6 +29,8 @@ const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Pr
     replayed: true,
     consented: true,
     root: () => row.root,
+    activeSpaceId: row.activeSpaceId,
+    approvedBy: row.approval?.by[0],
     begunAt: begunAt(row),
   };
   const builtin = builtinTool(tool.name);

@@ -10,10 +10,10 @@ import { ruleLine } from "../context/instructions.ts";
 import { loggedRun } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
 import { callModeOf, mayRepeat, needsRow } from "../tools/call-mode.ts";
-import { requireHearing, requireOwnSpace } from "../tools/confidential.ts";
+import { maySpeakIn, requireHearing, requireOwnSpace } from "../tools/confidential.ts";
 import { explained } from "../tools/input-issues.ts";
 import { failed, interruptedCall } from "../tools/outcome.ts";
-import { findTool } from "../tools/registry.ts";
+import { factsOf, findTool } from "../tools/registry.ts";
 import { brokenRule } from "../tools/rules.ts";
 import type { Tool } from "../tools/tool.ts";
 import { kindOf, windowOf } from "./composing.ts";
@@ -47,7 +47,10 @@ const journalBegun = ({ services, run, step, call }: Execution, spaceId: string 
 const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   const { services, run, call, activeSpaceId, speech } = execution;
   const { shows, asks, attached } = callModeOf(tool, continuityOf(run));
-  const spaceId = shows ? activeSpaceId : null;
+  const isRelease = activeSpaceId !== null && factsOf(tool.name).speaks && !maySpeakIn(services, activeSpaceId);
+  // Those who may let words out of a confidential space are asked there.
+  const shownIn = isRelease ? services.identity.get().compartmentSpaceId : activeSpaceId;
+  const spaceId = shows ? shownIn : null;
   if (shows && spaceId === null) {
     throw new ColloquyError("no_active_space", "no space is active: call enter_space first, the call shows there");
   }
@@ -143,7 +146,7 @@ const callConfigured = async (execution: Execution, tool: ToolConfig): Promise<R
  * as one that an owner configured so.
  */
 const configuredFor = async (
-  { services, run, call, signal, begunAt }: Execution,
+  { services, run, call, signal, begunAt, activeSpaceId }: Execution,
   { name, config, consent }: Tool,
 ): Promise<ToolConfig | undefined> => {
   if (config) return needsRow(config, callModeOf(config, continuityOf(run))) ? config : undefined;
@@ -157,6 +160,7 @@ const configuredFor = async (
     consented: false,
     signal,
     root,
+    activeSpaceId,
     begunAt: services.clock.now(),
   };
   const approval = await consent.approval(call.input, asking);

@@ -1,3 +1,4 @@
+import type { Approval } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { quote } from "../../shared/quote.ts";
 import type { Identity } from "../identity.ts";
@@ -20,6 +21,27 @@ export const requireOwnSpace = (minds: Minds, spaceId: string): void => {
     "forbidden",
     `what you learn in a confidential space stays there, so you speak in no other space; ${remedy}`,
   );
+};
+
+const releaseMinutes = 24 * 60;
+
+/**
+ * Whom a confidential space's run must ask before it says something in that other space (C20). Undefined where it says
+ * it in its own space, or nothing is ever let out of that. Throws `forbidden` where too few could agree.
+ */
+export const releaseFrom = (minds: Minds, spaceId: string): Approval | undefined => {
+  const own = minds.spaces.get(minds.identity.get().compartmentSpaceId ?? "")?.snapshot;
+  if (maySpeakIn(minds, spaceId) || !own?.release) return undefined;
+  const { approvers, quorum } = own.release;
+  const people = own.members.flatMap(({ id, type }) => (type === "human" ? [id] : []));
+  const asked = approvers ? people.filter((id) => approvers.includes(id)) : people;
+  if (asked.length < quorum) {
+    throw new ColloquyError(
+      "forbidden",
+      `${quorum} must agree to let words out of ${quote(own.name)} (its release), and ${asked.length} of those who may are in it: whoever runs that space names others`,
+    );
+  }
+  return { required: true, quorum, expiresInMinutes: releaseMinutes, ...(approvers && { approvers: asked }) };
 };
 
 /** Whether the space is confidential and another mind of the agent hears it. */

@@ -35,6 +35,9 @@ export type CallContext = {
   signal: AbortSignal;
   /** What the call's chain began with. Requests that leave here carry it. */
   root(): Root;
+  activeSpaceId: string | null;
+  /** Who let it run, where people were asked. */
+  approvedBy?: string | undefined;
   /** When it was begun, or let run by people, in milliseconds since the epoch: the same for each replay. */
   begunAt: number;
 };
@@ -51,7 +54,6 @@ type AskedRuns = {
 
 /** The things that a tool may use while one call of a run goes on. It knows nothing of runs, journals or streams. */
 export type ToolContext = CallContext & {
-  activeSpaceId: string | null;
   /** Estimated tokens that a result may hold, so that the model's next input is not too long. */
   roomTokens(): number;
   /** Which messages of a space the agent was done with before; null where it keeps no such marks. */
@@ -129,7 +131,7 @@ type Definition<Input> = {
   /** The run that a call ends: its own, another one of the agent, or none. */
   endsRun: "own" | "other" | null;
   /** For a tool that people may have to agree to, by its input. */
-  consent?: Consent<Input>;
+  consent?: Consent<NoInfer<Input>>;
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 };
 

@@ -5,12 +5,13 @@ import { MessageText } from "../../../protocol/text.ts";
 import { shownCall } from "../../../shared/call-line.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { absentIn, mentionsIn } from "../../../shared/mentions.ts";
-import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
+import { maxWindowMessages, maxWindowTokens, spaceAnswerMs } from "../../bounds.ts";
 import { callWithRetry, spaceMessage, spaceWindow } from "../../call-with-retry.ts";
 import type { KnownOrigin } from "../../records.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
-import { isDeafTo, requireHearing, requireOwnSpace, whyNoHistory } from "../confidential.ts";
-import { acts, defineTool, type EntityName, looks, type ToolContext, type ToolOutput } from "../tool.ts";
+import { isDeafTo, releaseFrom, requireHearing, requireOwnSpace, whyNoHistory } from "../confidential.ts";
+import { asUnknownOutcome } from "../outcome.ts";
+import { acts, type Consent, defineTool, type EntityName, looks, type ToolContext, type ToolOutput } from "../tool.ts";
 
 const Limit = z.int().min(1).max(maxWindowMessages).default(50);
 
@@ -43,10 +44,13 @@ const entries = (messages: Message[], isSeen: SeenBefore, context: ToolContext) 
   };
 };
 
+const notMember = (): ColloquyError =>
+  new ColloquyError("not_a_member", "you are not a member of that space; YOUR SPACES lists yours");
+
 /** As far as the agent has heard. The space itself has the last word. */
 const requireMembership = ({ services }: ToolContext, spaceId: string): void => {
   if (!services.spaces.isMember(spaceId)) {
-    throw new ColloquyError("not_a_member", "you are not a member of that space; YOUR SPACES lists yours");
+    throw notMember();
   }
 };
 
@@ -145,8 +149,33 @@ const say = async (
   return { value: { ...value, waitingFor: awaits.map(({ name }) => name) }, waits: true };
 };
 
+type Said = { text: string; wait?: boolean; replyToMessageId?: string };
+
+/** The people of a confidential space who let its words out. What they let out is said as it stands, and waits for nobody. */
+const release: Consent<Said> = {
+  approval: async ({ wait }, { services, activeSpaceId }) => {
+    const approval = activeSpaceId === null ? undefined : releaseFrom(services, activeSpaceId);
+    if (approval && activeSpaceId !== null && !services.spaces.isMember(activeSpaceId)) throw notMember();
+    if (!approval || !wait) return approval;
+    throw new ColloquyError("forbidden", "wait: you do not hear answers to what is let out of a confidential space");
+  },
+  carryOut: async ({ text: words, replyToMessageId: replyTo }, call) => {
+    const { services, callId, signal, activeSpaceId, approvedBy: by } = call;
+    const { env, ids, clock } = services;
+    const spaceId = activeSpaceId ?? "";
+    const { id: agentId, workspaceId } = services.identity.get();
+    const messageId = ids.deriveOwned("msg", spaceId, callId);
+    // Nothing of it tells of the run: a chain begins with who let it out.
+    const root = { id: messageId, kind: "person", by } as const;
+    const said = { workspaceId, agentId, runId: "", messageId, text: words, replyTo, root };
+    const append = () => env.SPACE.getByName(spaceId).append({ ...said, until: clock.now() + spaceAnswerMs });
+    const { id } = unwrap(await asUnknownOutcome(callWithRetry(append, signal)));
+    return { success: true, messageId: id, status: "delivered" };
+  },
+};
+
 /** A message shows in the history by itself. */
-const says = { ...acts, speaks: true, showsInHistory: false } as const;
+const says = { ...acts, speaks: true, showsInHistory: false, consent: release } as const;
 
 export const spaceTools = [
   defineTool({

@@ -1,0 +1,112 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, test, vi } from "vitest";
+import type { Message } from "../../src/protocol/message.ts";
+import type { Release } from "../../src/protocol/space.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { compartmentId } from "../../src/shared/ids.ts";
+import { asShown } from "../support/as-shown.ts";
+import { call, step, text } from "../support/scripted-model.ts";
+import { ended, ids, openScene, scripted, undoLater, userTexts } from "./fixture.ts";
+
+/** What an agent knows from a confidential space, Board, is said in an open one, Alpha, where people of Board agree. */
+undoLater();
+
+const open = async (continuity: "consciousness" | "timeline", release: Release | undefined, wait = false) => {
+  const said = { text: "We merge on Friday", ...(wait && { wait }) };
+  const model = scripted([step(text("Hello."))]);
+  const scene = await openScene({ continuity, messaging: wait ? "threaded" : "simple" });
+  const { house, analyst, husam, space: alpha } = scene;
+  const sara = await house.person("Sara");
+  const board = await house.space("Board", [husam, sara, analyst], true);
+  const asKey = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  if (release) unwrap(await board.stub().update(asKey, { release }));
+  const mind = { ...analyst, id: compartmentId(ids, analyst.id, board.id) };
+  await board.post(husam, "Hello");
+  await ended(house.workspaceId, mind, 1);
+  model.push(
+    step(call("enter_space", { spaceId: alpha.id })),
+    step(call("send_message", said)),
+    ...Array.from({ length: continuity === "consciousness" ? 2 : 1 }, () => step(text("Well."))),
+  );
+  /** The card in Board, once it is as wanted. */
+  const card = (status: string): Promise<Message> =>
+    vi.waitFor(async () => {
+      const message = (await board.messages()).find(({ toolCall }) => toolCall);
+      expect(message?.toolCall?.status).toBe(status);
+      return message as Message;
+    });
+  const answer = (by: typeof husam, { toolCall }: Message, approved: boolean) =>
+    board.stub().answerToolCall(board.as(by), toolCall?.id ?? "", asShown(toolCall ?? {}, { result: { approved } }));
+  return { ...scene, alpha, board, mind, model, sara, asKey, card, answer };
+};
+
+/** The results that the model read last. */
+const spaceStub = (id: string) => env.SPACE.getByName(id) as unknown as DurableObjectStub;
+/** All that a space stores. */
+const rowsInSpace = (id: string) =>
+  runInDurableObject(spaceStub(id), (_, { storage }) => storage.sql.exec("SELECT * FROM log").toArray());
+
+const lastRead = (model: { calls: readonly { prompt: unknown }[] }): string =>
+  JSON.stringify(model.calls.at(-1)?.prompt);
+
+describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
+  test("[C20] says elsewhere exactly what people of the confidential space let out", async () => {
+    const { alpha, board, husam, analyst, mind, card, answer } = await open(continuity, { quorum: 1 });
+    const told = await board.post(husam, "Tell them");
+    const asked = await card("requires_action");
+    expect(asked.toolCall?.awaits?.shown?.map(({ path, text }) => [path, text])).toEqual([
+      ["tool", "send_message"],
+      ["target", `a message in "Alpha" (${alpha.id})`],
+      ["input.text", "We merge on Friday"],
+    ]);
+    expect(await alpha.texts()).toEqual([]);
+    unwrap(await answer(husam, asked, true));
+    await expect.poll(() => alpha.texts()).toEqual(["Analyst: We merge on Friday"]);
+    const [said] = await alpha.messages();
+    expect(said).toMatchObject({ sender: { id: analyst.id }, text: "We merge on Friday" });
+    for (const told of ["origin", "reads", "runId"]) expect(said).not.toHaveProperty(told);
+    // The chain that it begins names neither the run nor the message that it came of.
+    const held = JSON.stringify(await rowsInSpace(alpha.id));
+    for (const inside of [told.id, mind.id, board.id]) expect(held).not.toContain(inside);
+  });
+
+  test("[C20] says nothing elsewhere where one of them rejects it", async () => {
+    const { alpha, board, husam, sara, card, answer } = await open(continuity, { quorum: 2 });
+    await board.post(husam, "Tell them");
+    const asked = await card("requires_action");
+    unwrap(await answer(husam, asked, true));
+    unwrap(await answer(sara, asked, false));
+    await card("error");
+    expect(await alpha.texts()).toEqual([]);
+  });
+
+  test("[C20] asks nobody where too few of its approvers are left", async () => {
+    const { house, alpha, board, husam, sara, asKey, model, mind } = await open(continuity, undefined);
+    unwrap(await board.stub().update(asKey, { release: { approvers: [sara.id], quorum: 1 } }));
+    unwrap(await board.stub().removeMember(asKey, sara.id));
+    await board.post(husam, "Tell them");
+    await ended(house.workspaceId, mind, 2);
+    expect(lastRead(model)).toContain("whoever runs that space names others");
+    expect(await alpha.texts()).toEqual([]);
+    expect((await board.messages()).some(({ toolCall }) => toolCall)).toBe(false);
+  });
+
+  test("[C20] does not wait for answers to what is let out", async () => {
+    const { house, alpha, board, husam, model, mind } = await open(continuity, { quorum: 1 }, true);
+    await board.post(husam, "Ask them");
+    await ended(house.workspaceId, mind, 2);
+    expect(lastRead(model)).toContain("you do not hear answers to what is let out");
+    expect(await alpha.texts()).toEqual([]);
+  });
+
+  test("[C20] shows what was let out to the agent's own open runs as its words", async () => {
+    const { alpha, board, husam, card, answer, ask, model } = await open(continuity, { quorum: 1 });
+    await board.post(husam, "Tell them");
+    unwrap(await answer(husam, await card("requires_action"), true));
+    await expect.poll(() => alpha.texts()).toHaveLength(1);
+    model.push(step(call("enter_space", { spaceId: alpha.id })), step(text("Yes.")));
+    await ask("Did you say that?");
+    expect(userTexts(model.calls.at(-1)).join() + lastRead(model)).toContain("We merge on Friday");
+  });
+});
