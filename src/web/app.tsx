@@ -1,9 +1,8 @@
 import { useMemo } from "react";
 import { createClient } from "../client/index.ts";
-import { OtherPerson } from "./session/other-person.tsx";
+import { OtherPerson, SwitchDialog } from "./session/other-person.tsx";
 import { SignedInContext, type SignedOutReason, useSession } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
-import { SwitchDialog } from "./session/switch-dialog.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { Toasts } from "./toasts/toasts.tsx";
 

@@ -8,12 +8,12 @@ import { log } from "../../../shared/log.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import { mcpFirstRetryMs, mcpFreshMs, mcpIdleMs, mcpLeaseMs, mcpLongestRetryMs, mcpStaleMs } from "../../bounds.ts";
 import type { McpTool } from "../../records.ts";
-import { mcpLists, mcpServers } from "../../schema.ts";
 import type { outsideOf } from "../configured/configured-tool.ts";
 import { unknownOutcome } from "../outcome.ts";
 import type { Tool } from "../tool.ts";
 import { addressOf, createSessions } from "./connection.ts";
 import { failureOf } from "./failure-of.ts";
+import { mcpLists, mcpServers } from "./schema.ts";
 import { acceptTools, mcpTool } from "./tool-list.ts";
 
 /**
