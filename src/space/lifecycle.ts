@@ -13,7 +13,7 @@ import type { Append } from "./log/log.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { lastPlaces } from "./reading.ts";
 import { requireRelease } from "./release.ts";
-import { owns, runs, seen, spaceIn } from "./rights.ts";
+import { owns, requireReading, runs, seen, spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { publicSpace, type SettingsRow } from "./settings.ts";
 import type { SpaceSession } from "./space-sockets.ts";
@@ -69,6 +69,9 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
   const { name = row.name, wakePolicy = row.wakePolicy, shareOrigin = row.shareOrigin, router = row.router } = changes;
   const { release = row.release } = changes;
   const confidentialFrom = confidentialAfter(services, row, changes.confidential);
+  // Its server reads all that is said from then on, so whoever sets it has to read the space too (C19).
+  const isRouted = changes.router !== undefined || (row.confidentialFrom === null && router !== null);
+  if (isRouted) requireReading(services, { confidentialFrom }, principal);
   const members = services.members.all();
   const people = members.map(({ entityId: id, type }) => ({ id, type }));
   requireRelease(changes.release, confidentialFrom !== null, people);

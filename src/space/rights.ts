@@ -26,7 +26,11 @@ export const seen = (known: Known, principal: Principal): SettingsRow => {
   return space;
 };
 
-const requireReading = ({ members }: Known, { confidentialFrom }: SettingsRow, principal: Principal): void => {
+export const requireReading = (
+  { members }: Pick<Known, "members">,
+  { confidentialFrom }: Pick<SettingsRow, "confidentialFrom">,
+  principal: Principal,
+): void => {
   if (confidentialFrom === null || principal.kind === "key") return;
   if (readsAsMember(principal, (id) => members.find(id) !== undefined)) return;
   throw new ColloquyError("forbidden", unreadable);

@@ -151,6 +151,26 @@ test("[C17] a message that the router has yet to decide about holds up no open m
   await vi.waitFor(() => expect(heardBy(compartmentOf(robo, home))).toEqual(["for whom?"]));
 });
 
+test("[C19] an admin who is no member sets no router that reads a confidential space", async () => {
+  const { ann, ben } = cast();
+  const router = { model: { provider: "rehearsal" as const, deltasPerSecond: 0 }, maxTokensPerDay: 200_000 };
+  const home = await house([ann], { confidential: true });
+  const boss = home.as(ben, true);
+  const refused = await home.rpc.update(boss, { router });
+  expect(problemOf(refused)).toMatch(/^forbidden: .* join it first/);
+  expect(unwrap(await home.rpc.describe(home.key)).router).toBeUndefined();
+  unwrap(await home.rpc.update(boss, { name: "Board" }));
+  unwrap(await home.rpc.update(home.as(ann, true), { router }));
+  unwrap(await home.rpc.update(home.key, { router: null }));
+  // Nor does one begin to read with the switch.
+  const open = await house([ann]);
+  expect(problemOf(await open.rpc.update(open.as(ben, true), { confidential: true, router }))).toMatch(/^forbidden/);
+  unwrap(await open.rpc.update(open.as(ben, true), { router }));
+  expect(problemOf(await open.rpc.update(open.as(ben, true), { confidential: true }))).toMatch(/^forbidden/);
+  unwrap(await open.rpc.addMember(open.key, ben));
+  unwrap(await open.rpc.update(open.as(ben, true), { confidential: true }));
+});
+
 test("[C17] people's decision goes to the mind that made the call, also after the switch", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
