@@ -4,7 +4,7 @@ import type { AgentConfig } from "../../src/protocol/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
+import { ended, inboxOf, openHouse, passTime, runsOf, scripted, told, userTexts } from "./fixture.ts";
 
 /** Why an agent's message was said: what its readers are told, and what the agent itself knows. */
 const stage = async (continuity: AgentConfig["continuity"]) => {
@@ -211,4 +211,21 @@ test("[K6] what a space does not share of an origin, its agent still knows", asy
   await ended(workspaceId, analyst, 2);
   expect(seen.asAnalyst()).toContain('[sent because "Husam" asked "Say goodbye to Bob in Dev" in "Alpha"]');
   expect(seen.asReader()).not.toContain("sent because");
+});
+
+test.for(continuities)("[C17] an origin of a %s names no space that became confidential", async (continuity) => {
+  const { husam, analyst, alpha, dev, workspaceId } = await stage(continuity);
+  const key = { kind: "key", workspaceId, keyId: "key" } as const;
+  unwrap(await alpha.stub().update(key, { shareOrigin: "text" }));
+  const gate = createGate();
+  played([step(waitAt(gate), call("get_goals", {})), ...posts(dev.id, "Goodbye, Bob")]);
+  await alpha.post(husam, "Say goodbye to Bob in Dev");
+  await gate.reached;
+  unwrap(await alpha.stub().update(key, { confidential: true }));
+  await told(alpha.id);
+  gate.open();
+  await ended(workspaceId, analyst, 1);
+  const said = (await dev.messages()).at(-1);
+  expect(said).toMatchObject({ text: "Goodbye, Bob" });
+  expect(said?.origin).toBeUndefined();
 });

@@ -92,7 +92,7 @@ const causingOnes = (services: RunServices, run: RunRow, events: InboxRow[]): In
  * The origin of a message to this space, the one that others are told (C7): a reference to the newest message of a person,
  * and of its words what its space chose to share; else to the run of a plan or of a service's event. Of several kinds
  * nobody knows which it was. None if any of these came from the target space itself; what it only overheard there hides
- * nothing.
+ * nothing. None names a space that is confidential by now (C17).
  */
 export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
   const causes = causingOnes(services, run, eventsOf(services, run));
@@ -105,7 +105,7 @@ export const originFor = (services: RunServices, run: RunRow, targetSpaceId: str
     return { sourceType: isOne ? first.type : "several", sourceRunId: run.id };
   }
   const space = message && services.spaces.get(message.spaceId)?.snapshot;
-  if (!space || space.shareOrigin === "none") return undefined;
+  if (!space || space.confidential || space.shareOrigin === "none") return undefined;
   const words = { sourceSenderName: message.sender.name, sourceEvent: message.text ?? "" };
   return {
     ...{ spaceId: message.spaceId, messageId: message.id },
