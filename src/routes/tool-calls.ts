@@ -9,12 +9,13 @@ import { badPage, listOf, pageQuery } from "./route-parts.ts";
 const isConfidential = ({ var: { ids } }: HttpContext, toolCallId: string): boolean =>
   ids.isCompartment(ids.ownerOf("tc", toolCallId));
 
-/** A call of a confidential space holds what was said there: it is for servers, not for admins who are not in it (C19). */
+/** A call of a confidential space holds what was said there: it is for servers, and no admin learns that there is one (C19). */
 const agentOf = (context: HttpContext, toolCallId: string) => {
   if (context.var.principal.kind === "key" || !isConfidential(context, toolCallId)) {
     return agentAt(context, context.var.ids.ownerOf("tc", toolCallId));
   }
-  throw new ColloquyError("forbidden", "Only the workspace's secret key answers calls of a confidential space.");
+  // In the words for one that is not there.
+  throw new ColloquyError("not_found", "there is no such call that waits for a server, or it is long over");
 };
 
 /** For servers that execute `external` tools: list what waits, claim it, answer it. */
