@@ -55,5 +55,11 @@ export const readsAsMember = (principal: Principal, isMember: (entityId: string)
   return kind === "key" || principal.impersonatedBy === undefined || isMember(principal.impersonatedBy);
 };
 
+type ReadSpace = { confidential?: boolean | undefined; members?: readonly { id: string }[] | undefined };
+
+/** Whether who may see the space also reads what is said there: in a confidential one, its members and secret keys. */
+export const mayRead = ({ confidential, members = [] }: ReadSpace, principal: Principal): boolean =>
+  !confidential || principal.kind === "key" || readsAsMember(principal, (id) => members.some((one) => one.id === id));
+
 export const unreadable =
   "Only members of a confidential space and a secret key read it, and a session that somebody made for a member only where both are: join it first";

@@ -1,5 +1,5 @@
 import { type Standing, standingOf } from "../auth/verdicts.ts";
-import { type Principal, readsAsMember, unreadable } from "../protocol/principal.ts";
+import { mayRead, type Principal, unreadable } from "../protocol/principal.ts";
 import type { Space } from "../protocol/space.ts";
 import type { ImpersonatedApprovals } from "../protocol/workspace.ts";
 import { ColloquyError, type ErrorCode, type Outcome, unwrap } from "../shared/errors.ts";
@@ -27,10 +27,8 @@ export const inSpace = async <T>(
 };
 
 /** Refuses who may not read what is said in a confidential space (C19): an admin who is no member only runs it. */
-export const requireReaderOf = ({ confidential, members = [] }: Space, principal: Principal): void => {
-  if (!confidential || principal.kind === "key") return;
-  if (readsAsMember(principal, (entityId) => members.some(({ id }) => id === entityId))) return;
-  throw new ColloquyError("forbidden", `${unreadable}.`);
+export const requireReaderOf = (space: Space, principal: Principal): void => {
+  if (!mayRead(space, principal)) throw new ColloquyError("forbidden", `${unreadable}.`);
 };
 
 /** Whether the caller has the workspace's rights, as the workspace knows it now. */

@@ -40,9 +40,11 @@ const spaceWith = async (context: HttpContext, { spaceId, agentId, label }: Addr
   }
   const { workspaceId } = context.var.principal;
   const [first = agentId, ...others] = mindsOf(context, space, agentId);
-  const isThere =
-    others.length === 0 || (await agentAt(context, first).block(workspaceId, label, undefined, spaceId)).ok;
-  const mindId = isThere ? first : agentId;
+  const inside =
+    others.length === 0 ? undefined : await agentAt(context, first).block(workspaceId, label, undefined, spaceId);
+  // Only a compartment that says so has no such block: words that are meant for it go to no open block of that label (C17).
+  if (inside?.ok === false && inside.problem.code !== "not_found") unwrap(inside);
+  const mindId = inside?.ok === false ? agentId : first;
   const mind: AskedAgent = askedAgent(agentAt(context, mindId), workspaceId);
   return { space, mind, mindId };
 };

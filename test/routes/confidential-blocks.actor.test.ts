@@ -1,11 +1,13 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
-import { beforeAll, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { Agent } from "../../src/agent/agent.ts";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { ArchivalEntry } from "../../src/protocol/archival.ts";
 import { Block, BlockChange, BlockDetail, CreateBlock, EditedBlock } from "../../src/protocol/block.ts";
 import { SearchAnswer, WorkspaceSearchAnswer } from "../../src/protocol/search.ts";
-import { unwrap } from "../../src/shared/errors.ts";
+import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
 import { listenToBlock } from "../support/block-listener.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
@@ -13,6 +15,10 @@ import { Items } from "./block-agent.ts";
 import { problemIn } from "./operations.ts";
 
 beforeAll(() => loadLoro(), 60_000);
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
 
 /** A confidential space of Mona and an agent, with what each of the agent's minds shares with it. */
 const scene = async () => {
@@ -38,6 +44,11 @@ const scene = async () => {
     patch: (label: string, body: object) => call(`${own}/${label}`, { method: "PATCH", bearer, body }),
     edit: (token: string, label: string, text: string) =>
       call(`${at}/${label}/operations`, { bearer: token, body: { operations: [{ op: "append_text", text }] } }),
+    watch: async (token: string, label: string) => {
+      const answer = await call(`${at}/${label}/stream?token=${token}`, { headers: { upgrade: "websocket" } });
+      if (!answer.webSocket) throw new Error(`no socket: ${answer.status}`);
+      return listenToBlock(answer.webSocket);
+    },
     list: async (token: string) =>
       (await expectOk(Items(Block), call(`/v1/spaces/${space.id}/blocks`, { bearer: token }))).items,
   };
@@ -77,7 +88,7 @@ test("[C18] a block says whether confidential spaces may write it, also in an ex
 });
 
 test("[C18] a confidential space's people use its own blocks and read open ones", async () => {
-  const { mona, omar, agent, at, bearer, create, patch, list, edit, shareOpen, shareInside } = await scene();
+  const { mona, omar, agent, at, bearer, create, patch, list, edit, watch, shareOpen, shareInside } = await scene();
   await create({ label: "plan", content: "Open plan." });
   await create({ label: "rules", content: "Open rules." });
   for (const label of ["plan", "rules"]) await shareOpen(label);
@@ -86,9 +97,7 @@ test("[C18] a confidential space's people use its own blocks and read open ones"
     ["plan", "Board plan.", "ReadWrite"],
     ["rules", "Open rules.", "ReadOnly"],
   ]);
-  const answer = await call(`${at}/plan/stream?token=${mona.token}`, { headers: { upgrade: "websocket" } });
-  if (!answer.webSocket) throw new Error(`no socket: ${answer.status}`);
-  const listener = listenToBlock(answer.webSocket);
+  const listener = await watch(mona.token, "plan");
   expect((await expectOk(EditedBlock, edit(mona.token, "plan", " Falcon."))).rendered).toBe("Board plan. Falcon.");
   await vi.waitFor(() => expect(JSON.stringify(listener.frames)).toContain("Board plan. Falcon."));
   const { items } = await expectOk(Items(BlockChange), call(`${at}/plan/history`, { bearer: mona.token }));
@@ -127,4 +136,57 @@ test("[C17] [C18] with ?space= lists and search are of both minds, and without i
   const everywhere = expectOk(WorkspaceSearchAnswer, call("/v1/search?q=Falcon", { bearer }));
   expect((await everywhere).items).toEqual([]);
   expect((await call(`${at}/archival?${inside}`, { bearer: mona.token })).status).toBe(403);
+});
+
+test("[C17] an edit of a compartment's block never lands in the open block of that label", async () => {
+  const { mona, agent, at, bearer, create, patch, edit, shareOpen, shareInside } = await scene();
+  await create({ label: "plan", content: "Open plan." });
+  await shareOpen("plan");
+  await patch("plan", { confidential: "allowed" });
+  await shareInside("plan", "Board plan.");
+  vi.spyOn(Agent.prototype, "block").mockImplementationOnce(async () => refuse("unavailable", "later"));
+  expect(await problemIn(await edit(mona.token, "plan", " Falcon."))).toMatchObject({ code: "unavailable" });
+  const open = await expectOk(BlockDetail, call(`/v1/agents/${agent.id}/blocks/plan`, { bearer }));
+  expect(open.rendered).toBe("Open plan.");
+  const inside = await expectOk(BlockDetail, call(`${at}/plan`, { bearer: mona.token }));
+  expect(inside.rendered).toBe("Board plan.");
+});
+
+/** Boss, an admin, is in the space and made a session for Mona. Both sessions follow one open block and one inside. */
+const watched = async () => {
+  const set = await scene();
+  const { house, mona, space, bearer, create, shareOpen, shareInside, watch } = set;
+  const boss = await house.person("Boss", "admin");
+  await call(`/v1/spaces/${space.id}/members`, { bearer, body: { entityId: boss.id } });
+  await create({ label: "rules", content: "Open rules." });
+  await shareOpen("rules");
+  await shareInside("plan", "Board plan.");
+  const made = call("/v1/tokens", { bearer: boss.token, body: { entityId: mona.id } });
+  const { token } = await expectOk(z.object({ token: z.string() }), made);
+  const both = (bearerOf: string) => Promise.all(["plan", "rules"].map((label) => watch(bearerOf, label)));
+  const sockets = { own: await both(mona.token), made: await both(token), ofBoss: await both(boss.token) };
+  const bossLeaves = () => call(`/v1/spaces/${space.id}/members/${boss.id}`, { method: "DELETE", bearer });
+  return { ...set, sockets, bossLeaves };
+};
+
+test("[C19] an impersonated session follows a block no longer than its maker is a member", async () => {
+  const { sockets, bossLeaves } = await watched();
+  await bossLeaves();
+  for (const gone of [...sockets.made, ...sockets.ofBoss]) expect(await gone.untilClosed()).toBe(4403);
+  expect(sockets.own.map(({ heard }) => heard.closed)).toEqual([undefined, undefined]);
+});
+
+test("[C19] a block's sockets end with the next proof where the agent was not told", async () => {
+  const { agent, space, sockets, bossLeaves } = await watched();
+  const kept = vi.spyOn(Agent.prototype, "deliver").mockImplementation(async () => refuse("unavailable", "later"));
+  await bossLeaves();
+  await vi.waitFor(() => expect(kept).toHaveBeenCalled());
+  vi.useFakeTimers({ toFake: ["Date"] });
+  vi.setSystemTime(Date.now() + 46_000);
+  for (const id of [agent.id, compartmentId(ids, agent.id, space.id)]) {
+    const stub: unknown = env.AGENT.getByName(id);
+    await runDurableObjectAlarm(stub as DurableObjectStub);
+  }
+  for (const gone of [...sockets.made, ...sockets.ofBoss]) expect(await gone.untilClosed()).toBe(4401);
+  expect(sockets.own.map(({ heard }) => heard.closed)).toEqual([undefined, undefined]);
 });

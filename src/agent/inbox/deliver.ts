@@ -129,7 +129,8 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     if (delivery.left || decided.length > 0) arm();
     return to;
   });
-  services.subscriptions.keepMembers(delivery.space.id, delivery.left ? [] : delivery.space.members);
+  const { space, left } = delivery;
+  services.subscriptions.keepMembers(space.id, left ? { ...space, members: [] } : space);
   return { cursor, asksForRun };
 };
 

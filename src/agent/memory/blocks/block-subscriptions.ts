@@ -3,7 +3,8 @@ import type { Env } from "../../../env/env.ts";
 import type { BlockFrame } from "../../../protocol/block.ts";
 import { closeCodes } from "../../../protocol/events.ts";
 import { spaceId } from "../../../protocol/ids.ts";
-import { hasWorkspaceRights, type Principal } from "../../../protocol/principal.ts";
+import { hasWorkspaceRights, mayRead, type Principal } from "../../../protocol/principal.ts";
+import type { SpaceSnapshot } from "../../../protocol/rpc.ts";
 import type { Clock } from "../../../shared/clock.ts";
 import { ColloquyError, errorKind } from "../../../shared/errors.ts";
 import {
@@ -28,8 +29,9 @@ import { blockView, type Shares } from "./shares.ts";
  * Sockets that follow blocks: each is told of its block as the block is seen from where the socket subscribed.
  *
  * Invariants
- * 1. A subscriber has the workspace's rights, or is in the space that it subscribed from. That is proven every
- *    `subscriberProofMs`. Once it does not hold, or was not proven for as long, the socket closes (S5).
+ * 1. A subscriber has the workspace's rights, or is in the space that it subscribed from; of a confidential one it is a
+ *    reader (C19). That is proven every `subscriberProofMs`. Once it does not hold, or was not proven for as long, the
+ *    socket closes (S5).
  * 2. A frame is made once for each space, however many sockets get it.
  */
 export const subscriptionsTimer = "subscriptions";
@@ -59,9 +61,11 @@ export const createBlockSubscriptions = (
     if (!(await credentialsLive(workspace, principal))) return false;
     if (principal.kind === "key") return true;
     const standing = await workspace.standing(principal.entityId);
-    if (!standing.ok || standing.value.role === "admin") return standing.ok;
-    if (data.spaceId === undefined) return false;
-    return (await env.SPACE.getByName(data.spaceId).describe({ ...principal, admin: false })).ok;
+    if (!standing.ok) return false;
+    const admin = standing.value.role === "admin";
+    if (data.spaceId === undefined) return admin;
+    const space = await env.SPACE.getByName(data.spaceId).describe({ ...principal, admin });
+    return space.ok && mayRead(space.value, principal);
   };
 
   const sockets = createAuthenticatedSockets({
@@ -74,8 +78,12 @@ export const createBlockSubscriptions = (
     proofLeadMs: subscriberProofMs,
     proofAnswerMs: subscriberAnswerMs,
     needsProof: () => true,
-    proofName: ({ principal, data }) =>
-      `${principal.kind === "key" ? principal.keyId : (principal.session?.id ?? principal.entityId)} ${data.spaceId ?? ""}`,
+    proofName: ({ principal, data }) => {
+      const { kind, entityId } = principal;
+      const who = kind === "key" ? principal.keyId : (principal.session?.id ?? entityId);
+      // What holds for a person's own session need not hold for one that somebody made for the person.
+      return `${who} ${(kind === "entity" && principal.impersonatedBy) || ""} ${data.spaceId ?? ""}`;
+    },
     prove: maySubscribe,
   });
 
@@ -139,10 +147,12 @@ export const createBlockSubscriptions = (
       if (value === undefined) sockets.closeWhere(isFollowing, closeCodes.spaceDeleted, "it was deleted");
     },
 
-    /** From now on only members of the space may subscribe from it. */
-    keepMembers(from: string, members: readonly { id: string }[]): void {
-      const hasLeft = ({ principal, data }: Subscriber): boolean =>
-        data.spaceId === from && !hasWorkspaceRights(principal) && members.every(({ id }) => id !== principal.entityId);
+    /** From now on only members of the space may subscribe from it; of a confidential one, only who reads it (C19). */
+    keepMembers(from: string, space: Pick<SpaceSnapshot, "confidential" | "members">): void {
+      const isKept = (principal: Principal): boolean =>
+        (hasWorkspaceRights(principal) || space.members.some(({ id }) => id === principal.entityId)) &&
+        mayRead(space, principal);
+      const hasLeft = ({ principal, data }: Subscriber): boolean => data.spaceId === from && !isKept(principal);
       sockets.closeWhere(hasLeft, closeCodes.removed, "not in the space any more");
     },
 
