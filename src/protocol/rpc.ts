@@ -272,8 +272,8 @@ interface WorkspaceMethods {
   follow(delivery: IndexDelivery): null;
   /** From agents: a call waits for servers, or does no more. */
   noteToolCall(call: WaitingToolCall, waits: boolean): null;
-  /** Oldest first. */
-  toolCalls(page: PageRequest): Page<WaitingToolCall>;
+  /** Oldest first; with `openOnly`, without those of confidential spaces. */
+  toolCalls(page: PageRequest & { openOnly?: boolean | undefined }): Page<WaitingToolCall>;
 
   /** Newest first; with `entityId`, only its own. */
   spaces(page: PageRequest & { entityId?: string | undefined }): Page<Space>;

@@ -31,12 +31,8 @@ toolCalls.route("GET /v1/tool-calls", {
   }),
   answers: [listOf(WaitingToolCall), "A page"],
   problems: badPage,
-  handle: async ({ context, principal, query: { limit, cursor } }) => {
-    const { items, nextCursor } = unwrap(await workspaceOf(context).toolCalls({ limit, cursor }));
-    const isTold = ({ toolCallId }: WaitingToolCall) =>
-      principal.kind === "key" || !isConfidential(context, toolCallId);
-    return { items: items.filter(isTold), nextCursor };
-  },
+  handle: async ({ context, principal, query: { limit, cursor } }) =>
+    unwrap(await workspaceOf(context).toolCalls({ limit, cursor, openOnly: principal.kind !== "key" })),
 });
 
 toolCalls.route("POST /v1/tool-calls/{toolCallId}/claim", {

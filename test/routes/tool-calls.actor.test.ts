@@ -1,8 +1,10 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { Run } from "../../src/protocol/run.ts";
 import { AnsweredToolCall, WaitingToolCall } from "../../src/protocol/tool-call.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { agentStub } from "../agent/fixture.ts";
 import { call, expectOk, type House, ids, openHouse } from "../support/house.ts";
 import { listOutsideCalls, outsideCall, outsideCaller } from "../support/outside-call.ts";
@@ -70,6 +72,31 @@ describe("the list of calls that wait for a server", () => {
     expect((await listOutsideCalls(house)).items).toEqual([]);
     expect((await ended(house, agentId)).steps[0]?.toolCalls).toMatchObject([{ output: 1, status: "complete" }]);
   });
+});
+
+test("[C19] pages for admins do not show by gaps that calls of a confidential space wait", async () => {
+  const house = await openHouse();
+  const [ada, { id: agentId }] = await Promise.all([house.person("Ada", "admin"), house.agent({ name: "Clerk" })]);
+  const mindId = ids.compartment(agentId, ids.mint("spc"));
+  const at = "2026-02-18T15:06:55.000Z";
+  const note = async (owner: string): Promise<string> => {
+    const toolCallId = ids.mintOwned("tc", owner);
+    const made = { toolCallId, agentId, name: "pay", input: {}, createdAt: at, dueAt: at };
+    unwrap(await env.WORKSPACE.getByName(house.workspaceId).noteToolCall(made, true));
+    return toolCallId;
+  };
+  const made: string[] = [];
+  for (const owner of [mindId, mindId, agentId, mindId, agentId, mindId]) made.push(await note(owner));
+  const List = z.object({ items: z.array(WaitingToolCall), nextCursor: z.string().nullable() });
+  const page = async (bearer: string, query: string) => {
+    const { items, nextCursor } = await expectOk(List, call(`/v1/tool-calls?${query}`, { bearer }));
+    return { told: items.map(({ toolCallId }) => toolCallId), nextCursor };
+  };
+  const first = await page(ada.token, "limit=1");
+  expect(first.told).toEqual([made[2]]);
+  expect(await page(ada.token, `limit=1&cursor=${first.nextCursor}`)).toEqual({ told: [made[4]], nextCursor: null });
+  expect(await page(ada.token, "limit=2")).toEqual({ told: [made[2], made[4]], nextCursor: null });
+  expect((await page(house.secretKey, "limit=10")).told).toEqual(made);
 });
 
 describe("a claim", () => {
