@@ -383,7 +383,7 @@ const playWorld = async (
     const pages: string[] = [];
     for (let place: ExportPlace | null = null, isOver = false; !isOver; isOver = place === null) {
       const page: ExportPage = unwrap(await agent().exportPage(workspaceId, place));
-      pages.push(names(page.text));
+      pages.push(names(page.text.replaceAll(/"prefixReuse":[\d.]+/g, "")));
       place = page.next;
     }
     seen.export = pages.join("");

@@ -348,8 +348,8 @@ test("[S4] [K12] a query or a field that is not known is refused with its name a
     return detail;
   };
   const unknown = "has unknown fields, leave them out:";
-  expect(await told("?foo=secret")).toBe(`The query ${unknown} foo; this address takes none.`);
-  expect(await told("/blocks?kind=core")).toBe(`The query ${unknown} kind; it may have type.`);
+  expect(await told("?foo=secret")).toBe(`The query ${unknown} foo; it may have space.`);
+  expect(await told("/blocks?kind=core")).toBe(`The query ${unknown} kind; it may have type, space.`);
   const config = "the config would not be valid with these changes:";
   const maxStep = { method: "PATCH", body: { limits: { maxStep: 3 } } };
   expect(await told("", maxStep)).toBe(`${config} limits ${unknown} maxStep`);

@@ -70,11 +70,14 @@ export const scene = async ({ tools, steps, secrets = {}, ...settings }: Scene) 
   };
   /** Waits until the call shows with this status. */
   const shown = (name: string, status: string) =>
-    vi.waitFor(async () => {
-      const found = await toolCall(name);
-      expect(found.status).toBe(status);
-      return found;
-    });
+    vi.waitFor(
+      async () => {
+        const found = await toolCall(name);
+        expect(found.status).toBe(status);
+        return found;
+      },
+      { timeout: 5000 },
+    );
   /** The newest run, once it is in this state. */
   const run = (status: Run["status"]): Promise<Run> =>
     vi.waitFor(
