@@ -11,7 +11,15 @@ import { createIds } from "../shared/ids.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import type { AgentRuntime, Area } from "./api/agent-runtime.ts";
 import { blocksArea } from "./api/blocks.ts";
-import { beginCompartment, compartmentsArea, isFor, removeCompartments, requireMind } from "./api/compartments.ts";
+import {
+  beginCompartment,
+  compartmentsArea,
+  forgetCompartment,
+  isFor,
+  isLast,
+  removeCompartments,
+  requireMind,
+} from "./api/compartments.ts";
 import { configArea, createAgent, usableConfig } from "./api/config.ts";
 import { createImportSession, exportArea, importMethods } from "./api/import-session.ts";
 import { hooksArea, inboxArea } from "./api/inbox.ts";
@@ -163,8 +171,13 @@ export class Agent extends DurableObject<Env> implements Own {
     const delivery: Delivery = JSON.parse(text);
     const begun = delivery.compartment && (await this.#begin(delivery));
     if (begun && !begun.ok) return begun;
-    return this.#with(delivery.space.workspaceId, ({ services, loop }) => {
+    return this.#with(delivery.space.workspaceId, async ({ db, services, loop }) => {
       if (!isFor(delivery, services.identity.get())) throw new ColloquyError("not_found", "there is no such agent");
+      if (isLast(delivery)) {
+        await this.#end();
+        return { cursor: delivery.cursor };
+      }
+      forgetCompartment(db, delivery);
       const { cursor, asksForRun } = accept(services, delivery);
       fault("agent.after-deliver", this.ctx);
       if (asksForRun) loop.wake();

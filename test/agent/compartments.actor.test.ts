@@ -230,6 +230,23 @@ describe("what ends a compartment", () => {
     expect(await tablesOf(polaris)).toEqual([]);
   });
 
+  test("[C19] a compartment ends with its space, and its open mind forgets that there was one", async () => {
+    const { polaris, mind, space, delivery, give } = await openApart();
+    unwrap(await give(delivery("Falcon is on.")));
+    expect(await compartmentsOf(polaris)).toHaveLength(1);
+    const end = {
+      ...delivery("", { left: true, messages: [] }),
+      space: { ...space, version: 2, deleted: true as const },
+    };
+    expect(unwrap(await give(end))).toEqual({ cursor: end.cursor });
+    expect(await tablesOf(mind)).toEqual([]);
+    const again = await give({ ...end, messages: delivery("Falcon is off.").messages });
+    expect(again).toMatchObject({ ok: false, problem: { code: "not_found" } });
+    expect(await tablesOf(mind)).toEqual([]);
+    unwrap(await give({ ...end, compartment: undefined, openUpTo: 0 }, polaris.id));
+    expect(await compartmentsOf(polaris)).toEqual([]);
+  });
+
   test("[C18] a compartment that begins while its agent is removed is removed too", async () => {
     const { workspaceId, polaris, mind, agent, delivery, give } = await openApart();
     const gate = createGate();

@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import type { AgentMethods } from "../../protocol/agent-rpc.ts";
 import type { Delivery } from "../../protocol/rpc.ts";
+import type { Database } from "../../shared/database.ts";
 import { ColloquyError, errorKind, type Outcome, unwrap } from "../../shared/errors.ts";
 import { compartmentId } from "../../shared/ids.ts";
 import { withTimeout, workOff } from "../../shared/timeouts.ts";
@@ -21,7 +22,8 @@ import type { AgentRuntime, Area } from "./agent-runtime.ts";
  * 2. A compartment begins by the first delivery of its space, and only while its agent is there.
  * 3. Settings go to compartments, and nothing comes back but what their steps cost. The newest settings win, in whatever
  *    order they come.
- * 4. A lease is booked before its step starts and settled once: what all minds spend stays within the agent's day (B2).
+ * 4. A compartment ends with its space, and with its agent.
+ * 5. A lease is booked before its step starts and settled once: what all minds spend stays within the agent's day (B2).
  */
 const configureKind = "configure";
 
@@ -59,11 +61,11 @@ export const isFor = ({ compartment, space }: Delivery, row: AgentRow): boolean 
  */
 export const beginCompartment = async (
   { env, ids, open }: Pick<AgentRuntime["services"], "env" | "ids"> & { open: () => Promise<AgentRuntime> },
-  { space: { id: spaceId, workspaceId }, compartment, left, messages }: Delivery,
+  { space: { id: spaceId, workspaceId, deleted }, compartment, left, messages }: Delivery,
 ): Promise<void> => {
   const isMeant = compartment?.mindId === compartmentId(ids, compartment?.agentId ?? "", spaceId);
-  // One that never began has nothing to leave.
-  if (!compartment || !isMeant || (left && messages.length === 0)) {
+  // One that never began has nothing to leave, and one of a deleted space is over.
+  if (!compartment || !isMeant || deleted || (left && messages.length === 0)) {
     throw new ColloquyError("not_found", "there is no such agent");
   }
   const { agentId, mindId } = compartment;
@@ -87,6 +89,18 @@ export const removeCompartments = async (runtime: AgentRuntime, workspaceId: str
     const ended = await answerOf(env.AGENT.getByName(mindId).remove(workspaceId));
     if (!isGone(ended)) unwrap(ended);
   });
+};
+
+/**
+ * Whether a delivery ends the compartment that it is for: nobody reads what it has once its space is deleted. The open mind
+ * hears of that itself, and forgets that there was one.
+ */
+export const isLast = ({ compartment, space: { deleted } }: Delivery): boolean =>
+  compartment !== undefined && deleted === true;
+
+/** The open mind has heard that the space is deleted: its compartment ends by itself. */
+export const forgetCompartment = (db: Database, { compartment, space: { id, deleted } }: Delivery): void => {
+  if (compartment === undefined && deleted) db.delete(compartments).where(eq(compartments.spaceId, id)).run();
 };
 
 /** What the compartments run by has changed: each is told until it knows. In the transaction that changed it. */
