@@ -97,8 +97,11 @@ export type CallOutcome = {
   error?: { code: string; message: string };
 };
 
-/** The people who approved a call, their notes, when, and the hash of what they saw. Earlier versions stored neither of both. */
-export type CallApproval = { by: string[]; notes: string[]; inputHash?: string; at?: number };
+/**
+ * The names of the people who approved a call, their entity ids, their notes, when, and the hash of what they saw. Earlier
+ * versions stored names and notes alone.
+ */
+export type CallApproval = { by: string[]; ids?: string[]; notes: string[]; inputHash?: string; at?: number };
 
 /** A server that has claimed a call, by the name that it gave itself; `until` in milliseconds since the epoch. */
 export type CallLease = { holder: string; until: number };

@@ -71,6 +71,16 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     for (const inside of [told.id, mind.id, board.id]) expect(held).not.toContain(inside);
   });
 
+  test("[C20] [C11] charges the chain of what was let out to the id of the person who let it", async () => {
+    const { alpha, board, husam, card, answer } = await open(continuity, { quorum: 1 });
+    await board.post(husam, "Tell them");
+    unwrap(await answer(husam, await card("requires_action"), true));
+    await expect.poll(() => alpha.texts()).toHaveLength(1);
+    const rows = (await rowsInSpace(alpha.id)).map((row) => JSON.stringify(row));
+    const said = rows.find((row) => row.includes("We merge on Friday"));
+    expect(said).toContain(`\\"by\\":\\"${husam.id}\\"`);
+  });
+
   test("[C20] says nothing elsewhere where one of them rejects it", async () => {
     const { alpha, board, husam, sara, card, answer } = await open(continuity, { quorum: 2 });
     await board.post(husam, "Tell them");
@@ -79,6 +89,25 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     unwrap(await answer(sara, asked, false));
     await card("error");
     expect(await alpha.texts()).toEqual([]);
+  });
+
+  test.for<[string, Release | null | "Sara's", string]>([
+    ["withdrawn", null, "lets no words out any more"],
+    ["made to need more people", { quorum: 2 }, "2 must agree, and 1 of those who agreed still may"],
+    ["given to others", "Sara's", "1 must agree, and 0 of those who agreed still may"],
+  ])("[C20] says nothing where the release was %s before people agreed", async ([, changed, why]) => {
+    const { house, alpha, board, husam, sara, asKey, mind, model, card, answer } = await open(continuity, {
+      quorum: 1,
+    });
+    await board.post(husam, "Tell them");
+    const asked = await card("requires_action");
+    const release = changed === "Sara's" ? { approvers: [sara.id], quorum: 1 } : changed;
+    unwrap(await board.stub().update(asKey, { release }));
+    unwrap(await answer(husam, asked, true));
+    await card("error");
+    expect(await alpha.texts()).toEqual([]);
+    await ended(house.workspaceId, mind, continuity === "timeline" ? 2 : 3);
+    expect(lastRead(model)).toContain(why);
   });
 
   test("[C20] asks nobody where too few of its approvers are left", async () => {

@@ -164,7 +164,8 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       if (decision.outcome === "approved") {
         const notes = decision.by.flatMap(({ note }) => note ?? []);
         // A decision that does not say what was approved fits no arguments.
-        const approval = { by, notes, inputHash: decision.inputHash ?? "", at: clock.now() };
+        const ids = decision.by.map(({ id }) => id);
+        const approval = { by, ids, notes, inputHash: decision.inputHash ?? "", at: clock.now() };
         this.change(row.callId, { phase: "ready", approval, told: "running" });
         return true;
       }

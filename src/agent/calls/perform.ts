@@ -30,7 +30,7 @@ const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Pr
     consented: true,
     root: () => row.root,
     activeSpaceId: row.activeSpaceId,
-    approvedBy: row.approval?.by[0],
+    approvedBy: row.approval?.ids,
     begunAt: begunAt(row),
   };
   const builtin = builtinTool(tool.name);

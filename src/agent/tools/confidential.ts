@@ -1,3 +1,5 @@
+import type { SpaceSnapshot } from "../../protocol/rpc.ts";
+import type { Release } from "../../protocol/space.ts";
 import type { Approval } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { quote } from "../../shared/quote.ts";
@@ -25,16 +27,24 @@ export const requireOwnSpace = (minds: Minds, spaceId: string): void => {
 
 const releaseMinutes = 24 * 60;
 
+/** A confidential space's own people who may let words out of it. */
+const releasersOf = ({ members }: SpaceSnapshot, { approvers }: Release): string[] => {
+  const people = members.flatMap(({ id, type }) => (type === "human" ? [id] : []));
+  return approvers ? people.filter((id) => approvers.includes(id)) : people;
+};
+
+const ownSpace = ({ identity, spaces }: Minds): SpaceSnapshot | undefined =>
+  spaces.get(identity.get().compartmentSpaceId ?? "")?.snapshot;
+
 /**
  * Whom a confidential space's run must ask before it says something in that other space (C20). Undefined where it says
  * it in its own space, or nothing is ever let out of that. Throws `forbidden` where too few could agree.
  */
 export const releaseFrom = (minds: Minds, spaceId: string): Approval | undefined => {
-  const own = minds.spaces.get(minds.identity.get().compartmentSpaceId ?? "")?.snapshot;
+  const own = ownSpace(minds);
   if (maySpeakIn(minds, spaceId) || !own?.release) return undefined;
   const { approvers, quorum } = own.release;
-  const people = own.members.flatMap(({ id, type }) => (type === "human" ? [id] : []));
-  const asked = approvers ? people.filter((id) => approvers.includes(id)) : people;
+  const asked = releasersOf(own, own.release);
   if (asked.length < quorum) {
     throw new ColloquyError(
       "forbidden",
@@ -42,6 +52,25 @@ export const releaseFrom = (minds: Minds, spaceId: string): Approval | undefined
     );
   }
   return { required: true, quorum, expiresInMinutes: releaseMinutes, ...(approvers && { approvers: asked }) };
+};
+
+/** Throws `forbidden` where those who let words out of a confidential space would not be enough now. */
+export const requireReleased = (minds: Minds, spaceId: string, agreed: readonly string[]): void => {
+  const approval = releaseFrom(minds, spaceId);
+  const own = ownSpace(minds);
+  if (!approval || !own?.release) {
+    throw new ColloquyError(
+      "forbidden",
+      `${quote(own?.name ?? "")} lets no words out any more (its release): say it in that space alone`,
+    );
+  }
+  const mayRelease = releasersOf(own, own.release);
+  const count = mayRelease.filter((id) => agreed.includes(id)).length;
+  if (count >= approval.quorum) return;
+  throw new ColloquyError(
+    "forbidden",
+    `the release of ${quote(own.name)} has changed: ${approval.quorum} must agree, and ${count} of those who agreed still may; call the tool again to ask them anew`,
+  );
 };
 
 /** Whether the space is confidential and another mind of the agent hears it. */

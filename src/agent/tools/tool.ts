@@ -36,8 +36,8 @@ export type CallContext = {
   /** What the call's chain began with. Requests that leave here carry it. */
   root(): Root;
   activeSpaceId: string | null;
-  /** Who let it run, where people were asked. */
-  approvedBy?: string | undefined;
+  /** The entity ids of those who let it run, where people were asked; the first to answer first. */
+  approvedBy?: readonly string[] | undefined;
   /** When it was begun, or let run by people, in milliseconds since the epoch: the same for each replay. */
   begunAt: number;
 };

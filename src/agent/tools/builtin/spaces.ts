@@ -9,7 +9,14 @@ import { maxWindowMessages, maxWindowTokens, spaceAnswerMs } from "../../bounds.
 import { callWithRetry, spaceMessage, spaceWindow } from "../../call-with-retry.ts";
 import type { KnownOrigin } from "../../records.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
-import { isDeafTo, releaseFrom, requireHearing, requireOwnSpace, whyNoHistory } from "../confidential.ts";
+import {
+  isDeafTo,
+  releaseFrom,
+  requireHearing,
+  requireOwnSpace,
+  requireReleased,
+  whyNoHistory,
+} from "../confidential.ts";
 import { asUnknownOutcome } from "../outcome.ts";
 import { acts, type Consent, defineTool, type EntityName, looks, type ToolContext, type ToolOutput } from "../tool.ts";
 
@@ -160,13 +167,15 @@ const release: Consent<Said> = {
     throw new ColloquyError("forbidden", "wait: you do not hear answers to what is let out of a confidential space");
   },
   carryOut: async ({ text: words, replyToMessageId: replyTo }, call) => {
-    const { services, callId, signal, activeSpaceId, approvedBy: by } = call;
+    const { services, callId, signal, activeSpaceId, approvedBy = [] } = call;
     const { env, ids, clock } = services;
     const spaceId = activeSpaceId ?? "";
+    // What its space allows may have changed since people were asked.
+    requireReleased(services, spaceId, approvedBy);
     const { id: agentId, workspaceId } = services.identity.get();
     const messageId = ids.deriveOwned("msg", spaceId, callId);
     // Nothing of it tells of the run: a chain begins with who let it out.
-    const root = { id: messageId, kind: "person", by } as const;
+    const root = { id: messageId, kind: "person", by: approvedBy[0] } as const;
     const said = { workspaceId, agentId, runId: "", messageId, text: words, replyTo, root };
     const append = () => env.SPACE.getByName(spaceId).append({ ...said, until: clock.now() + spaceAnswerMs });
     const { id } = unwrap(await asUnknownOutcome(callWithRetry(append, signal)));
