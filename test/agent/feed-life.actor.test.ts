@@ -1,6 +1,6 @@
 import { evictDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
-import { maxFedRuns, maxPastRuns } from "../../src/agent/bounds.ts";
+import { maxFedCharacters, maxFedRuns, maxPastRuns } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { answer, call, step, text } from "../support/scripted-model.ts";
 import { openBoth, openCompartment } from "./compartment.ts";
@@ -131,4 +131,26 @@ test("[C21] its index there holds nothing of the runs that it was fed", async ()
   const held = await rowsIn(secret.mind, "SELECT ref, lived FROM search_entries");
   expect(JSON.stringify(held)).toContain("run_");
   expect(JSON.stringify(held)).not.toContain(open?.id);
+});
+
+test("[C21] a newest open run too long to be told does not hide those before it", async () => {
+  const { space, ask, analyst, secret } = await openBoth({ continuity: "timeline" });
+  const model = scripted([...answer(space.id, "Open answer."), step(text("Huge.")), step(text("Read."))]);
+  await ask("Open?");
+  await ask("More?", 2);
+  // No value of a table is longer than 2 MB.
+  const rows = Math.ceil(maxFedCharacters / 1_500_000);
+  const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})`;
+  const content = "json_object('role', 'assistant', 'content', hex(zeroblob(750000)))";
+  await rowsIn(
+    analyst,
+    `${numbers} INSERT INTO journal SELECT seq + i, run_ordinal, step, kind, ${content}, meta, created_at
+      FROM n, (SELECT * FROM journal WHERE kind = 'assistant' ORDER BY seq DESC LIMIT 1)`,
+  );
+  await rowsIn(analyst, "UPDATE runs SET journal_to = (SELECT max(seq) FROM journal) WHERE ordinal = 2");
+  await evictDurableObject(agentStub(analyst));
+  await secret.ask("Anything?", 1);
+  expect(inputOf(model.calls.at(-1))).toContain("Open answer.");
+  expect(inputOf(model.calls.at(-1))).toContain("(1 earlier runs of yours outside of this space");
+  expect(await rowsIn(secret.mind, "SELECT count(*) AS fed FROM runs WHERE fed")).toEqual([{ fed: 1 }]);
 });

@@ -69,6 +69,8 @@ const runsSince = (services: RunServices, place: FeedPlace | null): { texts: str
   let room = maxFedCharacters;
   for (const run of newestFirst.slice(0, maxFedRuns)) {
     const text = asText(services, run);
+    // Those before one that is too long by itself are still told. It counts as left out.
+    if (text.length > maxFedCharacters) continue;
     room -= text.length;
     if (room < 0) break;
     texts.unshift(text);
