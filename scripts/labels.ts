@@ -68,16 +68,16 @@ const guards: Guard[] = [
   {
     name: "an admin who is no member reads nothing that is said",
     file: "src/space/rights.ts",
-    guard: 'space.confidentialFrom === null || kind === "key" || isMember',
-    open: 'space.confidentialFrom === null || kind !== "" || isMember',
-    tests: [...space, ...routes],
+    guard: 'confidentialFrom === null || principal.kind === "key"',
+    open: "confidentialFrom === null || principal.kind.length > 0",
+    tests: ["test/routes/confidential.actor"],
   },
   {
     name: "an admin who is no member reads nothing of a compartment",
-    file: "src/routes/in-space.ts",
-    guard: '!confidential || kind === "key"',
-    open: '!confidential || kind !== ""',
-    tests: routes,
+    file: "src/protocol/principal.ts",
+    guard: '!confidential || principal.kind === "key"',
+    open: "!confidential || principal.kind.length > 0",
+    tests: ["test/routes/confidential.actor"],
   },
   {
     name: "?space= names a confidential space",
