@@ -6,7 +6,7 @@ import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
 import { errorKind, unwrap } from "../shared/errors.ts";
 import type { Jobs } from "../timers/jobs.ts";
-import { ledgerMemoryMs, maxCompartmentsAtOnce } from "./bounds.ts";
+import { ledgerMemoryMs, maxCompartmentsAtOnce, spaceAnswerMs } from "./bounds.ts";
 import { callWithRetry } from "./call-with-retry.ts";
 import type { Identity } from "./identity.ts";
 import { ledger } from "./schema.ts";
@@ -138,7 +138,8 @@ export const book = (
 
 /**
  * Where a mind's steps are booked: the open mind's in its own ledger. A compartment leases each step's tokens there, so that
- * the agent's day and a person's share of it hold for all of its minds together.
+ * the agent's day and a person's share of it hold for all of its minds together. The open mind books none that comes after
+ * its `until`, and each that may be booked is settled after that: what nobody heard of is given back.
  */
 export type Budget = {
   /** Throws `unavailable` where the open mind cannot be reached. */
@@ -154,10 +155,15 @@ const never = new AbortController().signal;
 
 export const createBudget = (
   ledger: Ledger,
-  { identity, env, jobs }: { identity: Identity; env: Pick<Env, "AGENT">; jobs: Jobs },
+  { identity, env, jobs, clock }: { identity: Identity; env: Pick<Env, "AGENT">; jobs: Jobs; clock: Clock },
 ): Budget => {
-  /** The leases of the steps under way. Each is of one attempt: one that was cut may have been billed. */
-  const leases = new Map<string, string>();
+  /**
+   * The leases of the steps under way. Each is of one attempt: one that was cut may have been billed. A question for it
+   * that had no answer may still be booked until `lateUntil`.
+   */
+  const leases = new Map<string, { lease: string; lateUntil: number }>();
+  const settleAt = (dueAt: number, lease: string, payload: z.infer<typeof Billed>): void =>
+    jobs.set({ kind: leaseKind, key: lease, dueAt: Math.max(clock.now(), dueAt), payload });
   jobs.handle(leaseKind, {
     atOnce: maxCompartmentsAtOnce,
     async run({ key: lease, payload }) {
@@ -173,16 +179,27 @@ export const createBudget = (
       const { id, workspaceId, config, compartmentId } = identity.get();
       if (compartmentId === null) return book(ledger, config.limits, { step, tokens, person });
       const lease = `${compartmentId} ${step} ${crypto.randomUUID()}`;
-      const ask = () => env.AGENT.getByName(id).leaseTokens(workspaceId, { lease, tokens, person });
-      const booked = unwrap(await callWithRetry(ask, signal, openMind));
-      if (booked === "reserved") leases.set(step, lease);
+      let [until, lateUntil] = [0, 0];
+      const ask = () => {
+        lateUntil = until;
+        until = clock.now() + spaceAnswerMs;
+        return env.AGENT.getByName(id).leaseTokens(workspaceId, { lease, tokens, person, until });
+      };
+      let booked: Booked | undefined;
+      try {
+        booked = unwrap(await callWithRetry(ask, signal, openMind));
+      } finally {
+        const mayBeBooked = booked === undefined || lateUntil > 0;
+        if (booked === "reserved") leases.set(step, { lease, lateUntil });
+        else if (mayBeBooked) settleAt(until, lease, { billed: 0, person: person ?? undefined });
+      }
       return booked;
     },
     settle(step, billed, inMemory, person) {
-      const lease = leases.get(step);
-      if (lease === undefined) return ledger.settle(step, billed, inMemory, person);
+      const known = leases.get(step);
+      if (known === undefined) return ledger.settle(step, billed, inMemory, person);
       leases.delete(step);
-      jobs.set({ kind: leaseKind, key: lease, payload: { billed, person } });
+      settleAt(known.lateUntil, known.lease, { billed, person });
     },
   };
 };

@@ -80,7 +80,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     const run = ordinal > 0 && runs.at(ordinal);
     return run ? tokensOfStep(journal.ofRun(run), step) : undefined;
   });
-  const budget = createBudget(ledger, { identity, env, jobs });
+  const budget = createBudget(ledger, { identity, env, jobs, clock });
   const shares = createShares(db, clock, identity, (id) => spaces.get(id)?.snapshot.confidential === true);
   const subscriptions = createBlockSubscriptions(ctx, env, timers, clock, shares);
   const blocks = createBlocks(db, clock, shares, subscriptions.changed);

@@ -117,8 +117,11 @@ export type ExportPage = { text: string; next: ExportPlace | null };
  */
 export type MindSettings = { version: number; config: AgentConfig; secrets: Record<string, string> };
 
-/** The tokens that a step of a compartment may cost; `lease` names this attempt of it. `person`: who pays. */
-export type TokenLease = { lease: string; tokens: number; person: string | null };
+/**
+ * The tokens that a step of a compartment may cost; `lease` names this attempt of it. `person`: who pays. `until`: when it
+ * stops waiting: what is not booked by then is `unavailable`.
+ */
+export type TokenLease = { lease: string; tokens: number; person: string | null; until?: number };
 
 /** An import that is under way: `token` tells it from another one into the same object. */
 export type ImportName = { workspaceId: string; token: string };

@@ -46,14 +46,15 @@ const configOf = async (mind: EntityRef) => {
   return { config: JSON.parse(String(row?.config)), secrets: JSON.parse(String(row?.secrets)) };
 };
 
-/** Has the first of these calls of any agent's object fail. */
-const failOnce = (name: "configureCompartment" | "leaseTokens" | "settleTokens", times = 1): void => {
+/** Has the first of these calls of any agent's object fail, before or after it did its work. */
+const failOnce = (name: "configureCompartment" | "leaseTokens", times = 1, when = "before"): void => {
   const whole: unknown = Agent.prototype[name];
   let calls = 0;
   const spy = vi.spyOn(Agent.prototype, name).mockImplementation(function (this: Agent, ...args: unknown[]) {
     calls += 1;
+    const done = calls > times || when === "after" ? Reflect.apply(whole as () => never, this, args) : undefined;
     if (calls <= times) throw new Error("overloaded");
-    return Reflect.apply(whole as () => never, this, args);
+    return done as never;
   });
   undo.push(() => spy.mockRestore());
 };
@@ -145,24 +146,28 @@ describe("what the minds of an agent may spend together", () => {
     expect(unwrap(await agent.leaseTokens(house.workspaceId, much))).toBe("day");
   });
 
-  test("[C18] an open mind that cannot be reached pauses a compartment's run, and nothing is lost", async () => {
-    const model = scripted(noted);
-    const { house, mind, board, husam, ledger } = await open();
-    failOnce("leaseTokens", 4);
-    await board.post(husam, "Hello");
-    await vi.waitFor(
-      async () => {
-        const [run] = await runsOf(house.workspaceId, mind);
-        expect(run?.status).toBe("running");
-        const [row] = await rowsIn(mind, "SELECT resume_at FROM runs");
-        expect(row?.resume_at).not.toBeNull();
-      },
-      { timeout: 10_000 },
-    );
-    expect(model.calls).toHaveLength(0);
-    await passTime(mind, 60_000);
-    const [run] = await ended(house.workspaceId, mind, 1);
-    expect(run?.status).toBe("completed");
-    await vi.waitFor(async () => expect((await ledger())[0]).toEqual(["", 9000, "{}"]));
-  });
+  const failing = ["before", "after"];
+  test.for(failing)(
+    "[B2] [C18] a lease that is lost %s it was booked pauses the run, and is given back",
+    async (when) => {
+      const model = scripted(noted);
+      const { house, mind, board, husam, ledger } = await open();
+      failOnce("leaseTokens", 4, when);
+      await board.post(husam, "Hello");
+      await vi.waitFor(
+        async () => {
+          const [run] = await runsOf(house.workspaceId, mind);
+          expect(run?.status).toBe("running");
+          const [row] = await rowsIn(mind, "SELECT resume_at FROM runs");
+          expect(row?.resume_at).not.toBeNull();
+        },
+        { timeout: 10_000 },
+      );
+      expect(model.calls).toHaveLength(0);
+      await passTime(mind, 60_000);
+      const [run] = await ended(house.workspaceId, mind, 1);
+      expect(run?.status).toBe("completed");
+      await vi.waitFor(async () => expect((await ledger())[0]).toEqual(["", 9000, "{}"]));
+    },
+  );
 });

@@ -4,6 +4,7 @@ import type { Delivery } from "../../protocol/rpc.ts";
 import type { Database } from "../../shared/database.ts";
 import { ColloquyError, errorKind, type Outcome, unwrap } from "../../shared/errors.ts";
 import { compartmentId } from "../../shared/ids.ts";
+import { requireAwaited } from "../../shared/require-awaited.ts";
 import { withTimeout, workOff } from "../../shared/timeouts.ts";
 import { maxCompartmentsAtOnce, mindAnswerMs } from "../bounds.ts";
 import { type AgentRow, mindOf } from "../identity.ts";
@@ -137,8 +138,10 @@ export const compartmentsArea: Area<"openCompartment" | "configureCompartment" |
     if (adoptSettings(runtime.services, settings)) runtime.reconsider();
     return null;
   },
-  leaseTokens: ({ services: { ledger, identity } }, { lease: step, tokens, person }) =>
-    ledger.holds(step) ? "reserved" : book(ledger, identity.get().config.limits, { step, tokens, person }),
+  leaseTokens: ({ services: { ledger, identity, clock } }, { lease: step, tokens, person, until }) => {
+    requireAwaited({ clock }, { until });
+    return ledger.holds(step) ? "reserved" : book(ledger, identity.get().config.limits, { step, tokens, person });
+  },
   settleTokens: ({ services: { ledger } }, { lease, billed, person }) => {
     ledger.settle(lease, billed, false, person);
     return null;

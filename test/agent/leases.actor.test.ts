@@ -1,0 +1,145 @@
+import { runInDurableObject } from "cloudflare:test";
+import fc from "fast-check";
+import { expect, test, vi } from "vitest";
+import type { AgentRuntime } from "../../src/agent/api/agent-runtime.ts";
+import { compartmentsArea } from "../../src/agent/api/compartments.ts";
+import { createBudget, createLedger } from "../../src/agent/ledger.ts";
+import type { Env } from "../../src/env/env.ts";
+import { AgentConfig } from "../../src/protocol/agent.ts";
+import type { TokenLease } from "../../src/protocol/agent-rpc.ts";
+import { openDatabase } from "../../src/shared/database.ts";
+import { ok, refusalOf } from "../../src/shared/errors.ts";
+import { createJobs, jobsTimer } from "../../src/timers/jobs.ts";
+import { createTimers } from "../../src/timers/timers.ts";
+import { agentStub, openHouse, undoLater } from "./fixture.ts";
+
+/**
+ * A compartment's steps are booked in its open mind over a network on which questions and answers are lost and come late,
+ * while the compartment crashes. The network and the clock are the test's; ledger, budget, jobs and timers are not.
+ */
+undoLater();
+const limit = 10_000;
+const hourMs = 3_600_000;
+/** Longer than the pause of any job. */
+const longestPauseMs = 11 * 60_000;
+
+/** What becomes of one question: its answer, its loss before or after it came, or that nobody hears of it for a while. */
+const way = fc.oneof(
+  { weight: 2, arbitrary: fc.constant("answered" as const) },
+  { weight: 3, arbitrary: fc.constantFrom("lost", "came", "late", "silent") },
+);
+const sent = fc.record({ way, delayMs: fc.integer({ min: 0, max: 40_000 }) });
+const action = fc.record({
+  tokens: fc.integer({ min: 1, max: 4000 }),
+  billed: fc.integer({ min: 0, max: 4000 }),
+  stepMs: fc.integer({ min: 0, max: 20_000 }),
+  pauseMs: fc.integer({ min: 0, max: 30_000 }),
+  crashes: fc.nat({ max: 9 }).map((chance) => chance === 0),
+});
+type Sent = { way: string; delayMs: number };
+type Action = { tokens: number; billed: number; stepMs: number; pauseMs: number; crashes: boolean };
+
+const play = async (storage: DurableObjectStorage, actions: Action[], sends: Sent[]): Promise<void> => {
+  vi.clearAllTimers();
+  vi.setSystemTime("2031-03-03T03:00:00Z");
+  const db = openDatabase(storage);
+  for (const table of ["ledger", "jobs"]) storage.sql.exec(`DELETE FROM ${table}`);
+  const clock = { now: () => Date.now() };
+  const limits = { maxTokensPerDay: limit, maxShareOfPerson: 0.5 };
+  const config = AgentConfig.parse({ name: "Analyst", limits });
+  const identity = { get: () => ({ id: "ent_A", workspaceId: "wsp_A", compartmentId: "ent_B", config }) } as never;
+  const ledger = createLedger(db, clock);
+  const openMind = { services: { ledger, identity, clock } } as unknown as AgentRuntime;
+  let isQuiet = false;
+  let sentCount = 0;
+  const later = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+  /** Has the open mind asked as the network will. */
+  const send = async (isAlive: () => boolean, ask: () => unknown) => {
+    const come = () => {
+      try {
+        return ok(ask());
+      } catch (error) {
+        return refusalOf(error);
+      }
+    };
+    const { way, delayMs } = sends[sentCount++ % sends.length] ?? { way: "answered", delayMs: 0 };
+    if (!isAlive()) return later(hourMs);
+    if (isQuiet || way === "answered") return come();
+    if (way === "came") come();
+    if (way === "late" || way === "silent") void later(delayMs).then(come);
+    if (way === "silent") await later(hourMs);
+    throw new Error("overloaded");
+  };
+
+  /** The compartment's object, until it crashes. */
+  const begin = () => {
+    const life = { isOver: false, leases: new Set<string>() };
+    const isAlive = () => !life.isOver;
+    const stub = {
+      leaseTokens: (_: string, lease: TokenLease) => {
+        life.leases.add(lease.lease);
+        return send(isAlive, () => compartmentsArea.leaseTokens(openMind, lease));
+      },
+      settleTokens: (_: string, settled: { lease: string; billed: number }) =>
+        send(isAlive, () => compartmentsArea.settleTokens(openMind, settled)),
+    };
+    const env = { AGENT: { getByName: () => stub } } as unknown as Pick<Env, "AGENT">;
+    const timers = createTimers(db, storage, clock);
+    const jobs = createJobs({ db, timers, clock, waitUntil: () => undefined });
+    const set = (job: Parameters<typeof jobs.set>[0]) => isAlive() && jobs.set(job);
+    const budget = createBudget(ledger, { identity, env, clock, jobs: { ...jobs, set: set as typeof jobs.set } });
+    const crash = () => {
+      life.isOver = true;
+      jobs.stop();
+    };
+    return { ...life, isAlive, crash, budget, jobs, timers };
+  };
+  let mind = begin();
+  const cut = new Set<string>();
+  let spent = 0;
+  const step = async ({ tokens, billed, stepMs }: Action, index: number): Promise<void> => {
+    const { budget, isAlive } = mind;
+    const person = index % 2 === 0 ? "ent_P" : null;
+    if ((await budget.reserve(`1:${index}`, tokens, person)) !== "reserved") return;
+    await later(stepMs);
+    if (!isAlive()) return;
+    spent += billed;
+    budget.settle(`1:${index}`, billed, false, person ?? undefined);
+  };
+  const fire = () => (mind.timers.dueAt(jobsTimer) ?? clock.now() + 1) <= clock.now() && mind.jobs.onTimer();
+  for (const [index, action] of actions.entries()) {
+    void step(action, index).catch(() => undefined);
+    await vi.advanceTimersByTimeAsync(action.pauseMs);
+    fire();
+    if (!action.crashes) continue;
+    mind.crash();
+    for (const lease of mind.leases) cut.add(lease);
+    mind = begin();
+  }
+  isQuiet = true;
+  for (let count = 1; count <= 4; count += 1) {
+    await vi.advanceTimersByTimeAsync(longestPauseMs);
+    fire();
+  }
+  await vi.advanceTimersByTimeAsync(1);
+  expect(storage.sql.exec("SELECT key FROM jobs").toArray()).toEqual([]);
+  const [row] = storage.sql.exec("SELECT spent, reserved FROM ledger WHERE length(day) = 10").toArray();
+  expect(row?.spent ?? 0).toBe(spent);
+  // What a crash cut may have been billed: it stays booked.
+  const booked = Object.keys(JSON.parse(String(row?.reserved ?? "{}")));
+  expect(booked.filter((lease) => !cut.has(lease))).toEqual([]);
+};
+
+test("[B2] [C18] what was lost, came late or was given up takes no token of the agent's day", async () => {
+  const house = await openHouse();
+  const agent = await house.agent({ name: "Analyst" });
+  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
+  await runInDurableObject(agentStub(agent), async (_, { storage }) => {
+    const lists = fc.tuple(fc.array(action, { maxLength: 12 }), fc.array(sent, { minLength: 1, maxLength: 30 }));
+    await fc.assert(
+      fc.asyncProperty(lists, ([actions, sends]) => play(storage, actions, sends)),
+      { numRuns: 30, seed: 5, endOnFailure: true },
+    );
+  });
+});
