@@ -104,6 +104,9 @@ export type SpaceMessage = Message & { newer: number };
  */
 export type SpaceHistory = { name: string; before: Message | null; messages: Message[]; cursor: number; more: boolean };
 
+/** The `cursor` of a history in which its reader finds nothing, and never will. */
+export const neverAny = Number.MAX_SAFE_INTEGER;
+
 /** What a run shows in a space. */
 type FromRun = {
   workspaceId: string;

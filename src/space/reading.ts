@@ -1,7 +1,14 @@
 import type { ChannelOpen, WelcomeFrame } from "../protocol/events.ts";
 import type { Message, ReadReceipt } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { Page, SpaceHistory, SpaceMessage, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
+import {
+  neverAny,
+  type Page,
+  type SpaceHistory,
+  type SpaceMessage,
+  type SpaceRpc,
+  type SpaceWindow,
+} from "../protocol/rpc.ts";
 import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
@@ -111,7 +118,8 @@ export const historyFor = (
   mindId?: string,
 ): SpaceHistory => {
   const { space, total, deafMindId } = readingOf(services, workspaceId, agentId, mindId);
-  const end = deafMindId === undefined ? services.log.head().seq : (space.confidentialFrom ?? 0);
+  const openEnd = total === 0 ? neverAny : (space.confidentialFrom ?? 0);
+  const end = deafMindId === undefined ? services.log.head().seq : openEnd;
   const over = Math.min(total, services.log.countAt(page.after));
   const upTo = Math.min(total, over + size(page.limit));
   const messages = current(services, { over, upTo }, deafMindId);

@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../src/agent/agent.ts";
 import { searchNewsMs } from "../../../src/agent/bounds.ts";
@@ -5,8 +6,9 @@ import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import type { SearchHit } from "../../../src/protocol/search.ts";
 import { ColloquyError, type Outcome, refusalOf, unwrap } from "../../../src/shared/errors.ts";
 import { compartmentId } from "../../../src/shared/ids.ts";
+import { Space } from "../../../src/space/space.ts";
 import { call } from "../../support/scripted-model.ts";
-import { ids, passTime, undoLater } from "../fixture.ts";
+import { ids, passTime, told, undoLater } from "../fixture.ts";
 import { dumpOf, openTwoMinds } from "./scene.ts";
 
 undoLater();
@@ -175,4 +177,32 @@ test("[C17] of a space that becomes confidential the open mind finds nothing sai
   const known = await outside.find({ query: "launch", limit: 50 });
   expect(texts(known.items).join()).toContain("Paris");
   expect(texts(known.items).join()).not.toContain("Rome");
+  // The open mind hears of what else changes there, and has nothing left to read.
+  unwrap(await alpha.stub().update({ kind: "key", workspaceId, keyId: "key" }, { name: "Vault" }));
+  await told(alpha.id);
+  await indexed();
+});
+
+test("[C17] [S1] a search asks a space no more where it can never read anything, and all others", async () => {
+  const { open: outside, ann, analyst, alpha, boardId, workspaceId } = await openTwoMinds();
+  const key = { kind: "key", workspaceId, keyId: "key" } as const;
+  await alpha.post(ann, "The launch is in Paris");
+  const asked = vi.spyOn(Space.prototype, "history");
+  onTestFinished(() => asked.mockRestore());
+  const found = async (): Promise<string> => {
+    asked.mockClear();
+    return texts((await outside.find({ query: "launch", types: ["message"] })).items).join();
+  };
+  expect(await found()).toContain("Paris");
+  expect(asked).toHaveBeenCalledTimes(2);
+  unwrap(await env.SPACE.getByName(boardId).post(alpha.as(ann), { text: "The launch is in Rome" }));
+  expect(await found()).toContain("Paris");
+  expect(asked).toHaveBeenCalledTimes(1);
+  // What was said before the switch is its own until it is out.
+  unwrap(await alpha.stub().update(key, { confidential: true }));
+  expect(await found()).toContain("Paris");
+  unwrap(await alpha.stub().removeMember(key, analyst.id));
+  expect(await found()).toBe("");
+  unwrap(await alpha.stub().addMember(key, analyst));
+  await vi.waitFor(async () => expect(await found()).toContain("Paris"));
 });

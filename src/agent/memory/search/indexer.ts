@@ -1,5 +1,6 @@
 import type { Embedder } from "../../../models/embedders/embedder.ts";
 import type { BlockDetail } from "../../../protocol/block.ts";
+import { neverAny } from "../../../protocol/rpc.ts";
 import { log } from "../../../shared/log.ts";
 import { breathe, unlessAborted, workOff } from "../../../shared/timeouts.ts";
 import {
@@ -10,6 +11,7 @@ import {
   searchBatchRows,
   searchWaitMs,
 } from "../../bounds.ts";
+import type { Spaces } from "../../spaces.ts";
 import { sharedRef } from "../blocks/shared-blocks.ts";
 import { blockView } from "../blocks/shares.ts";
 import { type SearchIndex, spaceSource } from "./search-index.ts";
@@ -42,16 +44,11 @@ import { vectorOf } from "./vectors.ts";
  * 5. Of a compartment, what the open mind has is indexed there: its blocks, its spaces and its runs are left out here.
  * 6. All vectors that are stored are of one embedder: another one begins from the first passage.
  */
-/** The spaces whose messages this mind indexes. */
-const followedSpaces = ({ identity, spaces }: SearchServices) => {
-  const { compartmentSpaceId } = identity.get();
-  return spaces.followed().filter(({ id }) => compartmentSpaceId === null || id === compartmentSpaceId);
-};
-
-type Followed = ReturnType<typeof followedSpaces>[number];
-
 /** How much of a space's log came since it was indexed. An open mind is not to tell by it what a confidential space hears. */
-const newsIn = (index: SearchIndex, { identity }: SearchServices): ((space: Followed) => number) => {
+const newsIn = (
+  index: SearchIndex,
+  { identity }: SearchServices,
+): ((space: ReturnType<Spaces["followed"]>[number]) => number) => {
   const cursors = index.spaces();
   const isOpenMind = identity.get().compartmentId === null;
   return ({ id, cursor, snapshot }) => (isOpenMind && snapshot.confidential ? 0 : cursor - (cursors.get(id) ?? 0));
@@ -62,7 +59,7 @@ export const isCaughtUp = (index: SearchIndex, services: SearchServices): boolea
   const news = newsIn(index, services);
   return (
     services.journal.after(index.cursor("told"), 1).length === 0 &&
-    followedSpaces(services).every((space) => news(space) <= 0)
+    services.spaces.followed().every((space) => news(space) <= 0)
   );
 };
 
@@ -165,7 +162,9 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
 
   const takeMessages = async (): Promise<void> => {
     const news = newsIn(index, services);
-    const asked = followedSpaces(services).toSorted((one, other) => news(other) - news(one));
+    const cursors = index.spaces();
+    const readable = spaces.followed().filter(({ id }) => cursors.get(id) !== neverAny);
+    const asked = readable.toSorted((one, other) => news(other) - news(one));
     for (const { snapshot } of asked.slice(maxAskedSpaces).filter((space) => news(space) > 0)) {
       const why = `there are more spaces than maxAskedSpaces (${maxAskedSpaces})`;
       behind(`"${snapshot.name}" was not looked at: ${why}`);
@@ -194,7 +193,7 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
 
   /** Takes out what came from spaces that the agent has left, and what it was not told there. A batch of each. */
   const leave = (): void => {
-    const mine = new Set(followedSpaces(services).map(({ id }) => id));
+    const mine = new Set(spaces.followed().map(({ id }) => id));
     for (const id of index.spaces().keys()) {
       if (mine.has(id)) continue;
       if (left <= 0) {
