@@ -128,23 +128,33 @@ const toldOf = (batches: Batch[]) => ({
 
 test("[C17] [D2] an open mind is told what comes before the switch, its compartment the rest", () => {
   fc.assert(
-    fc.property(confidentialKinds, fc.integer({ min: 1, max: 20 }), fc.nat(60), (events, limit, at) => {
-      const rows = logOf(events);
-      const openUpTo = Math.min(at, rows.length);
-      const own = rows.slice(0, openUpTo).filter(({ entityId, type }) => entityId === me && type !== "space.message");
-      const inside = own.findLast(({ type }) => type.startsWith("member."))?.type === "member.joined";
-      const place = { ...openMind, id: compartment, compartmentOf: me, cursor: openUpTo, inside };
-      const [open, kept] = [toldOf(walk(rows, limit, openMind, openUpTo)), toldOf(walk(rows, limit, place, openUpTo))];
-      const all = toldOf(walk(rows, limit));
-      expect([...open.texts, ...kept.texts]).toEqual(all.texts);
-      expect(open.texts.every((text) => Number(text) <= openUpTo)).toBe(true);
-      expect(kept.texts.every((text) => Number(text) > openUpTo)).toBe(true);
-      const isOpen = ({ toolCallId }: { toolCallId: string }): boolean => ids.ownerOf("tc", toolCallId) === me;
-      expect(open.answers).toEqual(all.answers.filter(isOpen));
-      const later = all.answers.filter((answer) => !isOpen(answer) && Number(answer.output) > openUpTo);
-      expect(kept.answers).toEqual(later);
-      expect(open.leavings).toBe(all.leavings);
-    }),
+    fc.property(
+      confidentialKinds,
+      fc.integer({ min: 1, max: 20 }),
+      fc.nat(60),
+      fc.nat(60),
+      (events, limit, at, from) => {
+        const rows = logOf(events);
+        const openUpTo = Math.min(at, rows.length);
+        const cursor = Math.min(from, openUpTo);
+        const own = rows.slice(0, cursor).filter(({ entityId, type }) => entityId === me && type !== "space.message");
+        const inside = own.findLast(({ type }) => type.startsWith("member."))?.type === "member.joined";
+        const place = { ...openMind, id: compartment, compartmentOf: me, cursor, inside };
+        const [open, kept] = [
+          toldOf(walk(rows, limit, openMind, openUpTo)),
+          toldOf(walk(rows, limit, place, openUpTo)),
+        ];
+        const all = toldOf(walk(rows, limit));
+        expect([...open.texts, ...kept.texts]).toEqual(all.texts);
+        expect(open.texts.every((text) => Number(text) <= openUpTo)).toBe(true);
+        expect(kept.texts.every((text) => Number(text) > openUpTo)).toBe(true);
+        const isOpen = ({ toolCallId }: { toolCallId: string }): boolean => ids.ownerOf("tc", toolCallId) === me;
+        expect(open.answers).toEqual(all.answers.filter(isOpen));
+        const later = all.answers.filter((answer) => !isOpen(answer) && Number(answer.output) > cursor);
+        expect(kept.answers).toEqual(later);
+        expect(open.leavings).toBe(all.leavings);
+      },
+    ),
   );
 });
 
