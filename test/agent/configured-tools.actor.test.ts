@@ -5,6 +5,7 @@ import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import { compartmentId } from "../../src/shared/ids.ts";
 import { SeenRequests } from "../support/remote.ts";
 import { call, installModel, type ScriptedPart, scriptedModel, step, text } from "../support/scripted-model.ts";
 import { type AgentSettings, ended, ids, inboxOf, openHouse, passTime, rowsIn, runsOf, userTexts } from "./fixture.ts";
@@ -29,7 +30,11 @@ const requestsTo = async (path: string) =>
 const runWith = async (
   tools: Tool[],
   steps: ScriptedPart[][],
-  { secrets = {}, ...settings }: Partial<AgentSettings> & { secrets?: Record<string, string> } = {},
+  {
+    secrets = {},
+    confidential = false,
+    ...settings
+  }: Partial<AgentSettings> & { secrets?: Record<string, string>; confidential?: boolean } = {},
   meanwhile: (agent: EntityRef) => Promise<unknown> = async () => undefined,
 ) => {
   const house = await openHouse();
@@ -45,14 +50,15 @@ const runWith = async (
   const model = scriptedModel([...steps.map((parts) => step(...parts)), step(text("Done."))]);
   restore = installModel(model);
   const person = await house.person("Ann");
-  const space = await house.space("Lab", [person, agent]);
+  const space = await house.space("Lab", [person, agent], confidential);
+  const mind = confidential ? { ...agent, id: compartmentId(ids, agent.id, space.id) } : agent;
   await space.post(person, "Go");
   await meanwhile(agent);
-  const [run] = await ended(house.workspaceId, agent, 1);
+  const [run] = await ended(house.workspaceId, mind, 1);
   if (!run) throw new Error("no run");
-  const full = unwrap(await env.AGENT.getByName(agent.id).run(house.workspaceId, run.id));
+  const full = unwrap(await env.AGENT.getByName(mind.id).run(house.workspaceId, run.id));
   const calls = full.steps.flatMap(({ toolCalls }) => toolCalls);
-  return { run: full, calls, model, house, agent, space, person };
+  return { run: full, calls, model, house, agent, mind, space, person };
 };
 
 const gateway = (path: string, execution: object = {}, more: object = {}): Tool => ({
@@ -90,37 +96,46 @@ describe("an internal tool", () => {
 });
 
 describe("a gateway tool", () => {
-  test("[S3] makes its request with the model's input and the secrets, which come back redacted", async () => {
-    const { calls, model } = await runWith(
+  test.each([
+    [false, "a/../b", "/echo/a%2F..%2Fb"],
+    [true, "a/../c", "/echo/a%2F..%2Fc"],
+  ])("[S3] sends the model's input and secrets, which come back redacted (confidential: %s)", async (...given) => {
+    const [confidential, q, path] = given;
+    const { calls, model, house, mind } = await runWith(
       [
-        gateway(`/echo/{{input.q}}?key=\${secret.KEY}`, {
-          method: "POST",
-          headers: { Authorization: `Bearer \${secret.KEY}` },
-          body: { q: "{{input.q}}", key: `\${secret.KEY}` },
-        }),
+        gateway(
+          `/echo/{{input.q}}?key=\${secret.KEY}`,
+          {
+            method: "POST",
+            headers: { Authorization: `Bearer \${secret.KEY}` },
+            body: { q: "{{input.q}}", key: `\${secret.KEY}` },
+          },
+          { confidential: "allowed" },
+        ),
       ],
-      [ask("a/../b")],
-      { secrets: { KEY: "s3cr&t-value" } },
+      [ask(q)],
+      { secrets: { KEY: "s3cr&t-value" }, confidential },
     );
     expect(calls).toMatchObject([
       {
         status: "complete",
         output: {
           method: "POST",
-          url: "/echo/a%2F..%2Fb?key=[redacted]",
+          url: `${path}?key=[redacted]`,
           headers: { authorization: "Bearer [redacted]", "content-type": "application/json", "user-agent": "Colloquy" },
-          body: '{"q":"a/../b","key":"[redacted]"}',
+          body: `{"q":"${q}","key":"[redacted]"}`,
         },
       },
     ]);
-    expect(await requestsTo("/echo/a%2F..%2Fb")).toMatchObject([
+    expect(await requestsTo(path)).toMatchObject([
       {
-        url: "/echo/a%2F..%2Fb?key=s3cr%26t-value",
+        url: `${path}?key=s3cr%26t-value`,
         headers: { authorization: "Bearer s3cr&t-value", "idempotency-key": calls[0]?.id },
-        body: '{"q":"a/../b","key":"s3cr&t-value"}',
+        body: `{"q":"${q}","key":"s3cr&t-value"}`,
       },
     ]);
-    expect(JSON.stringify(model.calls)).not.toMatch(/s3cr(&|%26)t/);
+    const described = await env.AGENT.getByName(mind.id).describe(house.workspaceId);
+    expect(JSON.stringify([model.calls, described])).not.toMatch(/s3cr(&|%26)t/);
   });
 
   test("[S3] a secret that comes back in pieces, or in an error, is redacted too", async () => {
@@ -192,11 +207,12 @@ describe("a gateway tool", () => {
   test.each([
     ["127.0.0.1", "http://127.0.0.1:1/"],
     ["metadata", "https://169.254.169.254/latest/meta-data"],
+    ["metadata, in a confidential space,", "https://169.254.169.254/latest/meta-data", true],
     ["plain http", "http://example.com/"],
     ["itself", "/echo"],
-  ])("[S3] a redirect to %s is not followed", async (_, location) => {
+  ])("[S3] a redirect to %s is not followed", async (_, location, confidential = false) => {
     const path = `/answer?status=302&location=${encodeURIComponent(location)}`;
-    const { calls } = await runWith([gateway(path)], [ask()]);
+    const { calls } = await runWith([gateway(path, {}, { confidential: "allowed" })], [ask()], { confidential });
     expect(calls).toMatchObject([{ status: "error", output: failure("tool_failed", /redirects/) }]);
     expect(JSON.stringify(calls)).not.toContain("meta-data");
   });
