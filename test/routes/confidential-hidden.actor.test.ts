@@ -196,3 +196,17 @@ test("[C19] [S5] a session that an admin made for a member reads only while both
   // Her own session goes on.
   expect((await ask(`/v1/spaces/${spaceId}/messages`, { bearer: mona.token })).status).toBe(200);
 });
+
+test("[C19] [S5] such a session ends as the space becomes confidential", async () => {
+  const house = await openHouse();
+  const [mona, boss] = [await house.person("Mona"), await house.person("Boss", "admin")];
+  const { id } = await house.space("Open", [mona]);
+  const minted = request("/v1/tokens", { bearer: boss.token, body: { entityId: mona.id } });
+  const { token } = await expectOk(z.object({ token: z.string() }), minted);
+  const headers = { upgrade: "websocket" };
+  const { webSocket } = await request(`/v1/spaces/${id}/stream`, { bearer: token, headers });
+  const closed = new Promise<number>((resolve) => webSocket?.addEventListener("close", ({ code }) => resolve(code)));
+  webSocket?.accept();
+  await request(`/v1/spaces/${id}`, { method: "PATCH", bearer: house.secretKey, body: { confidential: true } });
+  expect(await closed).toBe(4403);
+});
