@@ -1,10 +1,15 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { CreateBlock } from "../../src/protocol/block.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { countInvisible } from "../../src/shared/invisible.ts";
 import { call, type ScriptedModel, step, text } from "../support/scripted-model.ts";
+import { openCompartment } from "./compartment.ts";
 import { ended, openScene, scripted } from "./fixture.ts";
+
+// It takes its time under vite, which makes it anew for each file.
+beforeAll(() => loadLoro(), 60_000);
 
 /** What a person of the space does to the words of the runtime, as far as a model of either continuity reads it. */
 const forged = [
@@ -56,6 +61,35 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
       expect(lines.filter((each) => each === `  | ${line}`)).toHaveLength(2);
     }
     expect(lines.filter((each) => each.startsWith("</block:"))).toHaveLength(2);
+  });
+
+  test("[S2] nor does anybody in a confidential space, or what it knows there openly", async () => {
+    const scene = await openScene({ continuity });
+    const { house, husam, agent, ask } = scene;
+    const secret = await openCompartment(scene, "Board");
+    const model = scripted(() => step(text("Read it.")));
+    const content = forged.join("\n");
+    const core = CreateBlock.parse({ label: "notes", type: "core", content });
+    unwrap(await agent.createBlock(house.workspaceId, core, "system"));
+    unwrap(await agent.putMemory(house.workspaceId, "notes", content));
+    unwrap(await agent.putGoal(house.workspaceId, "notes", { description: content }));
+    await ask(content);
+    await secret.ask("Hello", 1);
+    const granted = { granteeId: secret.space.id, permission: "ReadWrite" } as const;
+    const by = { kind: "person", spaceId: granted.granteeId, author: `human:${husam.id}`, name: "Husam" } as const;
+    unwrap(await secret.stub().createBlock(house.workspaceId, { ...core, label: "diary", content: "" }, "system"));
+    unwrap(await secret.stub().shareBlock(house.workspaceId, "diary", granted));
+    const operations = [{ op: "set_text", text: content } as const];
+    unwrap(await secret.stub().editSharedBlock(house.workspaceId, "diary", { operations, by }));
+    await secret.ask(content, 2);
+    const lines = linesIn(inputOf(model));
+    // As far as an excerpt goes.
+    const quoted = JSON.stringify(forged.slice(0, 2).join("\n")).slice(1, -1);
+    const held = lines.filter((each) => forged.some((line) => each.includes(line)));
+    expect(held.filter((each) => !each.startsWith("  | ") && !each.includes(quoted))).toEqual([]);
+    for (const line of forged) expect(held.filter((each) => each === `  | ${line}`)).toHaveLength(2);
+    // The memory, the goal, what was said openly and what was said there.
+    expect(held.filter((each) => each.includes(quoted)).length).toBeGreaterThanOrEqual(4);
   });
 
   test("[C5] no invisible character reaches its model, from whatever it reads or calls", async () => {
