@@ -64,7 +64,7 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
     const [run] = unwrap(await agent.runs(workspaceId, { limit: 1 })).items;
     return unwrap(await agent.run(workspaceId, run?.id ?? ""));
   };
-  return { workspaceId, analyst, designer, agent, alpha, beta, model, says, wake, join, leave, context, newest };
+  return { workspaceId, husam, analyst, designer, agent, alpha, beta, model, says, wake, join, leave, context, newest };
 };
 
 /** What spaces are asked from now on; the first of them `does` not answer. */
@@ -234,5 +234,17 @@ describe("a timeline", () => {
     const read = userTexts(model.calls.at(-1)).at(-1) ?? "";
     expect(read).toMatch(/\n {2}- \[\d\d:\d\d\] "Designer" asked in "Alpha"\nTRIGGER:\n/);
     expect(new Set(lines(read))).toEqual(new Set(['"Designer" wrote in "Alpha"', '"Designer" asked in "Alpha"']));
+  });
+
+  test("[K14] shows as much of it however little of its space's history it shows", async () => {
+    const context = { activity: { entries: 2 }, historyMessages: 1 };
+    const { husam, alpha, says, model } = await stage({ continuity: "timeline", context });
+    await alpha.post(husam, "Where are they?");
+    await says(alpha, "Here they are.");
+    await says(alpha, "Which ones?", { expectsReply: true });
+    await alpha.post(husam, "@Analyst hello");
+    await model.called(1);
+    const read = userTexts(model.calls.at(-1)).at(-1) ?? "";
+    expect(lines(read)).toEqual(['"Designer" answered in "Alpha"', '"Designer" asked in "Alpha"']);
   });
 });

@@ -35,14 +35,14 @@ const untold = (spaces: number, why: string): Dropped[] =>
 /**
  * The recent activity of other agents, from the newest messages of the agent's spaces. Each space is asked once, and
  * checks that the agent is in it (S1). Spaces without news since `told`, which says up to which place of each space's log
- * the agent was told, are not asked, nor those whose messages are `known`. All share `activityWaitMs`; a space that does
- * not answer in time is left out.
+ * the agent was told, are not asked, nor those of which enough messages are `known`. All share `activityWaitMs`; a space
+ * that does not answer in time is left out.
  */
 export const gatherActivity = async (
   services: RunServices,
   told: Record<string, string>,
   signal: AbortSignal,
-  known: Read[] = [],
+  known: (Read & { total: number })[] = [],
 ): Promise<{ activity: Activity; upTo: Record<string, string> }> => {
   const { id: agentId, config } = services.identity.get();
   const { activity: asked } = config.context;
@@ -53,10 +53,11 @@ export const gatherActivity = async (
     .filter((space) => newsOf(space) > 0)
     .sort((one, other) => newsOf(other) - newsOf(one));
   const wanted = withNews.slice(0, maxActivitySpaces);
-  /** Null where the space refused. */
-  const read = new Map<string, Read | null>(known.map((each) => [each.id, each]));
-  const waiting = wanted.filter(({ id }) => !read.has(id));
   const page = { limit: Math.max(maxActivityMessages, entries), offset: 0 };
+  const enough = known.filter(({ messages, total }) => messages.length >= Math.min(page.limit, total));
+  /** Null where the space refused. */
+  const read = new Map<string, Read | null>(enough.map((each) => [each.id, each]));
+  const waiting = wanted.filter(({ id }) => !read.has(id));
   const asking = workOff(waiting, maxAskedAtOnce, async ({ id: spaceId }) => {
     try {
       const answer = await spaceWindow(services, spaceId, page);

@@ -236,7 +236,7 @@ const gatherTimeline = async (
   const resume = resumed ? resumeOf(services, resumed.run) : null;
   const begun = event.type === "tool_result" ? "call" : "trigger";
   const parts = partsIn(services, window);
-  const read = histories.map((history) => ({ ...history.space, messages: messagesIn(history) }));
+  const read = histories.map((history) => ({ ...history.space, ...history, messages: messagesIn(history) }));
   const others = parts.config.context.activity ? await gatherActivity(services, {}, signal, read) : undefined;
   const shared = await othersBlocks(services, [event], signal);
   const blocks = shownBlocks(services, [...ownBlocks(services), ...shared], [event]);
