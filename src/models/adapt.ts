@@ -106,8 +106,17 @@ const shortenIds = eachPart((part) => {
 /** A model's earlier reasoning: most servers refuse the field, and its bytes would be billed at every step. */
 const withoutReasoning = eachPart((part) => (part.type === "reasoning" ? [] : [part]));
 
+/** One text where neighbours were merged: some servers take no parts, and others put them on one line. */
+const inOneText: Adapt = (messages) =>
+  messages.map((message) => {
+    if (message.role !== "user" || typeof message.content === "string") return message;
+    const texts = message.content.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    if (texts.length < 2 || texts.length < message.content.length) return message;
+    return { ...message, content: [{ type: "text", text: texts.join("\n") }] };
+  });
+
 export const adapters: Record<ModelFamily, Adapt> = {
   rehearsal: alternating,
   "workers-ai": (messages) => alternating(withoutReasoning(messages)),
-  "openai-compatible": (messages) => shortenIds(alternating(withoutReasoning(messages))),
+  "openai-compatible": (messages) => inOneText(shortenIds(alternating(withoutReasoning(messages)))),
 };

@@ -82,6 +82,14 @@ describe.each(Object.entries(adapters))("what %s is given", (_, adapt) => {
   });
 });
 
+test("neighbouring user messages reach an openai-compatible server as one text, line by line", () => {
+  const adapted = adapters["openai-compatible"]([
+    { role: "user", content: "INBOX" },
+    { role: "user", content: "ACTIVITY" },
+  ]);
+  expect(adapted).toEqual([{ role: "user", content: [{ type: "text", text: "INBOX\nACTIVITY" }] }]);
+});
+
 test("an openai-compatible call id has nine letters and digits, one for each original id", () => {
   const ids = ["tc_01HZX01HZXAAAAAAAA1", "tc_01HZX01HZXAAAAAAAA2", "call_1", "call_2"];
   const short = adapters["openai-compatible"](
