@@ -115,6 +115,7 @@ export const labelOf = (ref: string): string => ref.split("@", 1)[0] ?? ref;
 /** Archival entries, each with who said it, and where: names from before an import too. */
 export const archivalPage = ({ archival, spaces, originName }: SearchServices, after: number): Page => {
   const rows = archival.after(after, searchBatchRows);
+  if (rows.length === 0) return { rows: 0, upTo: after, found: [], more: false };
   const known = new Map(spaces.followed().map(({ id, snapshot }) => [id, snapshot]));
   const found = rows.map(({ id: ref, content: text, metadata, source, createdAt: at }): Findable => {
     const { spaceId = null, messageId = null, authorId = null } = source;
