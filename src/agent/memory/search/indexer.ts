@@ -11,7 +11,7 @@ import {
   searchBatchRows,
   searchWaitMs,
 } from "../../bounds.ts";
-import type { Spaces } from "../../spaces.ts";
+import type { SpaceRow } from "../../spaces.ts";
 import { sharedRef } from "../blocks/shared-blocks.ts";
 import { blockView } from "../blocks/shares.ts";
 import { type SearchIndex, spaceSource } from "./search-index.ts";
@@ -44,19 +44,15 @@ import { vectorOf } from "./vectors.ts";
  * 5. Of a compartment, what the open mind has is indexed there: its blocks, its spaces and its runs are left out here.
  * 6. All vectors that are stored are of one embedder: another one begins from the first passage.
  */
-/** How much of a space's log came since it was indexed. An open mind is not to tell by it what a confidential space hears. */
-const newsIn = (
-  index: SearchIndex,
-  { identity }: SearchServices,
-): ((space: ReturnType<Spaces["followed"]>[number]) => number) => {
+/** How much of a space's log, as far as this mind hears it, came since it was indexed. */
+const newsIn = (index: SearchIndex): ((space: Pick<SpaceRow, "id" | "cursor">) => number) => {
   const cursors = index.spaces();
-  const isOpenMind = identity.get().compartmentId === null;
-  return ({ id, cursor, snapshot }) => (isOpenMind && snapshot.confidential ? 0 : cursor - (cursors.get(id) ?? 0));
+  return ({ id, cursor }) => cursor - (cursors.get(id) ?? 0);
 };
 
 /** Whether the index has all that the journal and the spaces hold, as far as is known here. */
 export const isCaughtUp = (index: SearchIndex, services: SearchServices): boolean => {
-  const news = newsIn(index, services);
+  const news = newsIn(index);
   return (
     services.journal.after(index.cursor("told"), 1).length === 0 &&
     services.spaces.followed().every((space) => news(space) <= 0)
@@ -161,7 +157,7 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
   };
 
   const takeMessages = async (): Promise<void> => {
-    const news = newsIn(index, services);
+    const news = newsIn(index);
     const cursors = index.spaces();
     const readable = spaces.followed().filter(({ id }) => cursors.get(id) !== neverAny);
     const asked = readable.toSorted((one, other) => news(other) - news(one));
