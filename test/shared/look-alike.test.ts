@@ -30,6 +30,10 @@ describe("two names", () => {
     ["kate", "Кate"],
     ["ꓮda", "Ada"],
     ["Ꭺda", "Ada"],
+    ["Ꮢoger", "Roger"],
+    ["ᎽᏔᏕᏳ", "YWSG"],
+    ["Ьill", "bill"],
+    ["յohn", "john"],
   ])("[C6] look the same: %s and %s", (one, other) => expect(alike(one, other)).toBe(true));
 
   test.each([
