@@ -102,9 +102,13 @@ const cardInBrowsers = async (stage: Stage, { attack }: Tries, his: Browser, her
   );
   await attack(
     1,
-    "in the page: who is no approver has no button; who is, reads the last words and then sends what was shown",
+    "in the page: who is no approver has no button that works; who is, reads the last words and then sends what was shown",
     async () => {
-      const hasButton = await card(other).getByRole("button", { name: "Approve" }).count();
+      for (const each of await card(other)
+        .getByText(/^Read all/)
+        .all())
+        await each.click();
+      const hasButton = await card(other).getByRole("button", { name: "Approve" }).isEnabled();
       const before = own.requests.length;
       for (const each of await card(victim)
         .getByText(/^Read all/)

@@ -37,9 +37,12 @@ const obey = ({ body }: FakeRequest): FakeStep => {
   const [, number] = [...(ask ?? "").matchAll(/do:(\d+);/g)].at(-1) ?? [];
   const ordered = orders[Number(number) - 1];
   const calls = ordered?.steps[ordered.done];
-  if (!ordered || !calls) return { text: "That was all." };
+  // Billed about as a real one would be.
+  const usage = { prompt_tokens: Math.ceil(JSON.stringify(body).length / 4), completion_tokens: 20 };
+  if (!ordered || !calls) return { text: "That was all.", usage };
   ordered.done += 1;
   return {
+    usage,
     toolCalls: calls.map(([name, input]) => ({
       name,
       arguments: [typeof input === "string" ? input : JSON.stringify(input)],
