@@ -1,7 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser } from "../../test/e2e/support/browser.ts";
-import { type Message, named, order, type Stage, type Tries, until } from "./holes-stage.ts";
+import { type Message, named, order, type Stage, type Tries } from "./holes-stage.ts";
+import { until } from "./scene.ts";
 
 /** Holes 1, 4 and 9 in two browsers: the victim's, and that of somebody else; the attacker has a page on another port of the same host. */
 const open = async (browser: Browser, address: string, beside?: Page): Promise<Page> => {

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApi } from "../api.ts";
 import { startServer } from "../server.ts";
-import { named, order, type Stage, type Tries, until } from "./holes-stage.ts";
+import { named, order, type Stage, type Tries } from "./holes-stage.ts";
+import { until } from "./scene.ts";
 
 /** Holes 9 and 10, over HTTP: what the page and its session are guarded by, and where requests go out to. */
 const privateHosts =

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { named, type OwnServer, order, type Stage, type Tries, until } from "./holes-stage.ts";
+import { named, type OwnServer, order, type Stage, type Tries } from "./holes-stage.ts";
+import { until } from "./scene.ts";
 
 /** Holes 6, 7 and 8, over HTTP: what one person, one tenant or one chain can use up of what is everybody's. */
 /** 6: one tenant's pattern holds up another's calls. */

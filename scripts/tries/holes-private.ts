@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { order, type Stage, type ToolOrder, type Tries, until } from "./holes-stage.ts";
+import { order, type Stage, type ToolOrder, type Tries } from "./holes-stage.ts";
 import { entity, openVault } from "./holes-vault.ts";
+import { until } from "./scene.ts";
 
 /**
  * Hole 4, over HTTP: what is said in a confidential space, from outside of it. Everybody who is not in Vault looks for its

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage } from "node:http";
-import { setTimeout as wait } from "node:timers/promises";
 import { WebSocket } from "ws";
 import { z } from "zod";
 import { type House, openHouse } from "../../test/e2e/support/house.ts";
 import { type FakeRequest, type FakeStep, startFakeOpenAi } from "../../test/support/fake-openai.ts";
+import { until } from "./scene.ts";
 
 /**
  * What an attacker has: a house to try, a model that does what a message orders, a server of his own, and plain HTTP.
@@ -86,14 +86,6 @@ const openServer = async (): Promise<{ own: OwnServer; stop: () => void }> => {
   const address = server.address();
   own.url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
   return { own, stop: () => server.close().closeAllConnections() };
-};
-
-export const until = async <T>(what: string, look: () => Promise<T | undefined | false>, ms = 60_000): Promise<T> => {
-  for (const end = Date.now() + ms; Date.now() < end; await wait(100)) {
-    const found = await look();
-    if (found) return found;
-  }
-  throw new Error(`in ${ms / 1000} s there was no ${what}`);
 };
 
 export type Message = {
@@ -205,7 +197,9 @@ export const openStage = async (opened?: House) => {
 /** What was tried, one line each. */
 export type Tries = ReturnType<typeof createTries>;
 
-export const createTries = (only: number | undefined) => {
+/** `only`: these holes; all of them, if there are none. */
+export const createTries = (only: number[]) => {
+  const wants = (hole: number): boolean => only.length === 0 || only.includes(hole);
   let open = 0;
   let closed = 0;
   const tell = (hole: string, what: string, loot: unknown): void => {
@@ -217,10 +211,10 @@ export const createTries = (only: number | undefined) => {
       console.log(`             ${(typeof loot === "string" ? loot : JSON.stringify(loot)).slice(0, 2000)}`);
   };
   return {
-    wants: (hole: number): boolean => only === undefined || hole === only,
+    wants,
     /** `look` answers what an attacker got; nothing, where he got nothing. */
     async attack(hole: number, what: string, look: () => Promise<unknown>): Promise<void> {
-      if (only !== undefined && hole !== only) return;
+      if (!wants(hole)) return;
       tell(`${hole}`, what, await look().catch((error: unknown) => `it could not be tried: ${error}`));
     },
     /** What cannot be tried counts as open; the others are still tried. */

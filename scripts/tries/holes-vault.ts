@@ -1,4 +1,5 @@
-import { named, order, type Stage, type ToolOrder, until } from "./holes-stage.ts";
+import { named, order, type Stage, type ToolOrder } from "./holes-stage.ts";
+import { until } from "./scene.ts";
 
 /**
  * A confidential space, Vault, in which a person tells an agent a word. The agent keeps it in every way that it has, and is

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { type Message, named, order, type Stage, type Tries, until } from "./holes-stage.ts";
+import { type Message, named, order, type Stage, type Tries } from "./holes-stage.ts";
+import { until } from "./scene.ts";
 
 /** Holes 1, 2, 3 and 5, over HTTP: what people approve, what others write, and what an origin tells. */
 const leavesOf = (value: unknown): string[] =>

@@ -10,15 +10,19 @@ import { answerTo, openScene, type Play } from "./scene.ts";
 /**
  * `npm run try -- knowing [LINE…]`: what an agent knows of all that it did, tried as a new user would: over HTTP, on a
  * house of its own, with models whose words are scripted and whose inputs are read. One line a check; fails if one does
- * not hold.
+ * not hold. `npm run try -- holes [HOLE…]`: the same as an attacker would (`holes.ts`).
  */
 const tries: Record<string, Play[]> = { knowing: [...knows, ...canDo] };
 const keys = { ADMIN_KEY: "tried-by-hand", SIGNING_SECRET: "a signing secret, of at least 32 characters" };
 
 const [name = "", ...lines] = process.argv.slice(2);
+if (name === "holes") {
+  const { tryHoles } = await import("./holes.ts");
+  process.exit((await tryHoles(lines.map(Number))) ? 0 : 1);
+}
 const plays = (tries[name] ?? []).filter(({ line }) => lines.length === 0 || lines.includes(line));
 if (plays.length === 0) {
-  console.error(`npm run try -- NAME [LINE…], where NAME is one of: ${Object.keys(tries).join(", ")}`);
+  console.error(`npm run try -- NAME [LINE…], where NAME is one of: ${[...Object.keys(tries), "holes"].join(", ")}`);
   process.exit(1);
 }
 

@@ -42,9 +42,9 @@ export const sectionOf = (input: string, heading: string): string => {
   return from === -1 ? "" : lines.slice(from, to === -1 ? undefined : to).join("\n");
 };
 
-/** Asks again until there is an answer, for 30 s at most. */
-export const until = async <T>(what: string, ask: () => Promise<T | false | undefined>): Promise<T> => {
-  const deadline = Date.now() + 30_000;
+/** Asks again until there is an answer, for `ms` at most. */
+export const until = async <T>(what: string, ask: () => Promise<T | false | undefined>, ms = 30_000): Promise<T> => {
+  const deadline = Date.now() + ms;
   while (Date.now() < deadline) {
     const found = await ask();
     if (found !== undefined && found !== false) return found;
