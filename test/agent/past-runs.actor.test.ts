@@ -285,6 +285,30 @@ test("[K1] get_my_runs has every action of a run with many, part by part", async
   expect(orders).toEqual(all);
 });
 
+test("[K1] [K17] get_my_runs gives a call after the other, however little room is left", async () => {
+  const filling = toolOf({ name: "fill", executionType: "internal" });
+  const context = { maxTokens: 6000, reservedResponseTokens: 500, memoryTokens: 500 };
+  const { husam, alpha, notify, ...scene } = await stage({ tools: [refund, filling], context });
+  scripted([step(...[1, 2].map((order) => call("refund", { order, why: "y".repeat(3000) }))), step(text("Done."))]);
+  await notify({ about: "z".repeat(3000) });
+  const [run] = await scene.ended(1);
+  const page = (actionsBefore: number) => step(call("get_my_runs", { runId: run?.id, actionsBefore }));
+  const model = scripted([
+    step(call("fill", { text: "and so on ".repeat(900) })),
+    page(2),
+    page(1),
+    step(text("Read.")),
+  ]);
+  await alpha.post(husam, "What did you do?");
+  await scene.ended(2);
+  const pageAt = (index: number) => JSON.parse(answered(model.calls[index]?.prompt)).runs[0];
+  const [newest, oldest] = [pageAt(2), pageAt(3)];
+  expect(newest.actions[0].input.part).toContain('"order":2');
+  expect(newest.actions[0].input.note).toMatch(/: ask with runId, actionsBefore: 2 and offset: \d+$/);
+  expect(newest.omitted).toMatch(/with runId and actionsBefore: 1$/);
+  expect(oldest.actions[0].input.part).toContain('"order":1');
+});
+
 test("[K1] [B4] what a run did after a long wait is known, however many began since", async () => {
   const { husam, alpha, notify, analyst, workspaceId } = await stage({ messaging: "threaded" });
   const model = scripted((options, index) => {

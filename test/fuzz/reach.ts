@@ -132,18 +132,22 @@ export const unreachable = async (
     await look(query, { ...between, from: middle });
   };
   for (const query of named(input, /NOW: \d{4}/g)) await look(query.slice(-4), {});
-  /** The rest of a run's values that were cut. */
-  const readOn = async (run: { runId: string }): Promise<void> => {
-    const offsets = named(JSON.stringify(run), /(?<=ask with runId and offset: )\d+/g);
-    for (const offset of offsets) {
-      const page = await ask("get_my_runs", Runs, { limit: 10, runId: run.runId, offset: Number(offset) });
-      if (page?.runs[0]) await readOn(page.runs[0]);
-    }
+  /** The rest of a run's values that were cut, and its earlier calls. */
+  const readOn = async (run: { runId: string }, place: { actionsBefore?: number; offset?: number }): Promise<void> => {
+    const told = JSON.stringify(run);
+    const next = async (more: typeof place): Promise<void> => {
+      const page = await ask("get_my_runs", Runs, { limit: 10, runId: run.runId, offset: 0, ...place, ...more });
+      if (page?.runs[0]) await readOn(page.runs[0], { ...place, ...more });
+    };
+    for (const offset of named(told, /(?<=ask with runId[^"]* offset: )\d+/g)) await next({ offset: Number(offset) });
+    if (place.offset !== undefined) return;
+    const [earlier] = named(told, /(?<=with runId and actionsBefore: )\d+/g).map(Number);
+    if (earlier !== undefined && earlier !== place.actionsBefore) await next({ actionsBefore: earlier });
   };
   let before: { before?: string } = {};
   for (;;) {
     const page = await ask("get_my_runs", Runs, { limit: 50, offset: 0, ...before });
-    if (page?.runs[0]) await readOn(page.runs[0]);
+    if (page?.runs[0]) await readOn(page.runs[0], {});
     const last = page?.runs.at(-1)?.runId;
     if (last === undefined || last === before.before) break;
     before = { before: last };

@@ -184,7 +184,12 @@ const knowledgeOf = async (services: RunServices, asked: PastThing): Promise<Kno
   const run = "get_my_runs" in tools && past.runId !== null ? services.runs.get(past.runId) : undefined;
   const began = run !== undefined && run.trigger.eventId === asked.eventId;
   const input =
-    run && askingFor(services, run, (told) => isToldIn(told, past) || (began && !("events" in told.trigger)));
+    run &&
+    askingFor(
+      services,
+      run,
+      (told) => isToldIn(told, past) || (began && "type" in told.trigger && !("events" in told.trigger)),
+    );
   if (input) places.push({ how: "tool", tool: "get_my_runs", input });
   return { id, ...withoutNulls({ runId: past.runId }), known: places.length > 0, places };
 };

@@ -84,18 +84,22 @@ const wholeRun = (services: RunServices, run: RunRow, rows: JournalRow[]) => {
 /** The spaces whose messages are told with a run: those of its events, and those that it read. */
 const spacesTold = (run: RunRow, rows: JournalRow[]): string[] => [...run.spaceIds, ...spacesReadIn(rows)];
 
+/** Where a run's reader has come to: in its calls, from the newest to the oldest, and in the values that were cut. */
+type Place = { actionsBefore?: number | undefined; offset: number };
+
 /** A value that fills so much at most: where there is too much, the part of its text that begins at `offset`. */
-const partOf = (value: unknown, room: number, offset: number): unknown => {
+const partOf = (value: unknown, room: number, { actionsBefore, offset }: Place): unknown => {
   if (sizeOf(value) <= room) return value;
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const part = pageOf(text.slice(offset), room, sizeOf);
   const end = offset + part.length;
-  const more = end < text.length ? `: ask with runId and offset: ${end}` : "";
+  const place = actionsBefore === undefined ? "runId" : `runId, actionsBefore: ${actionsBefore}`;
+  const more = end < text.length ? `: ask with ${place} and offset: ${end}` : "";
   return { part, note: `characters ${offset} to ${end} of ${text.length}${more}` };
 };
 
-const eachValue = (values: object, room: number, offset: number): object =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, partOf(value, room, offset)]));
+const eachValue = (values: object, room: number, place: Place): object =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, partOf(value, room, place)]));
 
 /** What a run's frame, or a note about what is left out, may need. */
 const frameTokens = 200;
@@ -104,19 +108,29 @@ const leastOfValue = 20;
 /**
  * A run that fills so much at most. The answers to its questions get a quarter of that at most. Its trigger gets half of
  * the rest, or what its calls leave. What the calls were given and answered is cut to what is left for each; then the
- * oldest are counted.
+ * oldest are counted. Whoever pages back through its calls has been told the rest, and gets one call at the least: with
+ * none, the same page would come for ever.
  */
-const fittedRun = <Run extends WholeRun>(run: Run, most: number, offset = 0): Run => {
+const fittedRun = <Run extends WholeRun>(whole: Run, most: number, place: Place): Run => {
+  const isPaged = place.actionsBefore !== undefined;
+  const actions = whole.actions.slice(0, place.actionsBefore);
+  const run = {
+    ...whole,
+    actions,
+    ...(isPaged ? { trigger: { omitted: "ask without actionsBefore" }, answers: [] } : {}),
+  };
   if (sizeOf(run) <= most) return run;
   const { answers = [] } = run;
   const perAnswer = Math.max(leastOfValue, most / 4 / Math.max(1, answers.length));
-  const told = answers.map((each) => eachValue(each, perAnswer, offset));
+  const told = answers.map((each) => eachValue(each, perAnswer, place));
   const room = Math.max(0, most - frameTokens - sizeOf(told));
-  const trigger = eachValue(run.trigger, Math.max(leastOfValue, room / 2, room - sizeOf(run.actions)), offset);
+  const ofTrigger = Math.max(leastOfValue, room / 2, room - sizeOf(run.actions));
+  const trigger = eachValue(run.trigger, ofTrigger, place);
   const left = room - sizeOf(trigger);
   const perValue = Math.max(leastOfValue, left / Math.max(1, run.actions.length) / 2);
-  const cut = run.actions.map(({ toolName, ...values }) => ({ toolName, ...eachValue(values, perValue, offset) }));
-  const newest = firstFitting(cut.toReversed(), left, sizeOf).toReversed();
+  const cut = run.actions.map(({ toolName, ...values }) => ({ toolName, ...eachValue(values, perValue, place) }));
+  const fitting = firstFitting(cut.toReversed(), left, sizeOf).toReversed();
+  const newest = isPaged && fitting.length === 0 ? cut.slice(-1) : fitting;
   const older = cut.length - newest.length;
   return {
     ...run,
@@ -158,9 +172,8 @@ const list = (
   for (const run of page.slice(0, limit)) {
     const rows = journal.ofRuns([run], { texts: false });
     const whole = wholeRun(services, run, rows);
-    const asked = { ...whole, actions: whole.actions.slice(0, actionsBefore) };
     const told = {
-      ...(shown.length === 0 ? fittedRun(asked, room, offset) : asked),
+      ...(shown.length === 0 ? fittedRun(whole, room, { actionsBefore, offset }) : whole),
       thisRun: run.ordinal === self.ordinal,
     };
     room -= sizeOf(told);
@@ -179,13 +192,12 @@ const list = (
 /** What to ask `get_my_runs` for, so that the run which it tells holds something; undefined where none does. */
 export const askingFor = (services: RunServices, run: RunRow, holds: (told: WholeRun) => boolean) => {
   const whole = wholeRun(services, run, services.journal.ofRuns([run], { texts: false }));
-  for (let { actions } = whole; ; ) {
-    const told = fittedRun({ ...whole, actions }, maxToolOutputTokens - frameTokens);
-    const isAll = actions.length === whole.actions.length;
-    if (holds(told)) return { runId: run.id, ...(isAll ? {} : { actionsBefore: actions.length }) };
-    const before = actions.length - told.actions.length;
-    if (before === 0 || before === actions.length) return undefined;
-    actions = actions.slice(0, before);
+  let actionsBefore: number | undefined;
+  for (let left = whole.actions.length; ; actionsBefore = left) {
+    const told = fittedRun(whole, maxToolOutputTokens - frameTokens, { actionsBefore, offset: 0 });
+    if (holds(told)) return { runId: run.id, ...(actionsBefore === undefined ? {} : { actionsBefore }) };
+    left -= told.actions.length;
+    if (left === 0) return undefined;
   }
 };
 
@@ -223,7 +235,10 @@ const settleEnded = async (
   if (!run) throw new Error(`run ${id} is gone`);
   settleOpenCalls(services, run, cancellation, true);
   const rows = services.journal.ofRun(run);
-  return { run: fittedRun(wholeRun(services, run, rows), roomIn(services, self)), reads: spacesTold(run, rows) };
+  return {
+    run: fittedRun(wholeRun(services, run, rows), roomIn(services, self), { offset: 0 }),
+    reads: spacesTold(run, rows),
+  };
 };
 
 export const ownRuns = (services: RunServices, self: RunRow): ToolContext["runs"] => ({
