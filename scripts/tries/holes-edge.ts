@@ -96,7 +96,7 @@ export const outgoing = async (stage: Stage, { attack }: Tries): Promise<void> =
   });
   await attack(
     10,
-    "a redirect to a private host or to this machine, and a secret that names one, are not followed",
+    "no tool, server or model follows a redirect to a private host or to this machine, nor a secret that names one",
     async () => {
       const targets = [
         `${own.url}/inside`,
@@ -126,30 +126,32 @@ export const outgoing = async (stage: Stage, { attack }: Tries): Promise<void> =
             : [],
         ),
       );
-      const agent = await stage.agent("Goer", { tools: made.flat() });
-      own.answer = async ({ path }) => ({ status: 307, headers: { location: targets[Number(path.slice(1))] ?? "/" } });
+      own.answer = async ({ path }) => ({
+        status: 307,
+        headers: { location: targets[Number(path.slice(1))] ?? `${own.url}/inside` },
+      });
       const before = own.requests.length;
+      const common = { description: "Goes", executionType: "external", visible: false, timeoutMs: 3000 };
+      const served = { ...common, name: "served", execution: { url: `${own.url}/served`, secret: "SIGN" } };
+      const agent = await stage.agent(named("Goer"), {
+        tools: [...made.flat(), served],
+        mcp: { servers: [{ name: "m", url: `${own.url}/mcp` }] },
+      });
+      const model = { provider: "openai-compatible", name: "m", baseUrl: `${own.url}/model` };
+      const lost = await stage.agent(named("Lost"), { model });
       const ann = await stage.house.addPerson(named("Ann"));
       const space = await stage.space("Out", [ann.id, agent]);
-      await stage.handled(
-        space,
-        await stage.say(space, ann.token, order(...made.flat().map(({ name }) => [[name, {}] as const]))),
-        agent,
-      );
+      await stage.say(await stage.space("Lost", [ann.id, lost]), ann.token, "Hello");
+      const calls = [...made.flat().map(({ name }) => name), "served"].map((name) => [[name, {}] as const]);
+      await stage.handled(space, await stage.say(space, ann.token, order(...calls)), agent);
+      const asked = () => own.requests.slice(before).map(({ path }) => path);
+      const starts = ["/0", "/1", "/2", "/3", "/4", "/mcp", "/served", "/model"];
+      const missing = () => starts.filter((start) => !asked().some((path) => path.startsWith(start)));
+      await until("every request", async () => missing().length === 0).catch(() => undefined);
       own.answer = async () => ({ body: {} });
-      const results = stage.given("Goer");
-      const told = made
-        .flat()
-        .filter(({ name }) => !results.includes(name))
-        .map(({ name }) => `${name} was not tried`);
-      const worked = /\\"status\\":\s*200|"ok\\":true/.test(results);
       return [
-        ...own.requests
-          .slice(before)
-          .map(({ path }) => path)
-          .filter((path) => path.includes("inside")),
-        ...told,
-        ...(worked ? ["a call came through"] : []),
+        ...asked().filter((path) => path.includes("inside")),
+        ...missing().map((path) => `${path} was not asked`),
       ];
     },
   );

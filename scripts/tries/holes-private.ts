@@ -34,6 +34,7 @@ export const confidential = async (stage: Stage, { attack }: Tries, continuity: 
     "ex-member": eve.token,
     "of another confidential space": zed.token,
     "an admin as a member": await mint(ada.token, mona.id),
+    "an admin in a session made within a made one": await mint(await mint(ada.token, cleo.id), cleo.id),
   };
   const gets = await addresses(stage, "get", place);
 
@@ -73,11 +74,12 @@ export const confidential = async (stage: Stage, { attack }: Tries, continuity: 
           "?q=launch",
           `?messageId=${told}`,
           `?messageId=${told}&space=${vault}`,
+          `?callId=${call}`,
         ];
         for (const path of gets.filter((each) => !/\/(events|stream|docs|openapi)/.test(each))) {
           const answers = await Promise.all(queries.map((query) => http("GET", path + query, { bearer })));
           for (const [index, { status, text }] of answers.entries())
-            if (text.includes(word)) loot.push(`${path}${queries[index]} ${status}`);
+            if (text.includes(word) || text.includes('"known":true')) loot.push(`${path}${queries[index]} ${status}`);
         }
         return loot;
       },
