@@ -117,6 +117,9 @@ export type ExportPage = { text: string; next: ExportPlace | null };
  */
 export type MindSettings = { version: number; config: AgentConfig; secrets: Record<string, string> };
 
+/** The confidential spaces of which words would go where they do not go yet, and the fields of the config by which. */
+export type Exposure = { spaces: string[]; fields: string[] };
+
 /**
  * The tokens that a step of a compartment may cost; `lease` names this attempt of it. `person`: who pays. `until`: when it
  * stops waiting: what is not booked by then is `unavailable`.
@@ -171,10 +174,11 @@ export interface BlockMethods {
 
 /** What an agent answers of itself. */
 export interface AgentMethods extends BlockMethods {
-  /** Whether `update` would take the changes. Stores nothing. */
-  checkUpdate(changes: UpdateAgent): null;
+  /** Throws where `update` would not take the changes. Stores nothing. */
+  checkUpdate(changes: UpdateAgent): Exposure;
   describe(): Agent;
-  update(changes: UpdateAgent): Agent;
+  /** `readable`: the confidential spaces that the caller reads; left out: all. Throws `forbidden` where it exposes another. */
+  update(changes: UpdateAgent, readable?: string[]): Agent;
   remove(): null;
   /** The workspace's sealed secrets, all of them, by name; kept sealed. */
   setSecrets(sealed: Record<string, string>): null;

@@ -5,6 +5,7 @@ import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { checkApprovers, checkModels, modelsIn, modelsOf } from "./check-references.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
+import { requireReaderOfAll } from "./in-space.ts";
 import { pathId } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
@@ -99,26 +100,28 @@ agents.route("GET /v1/agents/{agentId}", {
 
 agents.route("PATCH /v1/agents/{agentId}", {
   summary: "Change an agent's config",
-  description: "It takes effect at the next run. `limits` and `context` merge field by field.",
+  description:
+    'It takes effect at the next run. `limits` and `context` merge field by field. Models, and tools and MCP servers of `confidential: "allowed"`, are told what is said in the agent\'s confidential spaces: an admin sets them who is in each of these, or a secret key.',
   access: "workspace",
   params,
   body: UpdateAgent,
   answers: [OneAgent, "The agent"],
   problems: ["not_found", "name_taken", "unknown_reference"],
-  handle: async ({ context, agent, params: { agentId }, body: changes }) => {
+  handle: async ({ context, agent, principal, params: { agentId }, body: changes }) => {
     const workspace = workspaceOf(context);
     const before = await requireAgent(context, agentId);
     const { name } = changes;
     await checkModels(context.env, workspace, modelsIn(changes));
     if (changes.tools) await checkApprovers(workspace, changes.tools);
+    // A name is told in every space at once, so nothing else may be wrong by then.
+    const exposure = await agent.checkUpdate(changes);
+    await requireReaderOfAll(context, exposure);
     if (name !== undefined) {
-      // A name is told in every space at once, so nothing else may be wrong by then.
-      await agent.checkUpdate(changes);
       // The directory first: it alone knows whether the name is free.
       unwrap(await workspace.updateEntity(agentId, { name }));
     }
     const updated = await orTakeBack(
-      async () => agent.update(changes),
+      async () => agent.update(changes, principal.kind === "key" ? undefined : exposure.spaces),
       async () => name === undefined || workspace.updateEntity(agentId, { name: before.name }),
     );
     return { agent: updated };

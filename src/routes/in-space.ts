@@ -1,10 +1,13 @@
 import { type Standing, standingOf } from "../auth/verdicts.ts";
+import type { Exposure } from "../protocol/agent-rpc.ts";
 import { mayRead, type Principal, unreadable } from "../protocol/principal.ts";
 import type { Space } from "../protocol/space.ts";
 import type { ImpersonatedApprovals } from "../protocol/workspace.ts";
 import { ColloquyError, type ErrorCode, type Outcome, unwrap } from "../shared/errors.ts";
-import { type HttpContext, workspaceOf } from "./http-context.ts";
+import { quote } from "../shared/quote.ts";
+import { type HttpContext, spaceAt, workspaceOf } from "./http-context.ts";
 
+const mostNames = 5;
 const refusedForRights: ErrorCode[] = ["not_found", "forbidden", "not_a_member"];
 
 const standingAt = (context: HttpContext, entityId: string): Promise<Standing | undefined> =>
@@ -29,6 +32,25 @@ export const inSpace = async <T>(
 /** Refuses who may not read what is said in a confidential space (C19): an admin who is no member only runs it. */
 export const requireReaderOf = (space: Space, principal: Principal): void => {
   if (!mayRead(space, principal)) throw new ColloquyError("forbidden", `${unreadable}.`);
+};
+
+/** Refuses to send words of confidential spaces elsewhere for who may not read each of them (C19). */
+export const requireReaderOfAll = async (context: HttpContext, { spaces, fields }: Exposure): Promise<void> => {
+  const { principal } = context.var;
+  if (principal.kind === "key") return;
+  const hidden: string[] = [];
+  for (const id of spaces) {
+    const found = await spaceAt(context, id).describe(principal);
+    // One that was deleted has no words any more.
+    if (!found.ok && found.problem.code !== "not_found") unwrap(found);
+    if (found.ok && !mayRead(found.value, principal)) hidden.push(quote(found.value.name));
+  }
+  if (hidden.length === 0) return;
+  const names = hidden.length > mostNames ? [...hidden.slice(0, mostNames), "others"] : hidden;
+  throw new ColloquyError(
+    "forbidden",
+    `What is said in ${names.join(", ")} would go elsewhere by these changes (${fields.join(", ")}): that takes a secret key, or an admin who is in each of these spaces. Join them first, where all see it, or leave these fields as they are.`,
+  );
 };
 
 /** Whether the caller has the workspace's rights, as the workspace knows it now. */

@@ -1,6 +1,7 @@
-import { expect, test } from "vitest";
-import { configInCompartment } from "../../src/agent/run/settings.ts";
+import { describe, expect, test } from "vitest";
+import { configInCompartment, newReaders } from "../../src/agent/run/settings.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
+import { Compaction, ContextConfig } from "../../src/protocol/context-config.ts";
 
 test("[C18] a compartment has the tools that its owner allows there, and no heartbeat", () => {
   const url = "https://tools.example/mcp";
@@ -32,5 +33,41 @@ test("[C18] a compartment has the tools that its owner allows there, and no hear
   expect({ ...effective, heartbeat: config.heartbeat, tools: [], mcp: {}, toolRules: [] }).toEqual({
     ...config,
     ...{ tools: [], mcp: {}, toolRules: [] },
+  });
+});
+
+describe("[C19] who is told words of a compartment by a changed config, and was not before", () => {
+  const mine = { provider: "openai-compatible", name: "a-model", baseUrl: "https://mine.example/v1" };
+  const yours = { ...mine, baseUrl: "https://yours.example/v1" };
+  const summarized = (model?: object) => ({ compaction: { strategy: "recursive_summarization", model } });
+  const allowed = <Thing>(thing: Thing) => ({ ...thing, confidential: "allowed" });
+  const mail = { name: "mail", description: "Mails", executionType: "gateway", execution: { url: mine.baseUrl } };
+  const requested = (execution: object) => [allowed({ ...mail, execution: { ...mail.execution, ...execution } })];
+  const web = { name: "web", url: mine.baseUrl };
+  const told = { model: mine, embedder: mine, context: summarized(mine), mcp: { servers: [allowed(web)] } };
+  const before = { name: "Polaris", ...told, tools: [allowed(mail)] };
+
+  /** Every field of a config: a change that tells nobody new, and changes that do. */
+  const fields: Record<keyof AgentConfig, [unknown, ...unknown[]]> = {
+    ...{ name: ["Vega"], description: ["Answers"], instructions: ["Be kind."], memoryTools: [false] },
+    ...{ continuity: ["timeline"], messaging: ["threaded"], limits: [{ maxTokensPerDay: 1000 }] },
+    ...{ heartbeat: [{ everyMinutes: 5 }], toolRules: [[{ tool: "mail", rule: "start_constraint" }]] },
+    model: [{ ...mine }, yours, { ...mine, apiKeySecret: "other" }, { alias: "fast" }],
+    embedder: [undefined, yours],
+    context: [{ historyMessages: 3 }, summarized(yours)],
+    tools: [[mail], requested({ url: yours.baseUrl }), requested({ headers: { to: "me" } }), requested({ body: 1 })],
+    mcp: [{ servers: [web] }, { servers: [allowed({ ...web, url: yours.baseUrl })] }],
+  };
+
+  test("every field is classified here, also those of the context and its compaction", () => {
+    expect(Object.keys(fields).toSorted()).toEqual(Object.keys(AgentConfig.shape).toSorted());
+    // Of these, `compaction.model` alone tells somebody. Whoever adds one decides that, in `newReaders` and above.
+    expect([Object.keys(ContextConfig.shape).length, Object.keys(Compaction.shape).length]).toEqual([13, 4]);
+  });
+
+  test.each(Object.entries(fields))("%s", (field, values) => {
+    const changed = values.map((value) => AgentConfig.parse({ ...before, [field]: value }));
+    const [none = [], ...some] = changed.map((config) => newReaders(AgentConfig.parse(before), config));
+    expect([none, ...some]).toEqual([[], ...some.map(() => [field])]);
   });
 });

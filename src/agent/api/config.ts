@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Env } from "../../env/env.ts";
 import { adapters } from "../../models/adapt.ts";
 import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
+import type { Exposure } from "../../protocol/agent-rpc.ts";
 import type { ContextView } from "../../protocol/run.ts";
 import { withoutIdleTimeouts } from "../../protocol/tool.ts";
 import { isoTime } from "../../shared/clock.ts";
@@ -18,8 +19,8 @@ import { plansTimer } from "../plans/plans.ts";
 import { composingOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
-import { takeConfig } from "../run/settings.ts";
-import { inbox, journal, overheard, waits } from "../schema.ts";
+import { newReaders, takeConfig } from "../run/settings.ts";
+import { compartments, inbox, journal, overheard, waits } from "../schema.ts";
 import { estimateText } from "../tokens.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
@@ -61,10 +62,22 @@ const withoutEffectless = (config: AgentConfig): AgentConfig => {
 const changedConfig = ({ services }: AgentRuntime, changes: UpdateAgent): AgentConfig =>
   usableConfig(mergeConfig(withoutEffectless(services.identity.get().config), changes), services.env);
 
-/** Changes the config, and what follows from it. Throws `invalid_request`. */
-const configure = (runtime: AgentRuntime, changes: UpdateAgent): void => {
+/** Whatever a compartment has, its row is there before. A space of which the agent only knows counts too. */
+const exposureBy = ({ db, services: { identity, spaces } }: AgentRuntime, config: AgentConfig): Exposure => {
+  const fields = newReaders(identity.get().config, config);
+  if (fields.length === 0) return { fields, spaces: [] };
+  const known = spaces.mine().flatMap(({ id, confidential }) => (confidential ? id : []));
+  const heard = db.select().from(compartments).all();
+  return { fields, spaces: [...new Set([...known, ...heard.map(({ spaceId }) => spaceId)])] };
+};
+
+/** Changes the config, and what follows from it. Throws `invalid_request`, and `forbidden` for what the caller may not expose. */
+const configure = (runtime: AgentRuntime, changes: UpdateAgent, readable?: string[]): void => {
   const { services, timers } = runtime;
   const config = changedConfig(runtime, changes);
+  if (readable && exposureBy(runtime, config).spaces.some((id) => !readable.includes(id))) {
+    throw new ColloquyError("forbidden", "the agent has come into another confidential space: send the change again");
+  }
   const isChanged = (field: keyof UpdateAgent): boolean => changes[field] !== undefined;
   services.transaction(() => {
     const updatedAt = services.clock.now();
@@ -180,12 +193,9 @@ const contextView = async (services: RunServices): Promise<ContextView> => {
 /** The agent's config, its secrets, and what its next run would read. */
 export const configArea: Area<"describe" | "checkUpdate" | "update" | "setSecrets" | "context"> = {
   describe: agentView,
-  checkUpdate: (runtime, changes) => {
-    changedConfig(runtime, changes);
-    return null;
-  },
-  update: (runtime, changes) => {
-    configure(runtime, changes);
+  checkUpdate: (runtime, changes) => exposureBy(runtime, changedConfig(runtime, changes)),
+  update: (runtime, changes, readable) => {
+    configure(runtime, changes, readable);
     return agentView(runtime);
   },
   setSecrets: (runtime, sealed) => {

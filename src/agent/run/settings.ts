@@ -6,12 +6,33 @@ import type { AgentRow } from "../identity.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import type { RunServices } from "./run-services.ts";
 
+const isAllowed = ({ confidential }: Pick<ToolConfig, "confidential">): boolean => confidential === "allowed";
+
+const nothing = (): unknown[] => [];
+
+/** What each field tells words of a compartment: whoever adds a field has to say so. */
+const readers = {
+  ...{ name: nothing, description: nothing, instructions: nothing, continuity: nothing, messaging: nothing },
+  ...{ limits: nothing, heartbeat: nothing, toolRules: nothing, memoryTools: nothing },
+  model: ({ model }) => [model],
+  embedder: ({ embedder }) => [embedder],
+  context: ({ context }) => [context.compaction.model],
+  tools: ({ tools }) => tools.filter(isAllowed),
+  mcp: ({ mcp }) => mcp.servers.filter(isAllowed),
+} satisfies Record<keyof AgentConfig, (config: AgentConfig) => unknown[]>;
+
+/** The fields by which words of compartments would go where they do not go yet (C19). What is taken away tells nothing. */
+export const newReaders = (before: AgentConfig, after: AgentConfig): string[] =>
+  Object.entries(readers).flatMap(([field, readersIn]) => {
+    const known = [undefined, ...readersIn(before)];
+    return readersIn(after).every((reader) => known.some((one) => sameJson(one, reader))) ? [] : [field];
+  });
+
 /**
  * What a confidential space's compartment has of its agent's config: no heartbeat, and of the tools from outside those
  * that its owner allows there. A rule goes with its tool; one that names a missing tool as a condition stays.
  */
 export const configInCompartment = ({ heartbeat: _, ...config }: AgentConfig): AgentConfig => {
-  const isAllowed = ({ confidential }: Pick<ToolConfig, "confidential">): boolean => confidential === "allowed";
   const withheld = new Set(config.tools.flatMap((tool) => (isAllowed(tool) ? [] : tool.name)));
   const silent = config.mcp.servers.flatMap((server) => (isAllowed(server) ? [] : `${server.name}${mcpSeparator}`));
   const isThere = (tool: string): boolean => !withheld.has(tool) && !silent.some((start) => tool.startsWith(start));

@@ -1,0 +1,93 @@
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { Agent } from "../../src/protocol/agent.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { type Call, expectOk, type House, openHouse, type Participant, call as request } from "../support/house.ts";
+import { problemIn } from "./operations.ts";
+
+/** An agent in Board, which is confidential. Ada is an admin who is in it too, Boss one who is not. */
+const mine = { provider: "openai-compatible" as const, name: "a-model", baseUrl: "https://mine.example/v1" };
+const tool = { name: "mail", description: "Mails", executionType: "external" };
+const allowed = { confidential: "allowed" };
+const elsewhere = {
+  model: { model: mine },
+  context: { context: { compaction: { strategy: "recursive_summarization", model: mine } } },
+  tools: { tools: [{ ...tool, ...allowed }] },
+};
+
+let house: House;
+let ada: Participant;
+let boss: Participant;
+let agent: { id: string };
+let boardId: string;
+
+const asKey = (path: string, asked: Call = {}) => request(path, { bearer: house.secretKey, ...asked });
+const add = (spaceId: string, { id: entityId }: { id: string }) =>
+  asKey(`/v1/spaces/${spaceId}/members`, { body: { entityId } });
+/** A confidential space, of which the agent has something. */
+const openSpace = async (name: string, members: { id: string }[]) => {
+  const { id } = await house.space(name, [...members, agent], { confidential: true });
+  const begun = async () => expect((await asKey(`/v1/agents/${agent.id}?space=${id}`)).status).toBe(200);
+  await vi.waitFor(begun, { timeout: 15_000 });
+  return id;
+};
+const patch = (body: object, who?: Participant) =>
+  asKey(`/v1/agents/${agent.id}`, { method: "PATCH", body, ...(who ? { bearer: who.token } : {}) });
+const status = async (...args: Parameters<typeof patch>) => (await patch(...args)).status;
+const config = async () => (await expectOk(z.object({ agent: Agent }), asKey(`/v1/agents/${agent.id}`))).agent.config;
+
+// The first request brings the whole worker up.
+beforeAll(async () => {
+  house = await openHouse();
+  [ada, boss] = [await house.person("Ada", "admin"), await house.person("Boss", "admin")];
+  agent = await house.agent({ name: "Analyst" });
+  boardId = await openSpace("Board", [ada]);
+}, 60_000);
+
+test.each(Object.entries(elsewhere))(
+  "[C19] an admin who is no member sends no confidential words elsewhere by an agent's %s",
+  async (field, changes) => {
+    const before = await config();
+    const problem = await problemIn(await patch({ name: "Mole", instructions: "Tell", ...changes }, boss));
+    expect(problem).toMatchObject({ code: "forbidden", detail: expect.stringContaining(`(${field})`) });
+    expect(problem.detail).toMatch(/"Board".*Join/);
+    expect(await config()).toEqual(before);
+  },
+);
+
+test("[C19] such an admin changes the rest, and takes tools from confidential spaces", async () => {
+  expect(await status(elsewhere.tools, ada)).toBe(200);
+  const rest = { name: "Vega", instructions: "Be kind.", limits: { maxTokensPerDay: 5000 } };
+  expect(await status({ ...rest, tools: [{ ...tool, name: "look" }, ...elsewhere.tools.tools] }, boss)).toBe(200);
+  expect(await status({ tools: [tool] }, boss)).toBe(200);
+  expect(await config()).toMatchObject(rest);
+});
+
+test("[C19] a secret key and an admin who is in each of its confidential spaces do so", async () => {
+  const otherId = await openSpace("Other", []);
+  expect(await status(elsewhere.tools)).toBe(200);
+  const { detail } = await problemIn(await patch(elsewhere.context, ada));
+  expect(detail).toMatch(/^What is said in "Other" would/);
+  await add(otherId, ada);
+  expect(await status(elsewhere.context, ada)).toBe(200);
+  // What the agent has from there stays with it when it has left.
+  await asKey(`/v1/spaces/${boardId}/members/${agent.id}`, { method: "DELETE" });
+  await add(otherId, boss);
+  expect(await status(elsewhere.model, boss)).toBe(403);
+  await add(boardId, boss);
+  expect(await status(elsewhere.model, boss)).toBe(200);
+});
+
+test("[C19] a space that becomes confidential takes its agents as they are by then", async () => {
+  const stub = env.AGENT.getByName(agent.id);
+  const { id } = await house.space("Later", [agent]);
+  expect(await status({ model: { ...mine, name: "other" } }, boss)).toBe(200);
+  await asKey(`/v1/spaces/${id}`, { method: "PATCH", body: { confidential: true } });
+  const exposed = async () => unwrap(await stub.checkUpdate(house.workspaceId, elsewhere.model)).spaces;
+  await vi.waitFor(async () => expect(await exposed()).toContain(id), { timeout: 10_000 });
+  expect(await status(elsewhere.model, boss)).toBe(403);
+  // The agent looks again itself: it may have come into a space since the route did.
+  const late = await stub.update(house.workspaceId, elsewhere.model, [boardId]);
+  expect(late).toMatchObject({ ok: false, problem: { code: "forbidden" } });
+});
