@@ -61,20 +61,11 @@ test.for(["timeline", "consciousness"] as const)(
     const runId = await runs("completed");
     const own = `/v1/agents/${agentId}`;
     expect((await problemIn(await ask(`${own}/runs/${runId}`))).code).toBe("not_found");
-    const paths = [
-      "",
-      "/runs",
-      "/inbox",
-      "/context",
-      "/memories",
-      "/goals",
-      "/plans",
-      "/blocks",
-      "/archival",
-      "/hooks",
-    ];
+    const paths = ["", "/runs", "/inbox", "/context", "/memories", "/goals", "/plans", "/blocks", "/archival"];
     const looks = [
-      ...[...paths, `/search?q=${word}`, `/knows?messageId=${told.id}`, "/export"].map((path) => `${own}${path}`),
+      ...[...paths, "/hooks", `/search?q=${word}`, `/knows?messageId=${told.id}`, "/export"].map(
+        (path) => `${own}${path}`,
+      ),
       ...[`/v1/search?q=${word}`, "/v1/tool-calls", "/v1/spaces", "/v1/agents"],
     ];
     for (const path of looks) {

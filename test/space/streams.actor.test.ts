@@ -168,13 +168,8 @@ test("a second channel of a run, after its agent's restart, takes the place of t
   second.say({ type: "end" });
   await socket.until("agent.inactive");
   expect(socket.types.filter((type) => type !== "tool-input-delta")).toEqual([
-    "agent.active",
-    "tool-call.start",
-    "tool-call.error",
-    "agent.active",
-    "tool-call.start",
-    "space.message",
-    "agent.inactive",
+    ...["agent.active", "tool-call.start", "tool-call.error"],
+    ...["agent.active", "tool-call.start", "space.message", "agent.inactive"],
   ]);
 });
 

@@ -42,13 +42,8 @@ describe("which blocks an input holds", () => {
       block("a_shared", { pinned: true, sharedFrom: "Archive", key: "a_shared@ent_2" }),
     ];
     expect(labels(blocks)).toEqual([
-      "core_memory",
-      "persona",
-      "shared_core",
-      "ephemeral_context",
-      "pinned_config",
-      "user_profile",
-      "a_shared",
+      ...["core_memory", "persona", "shared_core", "ephemeral_context"],
+      ...["pinned_config", "user_profile", "a_shared"],
     ]);
   });
 

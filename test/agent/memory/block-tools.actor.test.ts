@@ -186,17 +186,8 @@ describe("block tools", () => {
     );
     const codes = outputs.map((result) => (result as { error?: { code: string } }).error?.code);
     expect(codes).toEqual([
-      "forbidden",
-      "tool_input_invalid",
-      "tool_input_invalid",
-      "edit_refused",
-      "not_found",
-      "forbidden",
-      "name_taken",
-      "tool_input_invalid",
-      "tool_input_invalid",
-      "forbidden",
-      "not_found",
+      ...["forbidden", "tool_input_invalid", "tool_input_invalid", "edit_refused", "not_found", "forbidden"],
+      ...["name_taken", "tool_input_invalid", "tool_input_invalid", "forbidden", "not_found"],
     ]);
     expect(await block()).toMatchObject({ value: "a", version: 1 });
   });
