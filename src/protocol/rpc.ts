@@ -45,8 +45,17 @@ export type SpaceSnapshot = Pick<
   deleted?: true;
 };
 
+/** What another mind of the agent said here: `let_out` of a confidential space by its people, or into this one from `outside`. */
+export type OwnWords = "let_out" | "outside";
+
 /** One message as one agent gets it. `repliesToIt`: it replies to a message that the agent said. */
-export type DeliveredMessage = { message: Message; root: Root; triggerSource: TriggerSource; repliesToIt?: true };
+export type DeliveredMessage = {
+  message: Message;
+  root: Root;
+  triggerSource: TriggerSource;
+  repliesToIt?: true;
+  own?: OwnWords;
+};
 
 /**
  * All that is pending for one agent in one space. `after` < every `seq` ≤ `cursor`; a receiver that has come to
@@ -132,6 +141,8 @@ export type AgentMessage = FromRun & {
   awaits?: string[] | undefined;
   /** It waits for somebody, where `awaits` names nobody. */
   expectsReply?: boolean | undefined;
+  /** People of a confidential space let it out (C20). */
+  letOut?: true;
 };
 
 /** A visible call as it stands. `messageId` derives from space and call: telling it again changes nothing. */

@@ -68,7 +68,9 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
   checkText(text);
   const repliedTo = authorOf(services, replyTo);
   const body = { id, text, origin, reads, expectsReply: awaits.length > 0 || expectsReply, replyTo, streamId };
-  return store(services, space, sender, body, { root, repliedTo }, awaits);
+  const isOutside = space.confidentialFrom !== null && input.mindId === undefined;
+  const own = input.letOut ? "let_out" : isOutside ? "outside" : undefined;
+  return store(services, space, sender, body, { root, repliedTo, own }, awaits);
 };
 
 /** The agent that says or shows something. Throws where it has stopped waiting (R5), or has left. */
@@ -125,7 +127,7 @@ const store = (
   space: SettingsRow,
   sender: MemberRow,
   body: NewMessage,
-  known: Pick<Routing, "root" | "repliedTo">,
+  known: Pick<Routing, "root" | "repliedTo" | "own">,
   awaits: string[] = [],
 ): Message => {
   requireStorage(services);

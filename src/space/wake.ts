@@ -1,4 +1,4 @@
-import type { Root, TriggerSource } from "../protocol/rpc.ts";
+import type { OwnWords, Root, TriggerSource } from "../protocol/rpc.ts";
 import type { WakePolicy } from "../protocol/space.ts";
 
 /**
@@ -17,6 +17,8 @@ export type Routing = {
   asksRouter?: true | undefined;
   /** It wakes nobody: a tool call that shows. */
   quiet?: true | undefined;
+  /** Its agent's mind that hears this space did not say it itself, and is told. */
+  own?: OwnWords | undefined;
 };
 
 /** Why a message wakes this agent, who is not its sender. `chosen`: by the space's router, where it was asked. */

@@ -5,9 +5,10 @@ import { watchdogMs } from "../../src/agent/bounds.ts";
 import { consciousness } from "../../src/agent/run/continuity/consciousness.ts";
 import { timeline } from "../../src/agent/run/continuity/timeline.ts";
 import { refuse, unwrap } from "../../src/shared/errors.ts";
-import { answer, call, step, text } from "../support/scripted-model.ts";
+import { createGate } from "../support/gate.ts";
+import { answer, call, step, text, waitAt } from "../support/scripted-model.ts";
 import { dumpOf, openBoth } from "./compartment.ts";
-import { agentStub, inboxOf, passTime, rowsIn, scripted, undoLater, userTexts } from "./fixture.ts";
+import { agentStub, inboxOf, passTime, rowsIn, scripted, told, undoLater, userTexts } from "./fixture.ts";
 
 /** What an agent did openly, it knows in a confidential space; and nobody outside can tell that it was asked. */
 undoLater();
@@ -67,6 +68,28 @@ describe.each(both)("%s:", (continuity) => {
         : [1, 0, 1, 0].map((fed, index) => ({ fed, kept_before: index })),
     );
     expect(await secret.runs()).toHaveLength(2);
+  });
+
+  test("[C21] it knows what it says there from outside while that run goes on", async () => {
+    const { house, husam, space, secret } = await openBoth({ continuity });
+    const model = scripted([step(text("Read."))]);
+    await secret.ask("Hello", 1);
+    const gate = createGate();
+    model.push(...answer(secret.space.id, "The numbers are in.").slice(0, 2), step(waitAt(gate), text("Told.")));
+    await space.post(husam, "Tell the board");
+    await gate.reached;
+    await told(secret.space.id);
+    const said = (await secret.space.messages()).at(-1);
+    const known = async () => unwrap(await secret.stub().knows(house.workspaceId, { messageId: said?.id ?? "" }));
+    const isWhole = { how: continuity === "timeline" ? "tool" : "verbatim" };
+    expect((await known()).places).toContainEqual(expect.objectContaining(isWhole));
+    model.push(step(text("Yes.")));
+    await secret.ask("Did you say that?", 2);
+    const input = inputOf(model.calls.at(-1));
+    expect(input.split("The numbers are in.")).toHaveLength(2);
+    expect((await known()).places).toContainEqual(expect.objectContaining(isWhole));
+    expect(await secret.runs()).toHaveLength(2);
+    gate.open();
   });
 
   test("[C21] a crash between the feed and its run repeats nothing and loses nothing", async () => {

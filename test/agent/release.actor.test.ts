@@ -1,4 +1,4 @@
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import type { Message } from "../../src/protocol/message.ts";
@@ -7,7 +7,7 @@ import { unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
 import { asShown } from "../support/as-shown.ts";
 import { call, step, text } from "../support/scripted-model.ts";
-import { ended, ids, openScene, scripted, undoLater, userTexts } from "./fixture.ts";
+import { agentStub, ended, ids, openScene, runsOf, scripted, told, undoLater, userTexts } from "./fixture.ts";
 
 /** What an agent knows from a confidential space, Board, is said in an open one, Alpha, where people of Board agree. */
 undoLater();
@@ -127,6 +127,34 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     await ended(house.workspaceId, mind, 2);
     expect(lastRead(model)).toContain("you do not hear answers to what is let out");
     expect(await alpha.texts()).toEqual([]);
+  });
+
+  test("[C20] [C21] knows what was let out in all its open spaces, as its words, told once", async () => {
+    const { house, agent, alpha, board, husam, analyst, mind, card, answer, model } = await open(continuity, {
+      quorum: 1,
+    });
+    const beta = await house.space("Beta", [husam, analyst]);
+    const heard = await board.post(husam, "Tell them");
+    unwrap(await answer(husam, await card("requires_action"), true));
+    await expect.poll(() => alpha.texts()).toHaveLength(1);
+    await ended(house.workspaceId, mind, continuity === "timeline" ? 2 : 3);
+    await told(alpha.id);
+    await evictDurableObject(agentStub(analyst));
+    const [said] = await alpha.messages();
+    const known = async () => unwrap(await agent.knows(house.workspaceId, { messageId: said?.id ?? "" })).places;
+    expect(await known()).toContainEqual(expect.objectContaining({ how: "verbatim" }));
+    const runs = (await runsOf(house.workspaceId, analyst)).length;
+    for (const [count, space] of [beta, beta, alpha].entries()) {
+      model.push(step(text("Read.")));
+      await space.post(husam, `Question ${count}`);
+      await ended(house.workspaceId, analyst, runs + count + 1);
+      const input = lastRead(model);
+      expect(input.split("We merge on Friday")).toHaveLength(2);
+      expect(input).toContain("[your own words, let out by the people of a confidential space]");
+      for (const inside of [heard.id, mind.id, "Tell them"]) expect(input).not.toContain(inside);
+      expect(await known()).toContainEqual(expect.objectContaining({ how: "verbatim" }));
+    }
+    expect(runs).toBe(0);
   });
 
   test("[C20] shows what was let out to the agent's own open runs as its words", async () => {

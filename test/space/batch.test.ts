@@ -11,12 +11,14 @@ const [me, other] = [ids.mint("ent"), ids.mint("ent")];
 const compartment = compartmentId(ids, me, spaceId);
 const at = "2026-02-18T15:06:55.000Z";
 
-type Kind = "said" | "mine" | "decided" | "inside" | "counted" | "others" | "read" | "renamed" | "joined" | "left";
+const others = ["counted", "others", "read", "renamed", "joined", "left"] as const;
+const everyKind = ["said", "mine", "let out", "decided", "inside", ...others] as const;
+type Kind = (typeof everyKind)[number];
 
 const rowFor = (kind: Kind, seq: number): LogRow => {
   const row = { seq, messageId: null, messageCount: 0, routing: null, outcome: null, read: null, frame: "{}" };
-  if (kind === "said" || kind === "mine") {
-    const sender = { id: kind === "mine" ? me : other, name: "N", type: "agent" };
+  if (kind === "said" || kind === "mine" || kind === "let out") {
+    const sender = { id: kind === "said" ? other : me, name: "N", type: "agent" };
     const message = {
       id: ids.mintOwned("msg", spaceId),
       seq,
@@ -31,6 +33,7 @@ const rowFor = (kind: Kind, seq: number): LogRow => {
       wakePolicy: "every_message",
       mentions: [],
       pair: false,
+      ...(kind === "let out" && { own: "let_out" }),
     };
     const frame = JSON.stringify({ type: "space.message", cursor: seq, message });
     return { ...row, type: "space.message", entityId: sender.id, messageId: message.id, routing, frame };
@@ -61,7 +64,7 @@ const logOf = (kinds: Kind[]): LogRow[] => {
   const rows = [rowFor("joined", 1)];
   let inside = true;
   for (const kind of kinds) {
-    const fits = kind === "joined" ? !inside : kind === "left" || kind === "mine" ? inside : true;
+    const fits = kind === "joined" ? !inside : kind === "left" || kind === "mine" || kind === "let out" ? inside : true;
     if (!fits) continue;
     if (kind === "joined" || kind === "left") inside = !inside;
     rows.push(rowFor(kind, rows.length + 1));
@@ -85,15 +88,9 @@ const walk = (rows: LogRow[], limit: number, begin = openMind, openUpTo?: number
   return batches;
 };
 
-const kinds = fc.array(
-  fc.constantFrom<Kind>("said", "mine", "decided", "counted", "others", "read", "renamed", "joined", "left"),
-  { maxLength: 60 },
-);
-
-const confidentialKinds = fc.array(
-  fc.constantFrom<Kind>("said", "mine", "decided", "inside", "counted", "others", "read", "renamed", "joined", "left"),
-  { maxLength: 60 },
-);
+const openKinds = everyKind.filter((kind) => kind !== "inside");
+const kinds = fc.array(fc.constantFrom(...openKinds), { maxLength: 60 });
+const confidentialKinds = fc.array(fc.constantFrom(...everyKind), { maxLength: 60 });
 
 test("[D2] a log cut anywhere gives an agent the messages of its stays once, in order", () => {
   fc.assert(
@@ -105,7 +102,8 @@ test("[D2] a log cut anywhere gives an agent the messages of its stays once, in 
       for (const row of rows) {
         if (row.entityId === me && row.type === "member.joined") inside = true;
         if (row.entityId === me && row.type === "member.left") inside = false;
-        if (inside && row.type === "space.message" && row.entityId !== me) expected.push(`${row.seq}`);
+        const isNews = row.entityId !== me || row.routing?.own !== undefined;
+        if (inside && row.type === "space.message" && isNews) expected.push(`${row.seq}`);
         if (inside && row.outcome && row.entityId === me) answers.push(row.seq);
       }
       const batches = walk(rows, limit);
@@ -172,6 +170,11 @@ test("[C17] an open mind gets the same deliveries whatever a confidential space 
       expect(told(rows)).toEqual(told(rows.filter((row) => !isSecret(row))));
     }),
   );
+});
+
+test("[C21] words of its own that another mind said are told to an agent, and never wake it", () => {
+  const [message] = walk(logOf(["said", "let out"]), 9).flatMap(({ messages }) => messages.slice(1));
+  expect(message).toMatchObject({ message: { sender: { id: me } }, triggerSource: "none", own: "let_out" });
 });
 
 test("own messages, read marks and what is not decided alone are no delivery", () => {

@@ -1,3 +1,4 @@
+import type { OwnWords } from "../../protocol/rpc.ts";
 import type { RunTrigger } from "../../protocol/run.ts";
 import { brief, briefJson, callLine, quote } from "./wording.ts";
 
@@ -10,6 +11,12 @@ export type Deed = { at: string; callId: string } & (
   /** `spaceName`: undefined for a space of another workspace. `waitingFor`: the names of those whose answers it asked for. */
   | { kind: "sent"; text: string; spaceName: string | undefined; messageId: string; waitingFor: string[] }
 );
+
+/** How the agent's own words came to be here that another mind of it said. */
+export const ownNotes: Record<OwnWords, string> = {
+  let_out: "[your own words, let out by the people of a confidential space]",
+  outside: "[your own words, said from outside of this space]",
+};
 
 const shownCharacters = 2000;
 const mostAwaited = 5;

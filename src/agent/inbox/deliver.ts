@@ -86,8 +86,9 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     for (const delivered of fresh) {
       const waiting = isAwaited ? services.waits.answer(delivered, idOfQuestion) : [];
       const ofCycles = waiting.filter(isOfCycle);
-      // A timeline reads messages that wake nobody in the history.
-      if (waiting.length === 0 && !isWaking(delivered) && continuity === "timeline") {
+      // A timeline reads messages that wake nobody in the history. Words of its own that were let out it knows everywhere.
+      const isRead = continuity === "timeline" && delivered.own !== "let_out";
+      if (waiting.length === 0 && !isWaking(delivered) && isRead) {
         unheard += 1;
         continue;
       }

@@ -24,7 +24,12 @@ export const isReady = (from: typeof inbox | typeof events) =>
   and(eq(from.status, "pending"), or(isNull(from.retryAt), lte(from.retryAt, sql.placeholder("now"))));
 
 /** The event came from this space, or is the result of a call that was made there. */
-export const isOfSpace = sql`coalesce(json_extract(${events.data}, '$.delivered.message.spaceId'), json_extract(${events.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;
+const isOfSpace = sql`coalesce(json_extract(${events.data}, '$.delivered.message.spaceId'), json_extract(${events.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;
+
+export const isMessageOfSpace = and(eq(events.type, "space_message"), isOfSpace);
+
+/** The place of a message in its space's log. */
+export const messageSeq = sql<number>`json_extract(${events.data}, '$.delivered.message.seq')`;
 
 /** The person who began what came of it. */
 export const personOf = sql`coalesce(json_extract(data, '$.delivered.root.by'), json_extract(data, '$.root.by'))`;
@@ -32,4 +37,7 @@ export const personOf = sql`coalesce(json_extract(data, '$.delivered.root.by'), 
 export const isDead = eq(inbox.status, "dead");
 export const isReadyEvent = isReady(events);
 export const isReadyAnswer = and(isReadyEvent, answersQuestion);
-export const isReadyUnheeded = and(isReadyEvent, not(events.wakes), isOfSpace);
+const isOwn = sql`json_extract(data, '$.delivered.own') is not null`;
+export const isReadyUnheeded = and(isReadyEvent, not(events.wakes), isOfSpace, not(isOwn));
+/** Words of its own that were let out of a confidential space. */
+export const isLetOut = sql`json_extract(data, '$.delivered.own') = 'let_out'`;

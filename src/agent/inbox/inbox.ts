@@ -1,7 +1,7 @@
 import { and, asc, count, desc, eq, gt, isNull, lt, lte, min, ne, not, type SQL, sql } from "drizzle-orm";
 import type { SQLiteUpdateSetSource } from "drizzle-orm/sqlite-core";
 import type { Root } from "../../protocol/rpc.ts";
-import { among, countOf, type Database, prepared } from "../../shared/database.ts";
+import { among, countOf, type Database, prepared, Remembered } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { jsonArrays } from "../../shared/json-arrays.ts";
 import { log } from "../../shared/log.ts";
@@ -22,11 +22,13 @@ import {
   answersQuestion,
   isAnswerRow,
   isDead,
-  isOfSpace,
+  isLetOut,
+  isMessageOfSpace,
   isReady,
   isReadyAnswer,
   isReadyEvent,
   isReadyUnheeded,
+  messageSeq,
   newestBeyond,
   newestSeq,
 } from "./event-conditions.ts";
@@ -86,6 +88,9 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
   const pendingOnes = eventsWhere(isReadyEvent, asc(events.seq), maxBatchEvents);
   const answering = eventsWhere(isReadyAnswer, asc(events.seq), maxBatchEvents);
   const heardIn = eventsWhere(isReadyUnheeded, asc(events.seq), maxOverheardEvents);
+  const ownLetOut = eventsWhere(isLetOut, desc(events.seq), maxBatchEvents);
+  /** The newest words of its own that were let out of confidential spaces. A timeline's stay until they are evicted. */
+  const letOut = new Remembered(db, () => ownLetOut().all());
   const heardBefore = prepared(() => {
     const isBefore = lt(overheard.seq, sql.placeholder("seq"));
     return db.select(heardAs("pending")).from(overheard).where(isBefore).orderBy(desc(overheard.seq));
@@ -97,11 +102,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     return db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).limit(1);
   });
   const beyond = prepared(() => db.select({ seq: newestBeyond }).from(sql`(select 1)`));
-  const unprocessedIn = prepared(() => {
-    const seq = sql<number>`json_extract(${events.data}, '$.delivered.message.seq')`;
-    const where = and(eq(events.type, "space_message"), isOfSpace);
-    return db.select({ seq }).from(events).where(where);
-  });
+  const unprocessedIn = prepared(() => db.select({ seq: messageSeq }).from(events).where(isMessageOfSpace));
   const counting = prepared(() => db.select({ rows: count() }).from(inbox));
 
   /** Changes these events. */
@@ -224,6 +225,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
       };
       insert(false);
       insert(true);
+      if (added.some(({ data }) => "delivered" in data && data.delivered.own)) letOut.forget();
       if (rows.some(({ wakes }) => wakes)) armLoop();
       if (rows.some(({ isHeard }) => isHeard)) evictOverheard();
       countWakes(rows.flatMap(({ heldRoots }) => heldRoots));
@@ -254,7 +256,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     /** The first event that asks for a run. */
     nextWaking: (): InboxRow | undefined => wakingOne().get({ now: clock.now() }),
 
-    /** The waiting events of a space that ask for no run. */
+    /** The waiting events of a space that ask for no run, without words of its own. */
     overheardIn: (spaceId: string): InboxRow[] => heardIn().all({ spaceId, now: clock.now() }),
 
     /** The `seq` in the space's log of each message that no run has acknowledged yet. */
@@ -304,7 +306,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
       countWakes(woken.filter(({ retryAt }) => retryAt === null).map(({ rootId }) => rootId));
     },
 
-    ...{ ...held, acknowledge, leave },
+    ...{ ...held, acknowledge, leave, letOut: (): InboxRow[] => letOut.get() },
 
     /** Whether a root may have one event more of a service wait. */
     mayWaitFor: (id: string): boolean => (roots.wakes([id]).get(id) ?? 0) + held.waitingOfServices(id) < maxWakes(),

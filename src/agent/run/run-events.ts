@@ -24,8 +24,9 @@ import type { RunServices } from "./run-services.ts";
 const eventsOf = (services: RunServices, run: RunRow): InboxRow[] =>
   services.inbox.rows(services.runs.at(run.ordinal)?.events ?? run.events);
 
+/** The messages of others. */
 const messagesIn = (rows: InboxRow[]): Message[] =>
-  rows.flatMap(({ data }) => (data.type === "space_message" ? [data.delivered.message] : []));
+  rows.flatMap(({ data }) => (data.type === "space_message" && !data.delivered.own ? [data.delivered.message] : []));
 
 const isPersons = ({ sender }: Message): boolean => sender.type !== "agent";
 

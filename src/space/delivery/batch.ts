@@ -1,9 +1,9 @@
-import type { DeliveredMessage, ToolCallOutcome } from "../../protocol/rpc.ts";
+import type { DeliveredMessage, ToolCallOutcome, TriggerSource } from "../../protocol/rpc.ts";
 import { isOwnedBy } from "../../shared/ids.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
 import { type LogRow, messageIn } from "../log/log.ts";
 import { toldOutcome } from "../tool-calls/call-state.ts";
-import { triggerSource } from "../wake.ts";
+import { type Routing, triggerSource } from "../wake.ts";
 import { memberOf, type SubscriberRow } from "./subscribers.ts";
 
 /** The result of one walk along the log for one subscriber. */
@@ -32,11 +32,12 @@ export const hears = ({ compartmentOf = null }: Subscriber, seq: number, openUpT
 
 const changes = new Set<LogRow["type"]>(["member.joined", "member.left", "member.renamed", "space.updated"]);
 
-/** Whether the subscriber, as a member, would be told of this event. */
+/** Whether the subscriber, as a member, would be told of this event. Of its agent's own messages: what another mind said. */
 export const concerns = (subscriber: Subscriber, row: LogRow, openUpTo: number): boolean => {
   const { id, kind } = subscriber;
   if (row.type === "space.message") {
-    return kind === "agent" && row.entityId !== memberOf(subscriber) && hears(subscriber, row.seq, openUpTo);
+    const isNews = row.entityId !== memberOf(subscriber) || row.routing?.own !== undefined;
+    return kind === "agent" && isNews && hears(subscriber, row.seq, openUpTo);
   }
   if (row.type !== "space.message.updated") return changes.has(row.type);
   if (row.outcome === null || row.entityId !== memberOf(subscriber)) return false;
@@ -48,8 +49,12 @@ export const concerns = (subscriber: Subscriber, row: LogRow, openUpTo: number):
 export const isOnlyHeard = (subscriber: Subscriber, row: LogRow, openUpTo: number): boolean => {
   if (subscriber.kind !== "agent") return false;
   if (!hears(subscriber, row.seq, openUpTo)) return !concerns(subscriber, row, openUpTo);
-  return row.routing !== null && triggerSource(row.routing, memberOf(subscriber), []) === "none";
+  return row.routing !== null && sourceFor(memberOf(subscriber), row, row.routing, []) === "none";
 };
+
+/** Nobody is woken by words of their own. */
+const sourceFor = (member: string, { entityId }: LogRow, routing: Routing, chosen: readonly string[]): TriggerSource =>
+  entityId === member ? "none" : triggerSource(routing, member, chosen);
 
 /** The agents that the space's router chose, by the `seq` of the message. */
 export type Chosen = ReadonlyMap<number, readonly string[]>;
@@ -73,7 +78,7 @@ const indexBatch = (subscriber: Place, rows: LogRow[], openUpTo: number): Batch 
 });
 
 /**
- * An agent is told everything that was stored while it was a member, except its own messages and read marks, and every
+ * An agent is told everything that was stored while it was a member, except what this mind of it said and read marks, and every
  * decision about its own calls. Its own leaving ends a batch, so that a return begins a new one. What is said in a
  * confidential space is for its compartment alone.
  */
@@ -96,12 +101,13 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen, openUpTo:
     if (!batch.inside || !concerns(subscriber, row, openUpTo)) continue;
     batch.pending = true;
     if (row.type === "space.message" && row.routing) {
-      const { root, repliedTo } = row.routing;
+      const { root, repliedTo, own: words } = row.routing;
       batch.messages.push({
         message: messageIn(row),
         root,
-        triggerSource: triggerSource(row.routing, member, chosen.get(row.seq) ?? []),
+        triggerSource: sourceFor(member, row, row.routing, chosen.get(row.seq) ?? []),
         ...(repliedTo === member ? { repliesToIt: true } : {}),
+        ...(own && words ? { own: words } : {}),
       });
       length += row.frame.length;
     }

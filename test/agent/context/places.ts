@@ -144,7 +144,7 @@ const histories: Required<History>[] = [
     entries: [...messages.map((each): HistoryEntry => ({ kind: "message", message: each, seen: false })), ...deeds],
   },
 ];
-const past: Required<PastRun> = {
+const past: Required<Omit<PastRun, "letOut">> = {
   ...{ runId: "run_1", at, end: "completed", begunBy, tookOver: [begunBy], isResult: false },
   deeds: deeds.map((each) => ({
     ...each,

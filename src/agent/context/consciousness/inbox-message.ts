@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { HeadBlocks, InboxData, ToldState, Unanswered } from "../../records.ts";
 import type { ShownBlock } from "../blocks.ts";
+import { ownNotes } from "../deeds.ts";
 import {
   activeSpace,
   answerTo,
@@ -52,7 +53,7 @@ const otherLine = (event: OtherEvent, shown: (text: string) => string, json: (va
  */
 export const eventLine = (event: InboxData, canWait = false): string => {
   if (event.type !== "space_message") return otherLine(event, (text) => text, quoteJson);
-  const { message, triggerSource } = event.delivered;
+  const { message, triggerSource, own } = event.delivered;
   const answers = (event.answers ?? []).map(({ messageId, text }) => answerTo.write({ messageId, question: text }));
   const replyNote = message.replyTo === undefined ? "" : ` [reply to ${message.replyTo}]`;
   const waits = canWait && message.expectsReply === true && triggerSource !== "proactive_router";
@@ -67,7 +68,11 @@ export const eventLine = (event: InboxData, canWait = false): string => {
     content: contentOf(message),
     // Its space's policy would have woken nobody: that it was awaited does.
     triggerSource: answers.length > 0 && triggerSource === "none" ? "answer" : triggerSource,
-    notes: `${replyNote}${message.origin === undefined ? "" : ` ${originNote(message.origin)}`}${waits ? expectsReply : ""}`,
+    notes: [
+      ...(own ? [` ${ownNotes[own]}`] : []),
+      ...(message.origin === undefined ? [replyNote] : [replyNote, ` ${originNote(message.origin)}`]),
+      ...(waits ? [expectsReply] : []),
+    ].join(""),
   });
 };
 

@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { KnownMessage } from "../../records.ts";
 import type { SpaceRef } from "../agent-state.ts";
-import { type Deed, deedLine } from "../deeds.ts";
+import { type Deed, deedLine, ownNotes } from "../deeds.ts";
 import {
   historyFacts,
   historyMessage,
@@ -18,7 +18,7 @@ import { accountOf, type Reason, unshownLine } from "./unshown.ts";
 /** One entry of a space's history as this agent reads it. */
 export type HistoryEntry =
   /** `seen`: acknowledged by a committed run. The agent's own messages count as seen anyway. */
-  | { kind: "message"; message: KnownMessage; seen: boolean }
+  | { kind: "message"; message: KnownMessage; seen: boolean; letOut?: boolean }
   /** What the agent did in silence, or said elsewhere. */
   | Deed;
 
@@ -50,7 +50,7 @@ const turnOf = (entry: HistoryEntry, marks: Marks, asTurns: boolean): Turn => {
     const line = `[${shortTime(entry.at)}] You: ${deedLine(entry)}`;
     return { role: "user", lines: [asTurns ? line : `  ${line}`] };
   }
-  const { message, seen } = entry;
+  const { message, seen, letOut = false } = entry;
   const { id, sender: by, createdAt, replyTo, origin } = message;
   const isOwn = by.id === marks.agentId;
   const ends = [
@@ -66,6 +66,7 @@ const turnOf = (entry: HistoryEntry, marks: Marks, asTurns: boolean): Turn => {
     return `${isSpoken ? "" : "You: "}${facts.content}  ${historyFacts.write(facts)}`;
   };
   const notes = [
+    ...(letOut ? [`      ${ownNotes.let_out}`] : []),
     ...(replyTo === undefined ? [] : [`      [reply to ${replyTo}]`]),
     ...(origin === undefined ? [] : [`      ${originNote(origin)}`]),
   ];

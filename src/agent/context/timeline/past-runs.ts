@@ -1,5 +1,5 @@
 import { maxRecentCharacters, maxRecentDeeds, maxRecentRuns, maxRecentRunsTokens } from "../../bounds.ts";
-import { type BegunBy, begunByLine, type Deed, deedLine } from "../deeds.ts";
+import { type BegunBy, begunByLine, type Deed, deedLine, ownNotes } from "../deeds.ts";
 import { type Cut, keepFitting, linesTokens, lineTokens, sectionOf } from "../sections.ts";
 import { shortTime } from "../wording.ts";
 
@@ -16,6 +16,8 @@ export type PastRun = {
   /** It brought the result of an earlier call, which is news even if it did nothing. */
   isResult: boolean;
   deeds: Deed[];
+  /** It is no run: people of a confidential space let these words out. */
+  letOut?: true;
 };
 
 /** The newest ended runs, oldest first, and how many lie before them; `unfed`: those that a compartment was not told of. */
@@ -28,12 +30,12 @@ const isOrAre = (count: number): string => (count === 1 ? "is" : "are");
 const note = (count: number): string =>
   `  (${left(count, "run")} ${isOrAre(count)} not shown: get_my_runs has ${count === 1 ? "it" : "them"})`;
 
-const linesOf = ({ runId, at, end, begunBy, tookOver, deeds }: PastRun): string[] => {
+const linesOf = ({ runId, at, end, begunBy, tookOver, deeds, letOut }: PastRun): string[] => {
   const causes = [begunBy, ...tookOver].map((each) => begunByLine(each, maxRecentCharacters));
   const shown = deeds.slice(-maxRecentDeeds);
   const before = deeds.length - shown.length;
   return [
-    `  - [${shortTime(at)}] ${runId} (${end}) — ${causes.join("; took over ")}`,
+    `  - [${shortTime(at)}] ${letOut ? ownNotes.let_out : `${runId} (${end}) — ${causes.join("; took over ")}`}`,
     ...(before === 0 ? [] : [`      (${left(before, "action")} ${isOrAre(before)} not shown: get_my_runs has them)`]),
     ...shown.map((deed) => `      You: ${deedLine(deed, maxRecentCharacters)}`),
   ];

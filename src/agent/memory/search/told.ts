@@ -45,7 +45,8 @@ const heard = (services: SearchServices, row: JournalRow, lines: string[], lived
     }
     const { messageId: ref, spaceId, spaceName, senderId: authorId, senderName: authorName, text } = told;
     const head = headOf([authorName, spaceName, dateWords(at)]);
-    return [{ type: "message", ref, lived, role: "user", spaceId, authorId, authorName, at, head, text }];
+    const role = authorId === byAgent(services).authorId ? "assistant" : "user";
+    return [{ type: "message", ref, lived, role, spaceId, authorId, authorName, at, head, text }];
   });
 
 /** What a run said or read in a space, or changed by a built-in tool, which may be gone again. */

@@ -79,6 +79,17 @@ export const deedsIn = (services: RunServices, rows: JournalRow[], isTold = effe
 /** When a run ended; of one that goes on, when it began. */
 const lastAt = ({ completedAt, startedAt }: RunRow): number => completedAt ?? startedAt;
 
+/** Words of its own that confidential spaces let out: they stand beside its runs. */
+const letOut = (services: RunServices): GatheredRun[] =>
+  services.inbox.letOut().flatMap(({ data }): GatheredRun[] => {
+    if (data.type !== "space_message") return [];
+    const { id: messageId, createdAt: at, text = "", spaceId } = data.delivered.message;
+    const spaceName = spaceNameOf(services, spaceId);
+    const deeds: Deed[] = [{ kind: "sent", at, callId: messageId, messageId, text, spaceName, waitingFor: [] }];
+    const begunBy: BegunBy = { type: "service" };
+    return [{ runId: "", at, end: "", begunBy, tookOver: [], isResult: false, spaceIds: [], deeds, letOut: true }];
+  });
+
 /**
  * The newest `maxPastRuns` runs, and the last `maxRecentRuns` to end of those that waited, without this one; the last to
  * end last. The newest `maxToldRuns` that go on are among them: what they did is done. Reads no others (B4).
@@ -97,14 +108,17 @@ export const gatherPast = (services: RunServices, ordinal: number): GatheredPast
   );
   const journaled = services.journal.ofRuns(others, { texts: false, short: true });
   const rows = Map.groupBy(journaled, ({ runOrdinal }) => runOrdinal);
-  return {
-    runs: others.map((run) => ({
+  const runs = others.map(
+    (run): GatheredRun => ({
       ...{ runId: run.id, spaceIds: run.spaceIds, at: isoTime(lastAt(run)) },
       ...{ end: endOf(run), begunBy: begunBy(services, run.trigger) },
       tookOver: (tookOver.get(run.id) ?? []).map(({ trigger }) => begunBy(services, trigger)),
       isResult: run.trigger.type === "tool_result",
       deeds: deedsIn(services, rows.get(run.ordinal) ?? []),
-    })),
+    }),
+  );
+  return {
+    runs: [...runs, ...letOut(services)].sort((one, other) => one.at.localeCompare(other.at)),
     earlier: from - 1 - rested.length,
     unfed: services.feed.runs()?.left ?? 0,
   };

@@ -97,11 +97,13 @@ const historyOf = async (
   const summary = summaryOf(services, spaceId);
   const window = await newestMessages(services, spaceId, summary, signal);
   const isSeen = seenIn(services, spaceId);
+  const letOut = new Set(past.runs.flatMap((run) => (run.letOut ? run.deeds : [])).map(({ callId }) => callId));
   const messages = window.messages.map(
     (message): HistoryEntry => ({
       kind: "message",
       message: withCause(services, past, message),
       seen: isSeen(message),
+      letOut: letOut.has(message.id),
     }),
   );
   const oldest = window.messages[0]?.createdAt ?? "";

@@ -176,7 +176,7 @@ const release: Consent<Said> = {
     const messageId = ids.deriveOwned("msg", spaceId, callId);
     // Nothing of it tells of the run: a chain begins with who let it out.
     const root = { id: messageId, kind: "person", by: approvedBy[0] } as const;
-    const said = { workspaceId, agentId, runId: "", messageId, text: words, replyTo, root };
+    const said = { workspaceId, agentId, runId: "", messageId, text: words, replyTo, root, letOut: true } as const;
     const append = () => env.SPACE.getByName(spaceId).append({ ...said, until: clock.now() + spaceAnswerMs });
     const { id } = unwrap(await asUnknownOutcome(callWithRetry(append, signal)));
     return { success: true, messageId: id, status: "delivered" };
