@@ -1,0 +1,386 @@
+/**
+ * The guards of confidential spaces, for `labels.ts`. `tests` is a file of tests, or the beginning of its path; `named` a
+ * part of the name of one that has to fail without the guard, as an expression.
+ */
+type Guard = {
+  name: string;
+  file: string;
+  /** What guards, as it stands in the file once, and what stands there without it. */
+  guard: string;
+  open: string;
+  tests: string;
+  named: string;
+};
+
+const inBatch = { file: "src/space/delivery/batch.ts", tests: "test/space/batch.test.ts" };
+const inSpace = { tests: "test/space/confidential" };
+const inRelease = { file: "src/agent/tools/confidential.ts", tests: "test/agent/release" };
+const inSpeech = { file: "src/agent/tools/confidential.ts", tests: "test/agent/confidential-speech" };
+const inBlocks = { file: "src/agent/memory/blocks/shares.ts", tests: "test/agent/confidential/blocks" };
+const inMinds = { file: "src/agent/api/compartments.ts", tests: "test/agent/compartments" };
+const hidden = { tests: "test/routes/confidential-hidden" };
+const table = { tests: "test/routes/confidential.actor" };
+
+/** What an open mind is told and reads of a confidential space. */
+const reading: Guard[] = [
+  {
+    ...inBatch,
+    name: "an open mind is told of no confidential message",
+    guard: "seq > openUpTo === (compartmentOf !== null)",
+    open: "seq > openUpTo === (compartmentOf !== null) || compartmentOf === null",
+    named: "an open mind is told what comes before the switch",
+  },
+  {
+    ...inBatch,
+    name: "a compartment is told of no message from before the switch",
+    guard: "seq > openUpTo === (compartmentOf !== null)",
+    open: "seq > openUpTo === (compartmentOf !== null) || compartmentOf !== null",
+    named: "its compartment the rest",
+  },
+  {
+    ...inBatch,
+    name: "each mind is told of decisions about its own calls alone",
+    guard: 'isOwnedBy(messageIn(row).toolCall?.id ?? "", id)',
+    open: 'isOwnedBy(messageIn(row).toolCall?.id ?? "", id) || true',
+    named: "an open mind is told what comes before the switch",
+  },
+  {
+    ...inSpace,
+    name: "an open mind reads up to the switch",
+    file: "src/space/reading.ts",
+    guard: "confidentialFrom === null || mindId === compartmentId(services.ids, agentId, space.id)",
+    open: "confidentialFrom === null || mindId !== undefined",
+    named: "an open mind reads (nothing|up to the switch)",
+  },
+  {
+    ...inSpace,
+    name: "an open mind reads a call as it stood at the switch",
+    file: "src/space/tool-calls/tool-calls.ts",
+    guard: "message: isOwn ? row.message : (openMessage ?? row.message)",
+    open: "message: isOwn ? row.message : row.message",
+    named: "a call that changes after the switch",
+  },
+  {
+    ...inSpace,
+    name: "a space that is confidential stays it",
+    file: "src/space/lifecycle.ts",
+    guard: "if (wanted !== false) return confidentialFrom;",
+    open: "if (wanted === false) return null;",
+    named: "a space becomes confidential once",
+  },
+  {
+    name: "no run's record names a confidential space",
+    file: "src/agent/calls/reads.ts",
+    guard: "snapshot.deleted || snapshot.confidential",
+    open: "snapshot.deleted",
+    tests: "test/agent/reads",
+    named: "a space which is confidential now",
+  },
+  {
+    name: "a trace of a compartment holds no words",
+    file: "src/agent/tracing/tracer.ts",
+    guard: "agent().compartmentId !== null",
+    open: 'agent().compartmentId === ""',
+    tests: "test/agent/tracing",
+    named: "spans of a confidential space",
+  },
+  {
+    name: "an open mind's cursor stands still at the switch",
+    file: "src/agent/inbox/deliver.ts",
+    guard: "Math.min(to, delivery.openUpTo ?? to)",
+    open: "Math.max(to, delivery.openUpTo ?? to)",
+    tests: "test/agent/confidential/search",
+    named: "of a space that becomes confidential",
+  },
+];
+
+/** Where a run speaks, and whom it waits for. */
+const speaking: Guard[] = [
+  {
+    ...inSpace,
+    name: "a compartment speaks in its own space alone",
+    file: "src/space/posting.ts",
+    guard: 'mindId === undefined || mindId === compartmentId(ids, agentId, settings.find()?.id ?? "")',
+    open: 'mindId !== "" || mindId === compartmentId(ids, agentId, settings.find()?.id ?? "")',
+    named: "says, shows and streams nothing in another",
+  },
+  {
+    ...inSpace,
+    name: "an open mind waits for nobody in a confidential space",
+    file: "src/space/posting.ts",
+    guard: "confidentialFrom === null || mindId !== undefined",
+    open: "confidentialFrom === null || true",
+    named: "may not wait for its people",
+  },
+  {
+    ...inSpeech,
+    name: "a compartment's run is refused elsewhere, and told where to say it",
+    guard: "if (maySpeakIn(minds, spaceId)) return;",
+    open: 'if (spaceId !== "") return;',
+    named: "says nothing outside of a confidential space",
+  },
+  {
+    ...inSpeech,
+    name: "an open run is refused to ask people of a confidential space",
+    guard: "if (!isDeafTo(minds, spaceId)) return;",
+    open: 'if (spaceId !== "") return;',
+    named: "neither waits for nor asks people",
+  },
+  {
+    ...inRelease,
+    name: "words are let out only where enough of the approvers are there",
+    guard: "if (asked.length < quorum)",
+    open: "if (asked.length < 0)",
+    named: "asks nobody where too few",
+  },
+  {
+    ...inRelease,
+    name: "words are let out by those who may agree now",
+    guard: "if (count >= approval.quorum) return;",
+    open: "if (count >= 0) return;",
+    named: "says nothing where the release was",
+  },
+  {
+    ...inRelease,
+    name: "words are let out by the approvers that the space names",
+    guard: "approvers ? people.filter((id) => approvers.includes(id)) : people",
+    open: "approvers ? people : people",
+    named: "asks nobody where too few|says nothing where the release was",
+  },
+  {
+    ...inRelease,
+    name: "what was let out begins a chain of who let it out",
+    file: "src/agent/tools/builtin/spaces.ts",
+    guard: 'const root = { id: messageId, kind: "person", by: approvedBy[0] } as const;',
+    open: "const root = (call as unknown as { root: undefined }).root;",
+    named: "charges the chain of what was let out",
+  },
+  {
+    ...inRelease,
+    name: "what was let out waits for no answers",
+    file: "src/agent/tools/builtin/spaces.ts",
+    guard: "if (!approval || !wait) return approval;",
+    open: "if (!approval || approval) return approval;",
+    named: "does not wait for answers to what is let out",
+  },
+];
+
+/** What an open mind gives its compartments, and what they may change of it. */
+const feeding: Guard[] = [
+  {
+    name: "a compartment has no heartbeat",
+    file: "src/agent/run/settings.ts",
+    guard: "({ heartbeat: _, ...config }: AgentConfig)",
+    open: "({ ...config }: AgentConfig)",
+    tests: "test/agent/confidential-config",
+    named: "and no heartbeat",
+  },
+  {
+    name: "a tool is in a compartment only where its config allows it",
+    file: "src/agent/run/settings.ts",
+    guard: 'confidential === "allowed"',
+    open: 'confidential !== ""',
+    tests: "test/agent/confidential-config",
+    named: "the tools that its owner allows",
+  },
+  {
+    name: "a compartment changes no open memory, goal or plan",
+    file: "src/agent/memory/feed-state.ts",
+    guard: "if (!open().some(isIt) || own.some(isIt)) return;",
+    open: "if (!open().some(isIt) || own.length >= 0) return;",
+    tests: "test/agent/feed.actor",
+    named: "it may not change what it keeps openly",
+  },
+  {
+    name: "a compartment deletes no open archival entry",
+    file: "src/agent/memory/archival.ts",
+    guard: "if (!isGone && isOpen(id))",
+    open: "if (!isGone && isOpen(id) && isGone)",
+    tests: "test/agent/confidential/search",
+    named: "keeps its own archival entries",
+  },
+  {
+    ...inMinds,
+    name: "a compartment takes no hooks, no triggers and no questions to the open mind",
+    guard: "!ofOpenMind.has(method)",
+    open: "!ofOpenMind.has(method) || method !== ownId",
+    named: "takes no trigger, webhook or config",
+  },
+  {
+    ...inMinds,
+    name: "a delivery is taken by the mind that it names",
+    guard: "(compartment?.mindId ?? row.id) === mindOf(row)",
+    open: "mindOf(row) === mindOf(row)",
+    named: "a compartment takes no delivery of another space",
+  },
+  {
+    ...inMinds,
+    name: "a delivery is taken of the compartment's own space",
+    guard: "(row.compartmentSpaceId ?? space.id) === space.id",
+    open: "(row.compartmentSpaceId ?? space.id) !== null",
+    named: "a compartment takes no delivery of another space",
+  },
+  {
+    ...inMinds,
+    name: "a compartment is made under its own id alone",
+    guard: "!compartment || !isMeant ||",
+    open: "!compartment ||",
+    named: "a delivery for another mind, of another space or of no agent",
+  },
+  {
+    ...inBlocks,
+    name: "a compartment only reads the open mind's blocks",
+    guard: 'isHeld ? "ReadOnly" : row.permission',
+    open: "isHeld ? row.permission : row.permission",
+    named: "reads the blocks of the open mind and changes none",
+  },
+  {
+    ...inBlocks,
+    name: "a compartment has others' blocks only where these say so",
+    guard: '!isHeld || row.confidential === "allowed"',
+    open: "!isHeld || isHeld",
+    named: "has others' blocks where these say so",
+  },
+  {
+    ...inBlocks,
+    name: "a confidential space's people write no open block",
+    file: "src/agent/memory/blocks/blocks.ts",
+    guard: 'by.kind === "person" && shares.isWithheld(',
+    open: 'by.kind === "person" && !shares.isWithheld && shares.isWithheld(',
+    named: "its people read it, and write it only if it says so",
+  },
+  {
+    ...inBlocks,
+    name: "a compartment shares its blocks with its own space alone",
+    file: "src/agent/memory/blocks/shared-blocks.ts",
+    guard: "compartmentSpaceId !== null && granteeId !== compartmentSpaceId",
+    open: "compartmentSpaceId !== null && granteeId === label",
+    named: "of a compartment: with its own space alone",
+  },
+];
+
+/** Who reads what is said there, and what agents have from there, over HTTP. */
+const asking: Guard[] = [
+  {
+    ...hidden,
+    name: "an admin who is no member reads nothing that is said",
+    file: "src/space/rights.ts",
+    guard: 'confidentialFrom === null || principal.kind === "key"',
+    open: "confidentialFrom === null || principal.kind.length > 0",
+    named: "an admin reads from when all see",
+  },
+  {
+    ...hidden,
+    name: "an admin who is no member reads nothing of a compartment",
+    file: "src/protocol/principal.ts",
+    guard: '!confidential || principal.kind === "key"',
+    open: "!confidential || principal.kind.length > 0",
+    named: "an admin reads from when all see",
+  },
+  {
+    ...hidden,
+    name: "?space= asks who may read the space",
+    file: "src/routes/in-space.ts",
+    guard: "if (!mayRead(space, principal))",
+    open: 'if (space.id === "")',
+    named: "an admin reads from when all see",
+  },
+  {
+    ...hidden,
+    name: "?space= names a confidential space",
+    file: "src/routes/mind-query.ts",
+    guard: "if (space.confidential) return requireReaderOf(space, principal);",
+    open: "if (space.id) return requireReaderOf(space, principal);",
+    named: "of an open space is refused",
+  },
+  {
+    ...hidden,
+    name: "a session that was made for a member reads only where its maker does",
+    file: "src/protocol/principal.ts",
+    guard: 'kind === "key" || principal.impersonatedBy === undefined ||',
+    open: 'kind === "key" || principal.expiresAt > 0 ||',
+    named: "reads only while both are in it",
+  },
+  {
+    ...hidden,
+    name: "nor does such a session act in the space",
+    file: "src/space/rights.ts",
+    guard: "requireReading(known, space, principal);\n    return { space, principal, member };",
+    open: "return { space, principal, member };",
+    named: "reads only while both are in it",
+  },
+  {
+    ...hidden,
+    name: "such a session ends as its maker leaves",
+    file: "src/space/lifecycle.ts",
+    guard: "if (services.settings.find()?.confidentialFrom !== null) closeUnreading(services);",
+    open: "",
+    named: "reads only while both are in it",
+  },
+  {
+    ...hidden,
+    name: "such a session ends as the space becomes confidential",
+    file: "src/space/lifecycle.ts",
+    guard: "if (confidentialFrom !== null) closeUnreading(services);",
+    open: "",
+    named: "ends as the space becomes confidential",
+  },
+  {
+    ...hidden,
+    name: "admins are told of no call of a confidential space",
+    file: "src/workspace/waiting-calls.ts",
+    guard: "!request.openOnly ||",
+    open: "true ||",
+    named: "waits for servers, not for admins",
+  },
+  {
+    ...hidden,
+    name: "admins answer no call of a confidential space",
+    file: "src/routes/tool-calls.ts",
+    guard: 'context.var.principal.kind === "key" || !isConfidential(context, toolCallId)',
+    open: 'context.var.principal.kind === "key" || toolCallId !== ""',
+    named: "waits for servers, not for admins",
+  },
+  {
+    name: "who sets a router reads the space",
+    file: "src/space/lifecycle.ts",
+    guard: "if (isRouted) requireReading(",
+    open: "if (isRouted && !row) requireReading(",
+    tests: "test/space/confidential",
+    named: "sets no router that reads",
+  },
+  {
+    ...table,
+    name: "who is no member reads no block that is shared there",
+    file: "src/routes/space-blocks.ts",
+    guard: "requireReaderOf(space, context.var.principal);",
+    open: "",
+    named: "GET /v1/spaces/.spaceId./blocks$",
+  },
+  {
+    name: "a block's stream ends for who reads the space no more",
+    file: "src/agent/memory/blocks/block-subscriptions.ts",
+    guard: "mayRead(space, principal);",
+    open: "mayRead !== undefined;",
+    tests: "test/routes/confidential-blocks",
+    named: "an impersonated session follows a block no longer",
+  },
+  {
+    name: "a compartment's own id is an address nowhere",
+    file: "src/routes/path-parameters.ts",
+    guard: '(issued.prefix !== "ent" || !ids.isCompartment(id))',
+    open: '(issued.prefix !== "ent" || id !== "")',
+    tests: "test/routes/compartments",
+    named: "GET /v1/agents/.agentId.(/runs)?$",
+  },
+  {
+    ...table,
+    name: "an export is of the open mind alone",
+    file: "src/routes/transfer.ts",
+    guard: 'access: "workspace",\n  params: { agentId: pathId("ent", "the agent: its entity id") },',
+    open: 'access: "workspace",\n  mind: true,\n  params: { agentId: pathId("ent", "the agent: its entity id") },',
+    named: "takes .space= has a row",
+  },
+];
+
+export const guards: Guard[] = [...reading, ...speaking, ...feeding, ...asking];
