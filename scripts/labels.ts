@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { parseArgs, stripVTControlCharacters } from "node:util";
 import { guards } from "./label-guards.ts";
 
@@ -12,6 +13,9 @@ const { positionals } = parseArgs({ allowPositionals: true });
 const root = resolve(import.meta.dirname, "..");
 const asked = guards.filter(({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)));
 let survived = 0;
+
+// Heard once the file is back.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 
 for (const { name, file, guard, open, tests, named } of asked) {
   const path = join(root, file);
@@ -38,6 +42,7 @@ for (const { name, file, guard, open, tests, named } of asked) {
   } finally {
     writeFileSync(path, before);
   }
+  await setImmediate();
 }
 console.log(JSON.stringify({ guards: asked.length, caught: asked.length - survived, survived }));
 process.exit(survived > 0 ? 1 : 0);
