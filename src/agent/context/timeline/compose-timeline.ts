@@ -149,9 +149,13 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const head = [...(blocks.length === 0 ? [] : [documents]), ...shares, spaces, goals, memories];
   const told = [recent.section, plans, runs, ...thisRun, answers, takenOver, ...others, ...last];
   const tail = told.filter(({ text }) => text !== "");
-  const inPrompt = [textOf(head), ...shown.map(({ text }) => text), textOf(tail)].join("\n\n");
+  // What it did elsewhere stands apart, as the histories do.
+  const end = [recent.section.text, textOf(tail.filter((each) => each !== recent.section))]
+    .filter(Boolean)
+    .join("\n\n");
+  const inPrompt = [textOf(head), ...shown.map(({ text }) => text), end].join("\n\n");
   const messages: ModelMessage[] = asTurns
-    ? asMessages(textOf(head), histories, textOf(tail))
+    ? asMessages(textOf(head), histories, end)
     : [{ role: "user", content: inPrompt }];
   const sections = [...system, ...head, ...shown, ...tail];
   return {
