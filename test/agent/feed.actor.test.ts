@@ -110,10 +110,12 @@ describe.each(both)("%s:", (continuity) => {
     expect(await rowsIn(secret.mind, "SELECT fed FROM runs ORDER BY ordinal")).toEqual([{ fed: 1 }, { fed: 0 }]);
   });
 
-  test("[C21] while the open mind cannot be reached no run begins, and nothing is lost", async () => {
-    const { house, space, ask, secret } = await openBoth({ continuity });
+  test("[C21] while the open mind cannot be reached no run begins, and its people see that", async () => {
+    const { house, space, ask, secret, husam } = await openBoth({ continuity });
     const model = scripted([...answer(space.id, "Open answer."), step(text("Read."))]);
     await ask("Open?");
+    const seen = await secret.space.watch(husam);
+    const works = () => seen.flatMap((frame) => (frame.type === "agent.inactive" ? [frame.reason] : []));
     const asked = feeds().mockResolvedValue({
       ok: false,
       problem: { type: "", title: "", status: 404, code: "not_found", detail: "away" },
@@ -122,10 +124,15 @@ describe.each(both)("%s:", (continuity) => {
     await vi.waitFor(() => expect(asked).toHaveBeenCalled());
     expect(await inboxOf(house.workspaceId, secret.mind)).toMatchObject([{ status: "pending" }]);
     expect(await secret.runs()).toEqual([]);
+    await vi.waitFor(() => expect(works()).toContain("unavailable"));
+    const { activity } = unwrap(await secret.stub().describe(house.workspaceId));
+    const lastError = { code: "unavailable" };
+    expect(activity).toMatchObject({ state: "backing_off", nextRetryAt: expect.any(String), lastError });
     asked.mockRestore();
     await passTime(secret.mind, watchdogMs);
     await secret.ended(1);
     expect(inputOf(model.calls.at(-1))).toContain("Open answer.");
+    await vi.waitFor(() => expect(works().slice(-2)).toEqual([undefined, undefined]));
   });
 
   test("[C21] a feed with nothing new is one question and writes no row", async () => {

@@ -1,6 +1,7 @@
 import type { ChannelFrame, ChannelOpen } from "../../protocol/events.ts";
 import type { SpaceRpc } from "../../protocol/rpc.ts";
 import { backoff, type Pauses } from "../../shared/backoff.ts";
+import type { ErrorCode } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
@@ -126,6 +127,16 @@ export const openChannels = (services: RunServices, run: RunRow, hasEnded = fals
       return (await Promise.all(unheard)).flat();
     },
   };
+};
+
+/** A compartment's people see that it waits to try again, as they see it of a run. Without `reason` it waits no more. */
+export const tellWaiting = ({ ids, env, identity }: RunServices, reason?: ErrorCode): Promise<unknown> => {
+  const { id: agentId, workspaceId, compartmentSpaceId } = identity.get();
+  const mindId = identity.mindId();
+  const open = { workspaceId, agentId, mindId, runId: ids.deriveOwned("run", mindId, "feed") };
+  const channel = new Channel(env.SPACE.getByName(compartmentSpaceId ?? ""), open);
+  channel.send({ type: "active" });
+  return channel.end(reason, endWaitMs);
 };
 
 const reasonCharacters = 500;

@@ -10,7 +10,7 @@ import { rootOf } from "../inbox/inbox.ts";
 import { everybody } from "../inbox/out-of-budget.ts";
 import { hasEnded, isActive, loggedRun, type RunRow } from "../runs.ts";
 import { createBudgetNotices } from "./budget-notices.ts";
-import { tellEnd, tellReceipts } from "./channel.ts";
+import { tellEnd, tellReceipts, tellWaiting } from "./channel.ts";
 import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { takeFeed } from "./feed.ts";
@@ -39,6 +39,12 @@ const restartRuns = 10;
 
 /** A run would begin, and the compartment was not fed for it. */
 const unfed = "unfed";
+
+/** Why that is so: a member of the workspace finds it in the compartment's activity. */
+const unreached = {
+  code: "unavailable",
+  message: "the agent's open mind cannot be reached, so no run begins in this space; it is asked again",
+} as const;
 
 type Live = { controller: AbortController; progressAt: number; done: Promise<unknown> };
 
@@ -139,12 +145,15 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     try {
       await services.sharedBlocks.follow(ending.signal);
       await takeFeed(services, ending.signal);
+      if (identity.get().lastError?.code === unreached.code) background(tellWaiting(services));
       Object.assign(fed, { justNow: true, againAt: 0, failures: 0 });
     } catch (error) {
       if (isStopped) return;
       log.warn("feed.failed", { agentId: identity.mindId(), error: String(error) });
       fed.againAt = clock.now() + backoff(fed.failures, { firstMs: faultBackoffMs, longestMs: longestFaultBackoffMs });
       fed.failures += 1;
+      identity.update({ lastError: { ...unreached, at: clock.now() } });
+      background(tellWaiting(services, unreached.code));
     }
   };
 
@@ -289,6 +298,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       const [first] = running.toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0));
       if (!first) {
         const resumesAt = budgetResetsAt();
+        if (fed.againAt > clock.now()) return { state: "backing_off", resumesAt: fed.againAt } as const;
         return { state: resumesAt === undefined ? "idle" : "budget_exhausted", resumesAt } as const;
       }
       const { id: runId, startedAt, firstFaultAt, resumeAt: resumesAt } = first;
