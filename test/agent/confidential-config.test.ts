@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { configInCompartment, newReaders } from "../../src/agent/run/settings.ts";
+import { configInCompartment, newReaders, warningsOf } from "../../src/agent/run/settings.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import { Compaction, ContextConfig } from "../../src/protocol/context-config.ts";
 
-test("[C18] a compartment has the tools that its owner allows there, and no heartbeat", () => {
+test("[C18] a compartment has the tools that its owner allows, no heartbeat, and a warning", () => {
   const url = "https://tools.example/mcp";
   const config = AgentConfig.parse({
     name: "Polaris",
@@ -25,7 +25,11 @@ test("[C18] a compartment has the tools that its owner allows there, and no hear
       { tool: "look", rule: "requires_prior", tools: ["mail"] },
     ],
   });
+  expect(warningsOf(config)).toEqual([
+    'toolRules.3: in confidential spaces each call of look is refused, since it requires mail, which runs there do not have. Give that confidential: "allowed", or take the rule away.',
+  ]);
   const effective = configInCompartment(config);
+  expect(warningsOf(effective)).toEqual([]);
   expect(effective.heartbeat).toBeUndefined();
   expect(effective.tools.map(({ name }) => name)).toEqual(["look"]);
   expect(effective.mcp.servers.map(({ name }) => name)).toEqual(["files"]);

@@ -1,10 +1,11 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
+import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
-import { type ScriptedStep, step, text } from "../support/scripted-model.ts";
+import { call, type ScriptedStep, step, text } from "../support/scripted-model.ts";
 import { type AgentSettings, ended, ids, openScene, passTime, rowsIn, runsOf, scripted, undoLater } from "./fixture.ts";
 
 /** An agent in an open space, Alpha, and in a confidential one, Board. Its steps are billed 9,000 tokens each. */
@@ -95,6 +96,19 @@ describe("what a compartment runs by", () => {
     unwrap(await tell(6, "Older"));
     expect((await configOf(mind)).config.name).toBe("Newer");
   });
+});
+
+test("[C18] a rule that a withheld tool makes impossible is told in the run, and to who sets it", async () => {
+  const { tools, toolRules } = AgentConfig.parse({
+    ...{ name: "Analyst", tools: [{ name: "mail", description: "Mails", executionType: "internal" }] },
+    toolRules: [{ tool: "send_message", rule: "requires_prior", tools: ["mail"] }],
+  });
+  scripted((_, index) => step(index === 0 ? call("send_message", { text: "Hello." }) : text("Refused.")));
+  const { house, agent, askBoard } = await open({ tools, toolRules });
+  const [run] = await askBoard("Hello");
+  expect(JSON.stringify(run?.steps[0])).toMatch(/tool_rule_broken.*You do not have mail here/);
+  const { warnings } = unwrap(await agent.update(house.workspaceId, { instructions: "Be kind." }));
+  expect(warnings).toEqual([expect.stringMatching(/^toolRules\.0: in confidential spaces each call of send_message/)]);
 });
 
 describe("what the minds of an agent may spend together", () => {

@@ -19,7 +19,7 @@ import { plansTimer } from "../plans/plans.ts";
 import { composingOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
-import { newReaders, takeConfig } from "../run/settings.ts";
+import { newReaders, takeConfig, warningsOf } from "../run/settings.ts";
 import { compartments, inbox, journal, overheard, waits } from "../schema.ts";
 import { estimateText } from "../tokens.ts";
 import { checkedConfig } from "../tools/check-config.ts";
@@ -148,6 +148,7 @@ const activityOf = (runtime: AgentRuntime): NonNullable<AgentView["activity"]> =
 export const agentView = (runtime: AgentRuntime): AgentView => {
   const { identity, mcp } = runtime.services;
   const row = identity.get();
+  const warnings = warningsOf(row.config);
   return {
     id: row.id,
     config: row.config,
@@ -155,6 +156,7 @@ export const agentView = (runtime: AgentRuntime): AgentView => {
     updatedAt: isoTime(row.updatedAt),
     activity: activityOf(runtime),
     ...(row.config.mcp.servers.length === 0 ? {} : { mcp: mcp.status() }),
+    ...(warnings.length === 0 ? {} : { warnings }),
   };
 };
 

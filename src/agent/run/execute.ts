@@ -172,13 +172,18 @@ const attempt = async (execution: Execution): Promise<Result | "waiting"> => {
   let alive: ReturnType<typeof setInterval> | undefined;
   try {
     if (call.invalid) throw new ColloquyError(call.invalid.code, call.invalid.message);
-    const tool = findTool(call.toolName, kindOf(services, run));
+    const kind = kindOf(services, run);
+    const tool = findTool(call.toolName, kind);
     if (!tool) throw new ColloquyError("tool_unknown", `there is no tool named ${call.toolName}`);
     const { toolRules } = windowOf(services, run).toolset;
     const past = pastCalls(readRows(services.journal.ofRun(run)).calls);
     const broken = begunAt === undefined && brokenRule(toolRules, call.toolName, past);
     if (broken) {
-      return { ...failure("tool_rule_broken", `not executed, it breaks a rule: ${ruleLine(broken)}`), refused: true };
+      const required = broken.rule === "requires_prior" ? broken.tools : [];
+      const missing = required.filter((name) => !findTool(name, kind)).join(", ");
+      const hopeless = missing && `. You do not have ${missing} here, so it cannot be kept: do not try again`;
+      const message = `not executed, it breaks a rule: ${ruleLine(broken)}${hopeless}`;
+      return { ...failure("tool_rule_broken", message), refused: true };
     }
     tool.check(call.input);
     if (tool.config || tool.isTimed) alive = setInterval(execution.progressed, stallMs / 3);

@@ -28,20 +28,36 @@ export const newReaders = (before: AgentConfig, after: AgentConfig): string[] =>
     return readersIn(after).every((reader) => known.some((one) => sameJson(one, reader))) ? [] : [field];
   });
 
+/** Tells the tools from outside, by their names, that a compartment does not have. */
+const withheldBy = ({ tools, mcp }: AgentConfig): ((name: string) => boolean) => {
+  const withheld = new Set(tools.flatMap((tool) => (isAllowed(tool) ? [] : tool.name)));
+  const silent = mcp.servers.flatMap((server) => (isAllowed(server) ? [] : `${server.name}${mcpSeparator}`));
+  return (name) => withheld.has(name) || silent.some((start) => name.startsWith(start));
+};
+
 /**
  * What a confidential space's compartment has of its agent's config: no heartbeat, and of the tools from outside those
  * that its owner allows there. A rule goes with its tool; one that names a missing tool as a condition stays.
  */
 export const configInCompartment = ({ heartbeat: _, ...config }: AgentConfig): AgentConfig => {
-  const withheld = new Set(config.tools.flatMap((tool) => (isAllowed(tool) ? [] : tool.name)));
-  const silent = config.mcp.servers.flatMap((server) => (isAllowed(server) ? [] : `${server.name}${mcpSeparator}`));
-  const isThere = (tool: string): boolean => !withheld.has(tool) && !silent.some((start) => tool.startsWith(start));
+  const isWithheld = withheldBy(config);
   return {
     ...config,
     tools: config.tools.filter(isAllowed),
-    toolRules: config.toolRules.filter(({ tool }) => isThere(tool)),
+    toolRules: config.toolRules.filter(({ tool }) => !isWithheld(tool)),
     mcp: { ...config.mcp, servers: config.mcp.servers.filter(isAllowed) },
   };
+};
+
+/** What an owner may not expect of such a config: rules that can never be kept in a confidential space. */
+export const warningsOf = (config: AgentConfig): string[] => {
+  const isWithheld = withheldBy(config);
+  return config.toolRules.flatMap((rule, index) => {
+    const missing = rule.rule === "requires_prior" && !isWithheld(rule.tool) ? rule.tools.filter(isWithheld) : [];
+    if (missing.length === 0) return [];
+    const why = `it requires ${missing.join(", ")}, which runs there do not have`;
+    return `toolRules.${index}: in confidential spaces each call of ${rule.tool} is refused, since ${why}. Give that confidential: "allowed", or take the rule away.`;
+  });
 };
 
 /** What a compartment of this agent runs by. */
