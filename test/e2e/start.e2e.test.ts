@@ -88,15 +88,8 @@ test("a server ends with the process that started it, even after SIGKILL", async
 const checkOut = (): string => {
   const checkout = mkdtempSync(join(folder, "checkout-"));
   for (const path of [
-    "package.json",
-    "package-lock.json",
-    ".npmrc",
-    "tsconfig.json",
-    "wrangler.toml",
-    "scripts",
-    "src",
-    "migrations",
-    "dist",
+    ...["package.json", "package-lock.json", ".npmrc", "tsconfig.json", "wrangler.toml", "scripts", "src"],
+    ...["migrations", "dist"],
   ]) {
     cpSync(path, join(checkout, path), { recursive: true });
   }

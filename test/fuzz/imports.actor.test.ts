@@ -73,14 +73,7 @@ test("[S4] a hostile import fails nothing and leaves no half agent", async ({ ta
   const lookAt = async (id: string, input: string): Promise<void> => {
     const path = `/v1/agents/${id}`;
     for (const part of [
-      "",
-      "/context",
-      "/memories",
-      "/goals",
-      "/plans",
-      "/archival",
-      "/search?q=tea+Friday",
-      "/export",
+      ...["", "/context", "/memories", "/goals", "/plans", "/archival", "/search?q=tea+Friday", "/export"],
     ]) {
       await ask(path + part, input);
     }
