@@ -56,17 +56,11 @@ const play = async (storage: DurableObjectStorage, actions: Action[], sends: Sen
 
   /** Has the open mind asked as the network will. */
   const send = async (isAlive: () => boolean, ask: () => unknown) => {
-    const come = () => {
-      try {
-        return ok(ask());
-      } catch (error) {
-        return refusalOf(error);
-      }
-    };
+    const come = () => Promise.resolve().then(ask).then(ok, refusalOf);
     const { way, delayMs } = sends[sentCount++ % sends.length] ?? { way: "answered", delayMs: 0 };
     if (!isAlive()) return later(hourMs);
     if (isQuiet || way === "answered") return come();
-    if (way === "came") come();
+    if (way === "came") await come();
     if (way === "late" || way === "silent") void later(delayMs).then(come);
     if (way === "silent") await later(hourMs);
     throw new Error("overloaded");
@@ -89,11 +83,7 @@ const play = async (storage: DurableObjectStorage, actions: Action[], sends: Sen
     const jobs = createJobs({ db, timers, clock, waitUntil: () => undefined });
     const set = (job: Parameters<typeof jobs.set>[0]) => isAlive() && jobs.set(job);
     const budget = createBudget(ledger, { identity, env, clock, jobs: { ...jobs, set: set as typeof jobs.set } });
-    const crash = () => {
-      life.isOver = true;
-      jobs.stop();
-    };
-    return { ...life, isAlive, crash, budget, jobs, timers };
+    return { life, isAlive, budget, jobs, timers };
   };
   let mind = begin();
   const cut = new Set<string>();
@@ -113,8 +103,9 @@ const play = async (storage: DurableObjectStorage, actions: Action[], sends: Sen
     await vi.advanceTimersByTimeAsync(action.pauseMs);
     fire();
     if (!action.crashes) continue;
-    mind.crash();
-    for (const lease of mind.leases) cut.add(lease);
+    mind.life.isOver = true;
+    mind.jobs.stop();
+    for (const lease of mind.life.leases) cut.add(lease);
     mind = begin();
   }
   isQuiet = true;
