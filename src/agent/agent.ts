@@ -181,7 +181,7 @@ export class Agent extends DurableObject<Env> implements Own {
       const { cursor, asksForRun } = accept(services, delivery);
       fault("agent.after-deliver", this.ctx);
       if (asksForRun) loop.wake();
-      if (delivery.answers || delivery.left) services.wakeCalls();
+      if (delivery.answers || delivery.left || delivery.openUpTo !== undefined) services.wakeCalls();
       // The agent may have come back: what was planned there goes on.
       if (delivery.compartment && !services.isClosed()) services.plans.resume();
       return { cursor };

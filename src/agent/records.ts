@@ -51,14 +51,15 @@ export type OpenItems<Item> = {
 };
 
 /**
- * Who did not answer a question: those whose time was up after `afterMs`, and those who left the space. `formerSpaceId`:
- * the space, if the agent itself is in it no longer.
+ * Who did not answer a question: those whose time was up after `afterMs`, or as the space became `confidential`, and those who
+ * left the space. `formerSpaceId`: the space, if the agent itself is in it no longer.
  */
 export type Unanswered = {
   question: Question;
   spaceName: string;
   late: string[];
   left: string[];
+  confidential?: true;
   afterMs: number;
   formerSpaceId?: string;
 };
@@ -86,8 +87,8 @@ export type Awaited = {
   held?: { messageId: string; seq: number }[];
   /** A run has read the answer already, which answers its question too. */
   isRead?: true;
-  /** It left the space, or the agent itself did. */
-  left?: true | "agent";
+  /** It left the space, or the agent itself did, or what it says there reaches the agent's compartment alone (C17). */
+  left?: true | "agent" | "confidential";
 };
 
 /** The outcome of a call that has a row of its own. The model is given `value`. */

@@ -124,6 +124,8 @@ const Answers = z.object({
   gone: z.array(z.string()).exactOptional(),
   /** Names of those who had not answered when the agent itself left the space. */
   apart: z.array(z.string()).exactOptional(),
+  /** Names of those who had not answered when the space became confidential. */
+  sealed: z.array(z.string()).exactOptional(),
 });
 export type Answers = z.infer<typeof Answers>;
 

@@ -17,7 +17,7 @@ import { owns, requireReading, runs, seen, spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { publicSpace, type SettingsRow } from "./settings.ts";
 import type { SpaceSession } from "./space-sockets.ts";
-import { cancelCallsOf } from "./tool-call-events.ts";
+import { cancelCallsOf, withdrawCalls } from "./tool-call-events.ts";
 
 /** How the space begins, changes and ends, and who comes and goes. */
 export type NewSpace = Parameters<SpaceRpc["create"]>[0];
@@ -68,7 +68,9 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
   const row = changes.router === undefined ? runs(services, principal) : owns(services, principal);
   const { name = row.name, wakePolicy = row.wakePolicy, shareOrigin = row.shareOrigin, router = row.router } = changes;
   const { release = row.release } = changes;
-  const confidentialFrom = confidentialAfter(services, row, changes.confidential);
+  const isSealed = becomesConfidential(row, changes.confidential);
+  // Its place in the log is known once it is there.
+  const confidentialFrom = isSealed ? Number.POSITIVE_INFINITY : row.confidentialFrom;
   // Its server reads all that is said from then on, so whoever sets it has to read the space too (C19).
   const isRouted = changes.router !== undefined || (row.confidentialFrom === null && router !== null);
   if (isRouted) requireReading(services, { confidentialFrom }, principal);
@@ -78,11 +80,12 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
   const next = { ...row, name, wakePolicy, shareOrigin, router, release, confidentialFrom };
   if (JSON.stringify(publicSpace(next)) !== JSON.stringify(publicSpace(row))) {
     services.record((append) => {
+      if (isSealed) withdrawCalls(services, append);
       const { seq: version } = append({ type: "space.updated", space: publicSpace(next) });
-      services.settings.change({ name, wakePolicy, shareOrigin, router, release, confidentialFrom, version });
-      if (row.confidentialFrom !== null || confidentialFrom === null) return;
-      for (const { entityId, type } of members) {
-        if (type === "agent") followInCompartment(services, entityId, { cursor: confidentialFrom, inside: true });
+      const from = isSealed ? { confidentialFrom: version } : {};
+      services.settings.change({ name, wakePolicy, shareOrigin, router, release, ...from, version });
+      for (const { entityId, type } of isSealed ? members : []) {
+        if (type === "agent") followInCompartment(services, entityId, { cursor: version, inside: true });
       }
     });
     if (confidentialFrom !== null) closeUnreading(services);
@@ -97,14 +100,10 @@ const closeUnreading = ({ sockets, members }: SpaceServices): void => {
   sockets.closeWhere(({ principal }) => !readsAsMember(principal, isMember), closeCodes.removed, reason);
 };
 
-/** The place in the log after which the space is confidential: once it is, it stays so, from where it became so. */
-const confidentialAfter = (
-  { log }: SpaceServices,
-  { confidentialFrom }: SettingsRow,
-  wanted: boolean | undefined,
-): number | null => {
-  if (confidentialFrom === null) return wanted ? log.head().seq + 1 : null;
-  if (wanted !== false) return confidentialFrom;
+/** Whether the space becomes confidential now, after this change's place in the log: once it is, it stays so. */
+const becomesConfidential = ({ confidentialFrom }: SettingsRow, wanted: boolean | undefined): boolean => {
+  if (confidentialFrom === null) return wanted === true;
+  if (wanted !== false) return false;
   throw new ColloquyError(
     "conflict",
     "A confidential space stays confidential: make a new space for what may be known elsewhere",

@@ -18,7 +18,8 @@ import { advanced, begun, judge } from "./tool-calls/call-state.ts";
 import type { CallRow } from "./tool-calls/tool-calls.ts";
 
 /**
- * The events of tool calls that show here: agents show them, people answer, their time is up, their agent leaves.
+ * The events of tool calls that show here: agents show them, people answer, their time is up, their agent leaves, the space
+ * becomes confidential.
  *
  * Invariants
  * 1. While people may answer a call, the timer `calls` is set no later than its time is up.
@@ -143,10 +144,12 @@ export const answerToolCall = (
   if (found.isOpen && !services.members.find(found.agentId)) {
     throw new ColloquyError("gone", "The agent has left the space: nobody waits for an answer");
   }
+  const isDeaf = found.expiresAt !== null && found.seq <= (space.confidentialFrom ?? 0);
+  if (isDeaf) throw new ColloquyError("gone", withdrawn.message);
   const now = services.clock.now();
   // Its time may be up just now, before its timer came to it.
   const hasExpired = found.expiresAt !== null && found.expiresAt <= now;
-  if (hasExpired) services.record((append) => end(services, append, [found], "expired"));
+  if (hasExpired) services.record((append) => end(services, append, [found], { status: "expired" }));
   const row = services.toolCalls.at(found.seq) ?? found;
   const { entityId, name } = member;
   const who = { entityId, name, at: isoTime(now), ...(impersonatedBy !== undefined && { impersonatedBy }) };
@@ -157,28 +160,44 @@ export const answerToolCall = (
 };
 
 /** Ends calls without anybody's word. The agents of those that expire are told. */
-const end = (services: SpaceServices, append: Append, rows: CallRow[], status: "expired" | "canceled"): void => {
-  for (const row of rows) {
-    change(services, append, row, { ...row.message.toolCall, status }, status === "expired" ? status : null);
-  }
+const end = (services: SpaceServices, append: Append, rows: CallRow[], how: Partial<ToolCall>): void => {
+  const outcome = how.status === "expired" ? how.status : null;
+  for (const row of rows) change(services, append, row, { ...row.message.toolCall, ...how }, outcome);
+};
+
+const cancel = (services: SpaceServices, append: Append, rows: CallRow[], error?: ToolCall["error"]): void => {
+  end(services, append, rows, { status: "canceled", ...(error && { error }) });
+  if (rows.length === maxExpiredAtOnce) services.timers.setNoLater(callsTimer, services.clock.now());
 };
 
 /** An agent leaves: nobody waits for its calls. Belongs in the transaction of its leaving, before it. */
-export const cancelCallsOf = (services: SpaceServices, append: Append, agentId: string): void => {
-  const open = services.toolCalls.openOf(agentId, maxExpiredAtOnce);
-  end(services, append, open, "canceled");
-  if (open.length === maxExpiredAtOnce) services.timers.setNoLater(callsTimer, services.clock.now());
+export const cancelCallsOf = (services: SpaceServices, append: Append, agentId: string): void =>
+  cancel(services, append, services.toolCalls.openOf(agentId, maxExpiredAtOnce));
+
+const withdrawn = {
+  code: "forbidden",
+  message: "This space became confidential, and who asked does not hear it any more: let the agent ask here again",
 };
+
+/**
+ * The space becomes confidential: what asks people was asked by open minds, which hear no answers from then on (C17) and
+ * are told so by the switch. Belongs in its transaction, before it: this is not confidential yet.
+ */
+export const withdrawCalls = (services: SpaceServices, append: Append): void =>
+  cancel(services, append, services.toolCalls.asked(services.log.head().seq, maxExpiredAtOnce), withdrawn);
 
 /** The timer `calls` went off. */
 export const onCallsTimer = (services: SpaceServices): void => {
   const { settings, toolCalls, timers, clock } = services;
-  if (settings.find()?.deletedSeq !== null) return;
+  const space = settings.find();
+  if (space?.deletedSeq !== null) return;
+  const unheard = toolCalls.asked(space.confidentialFrom ?? 0, maxExpiredAtOnce);
+  if (unheard.length > 0) services.record((append) => cancel(services, append, unheard, withdrawn));
   const due = toolCalls.due(clock.now(), maxExpiredAtOnce);
-  if (due.length > 0) services.record((append) => end(services, append, due, "expired"));
+  if (due.length > 0) services.record((append) => end(services, append, due, { status: "expired" }));
   const orphans = toolCalls.orphans(maxExpiredAtOnce);
-  if (orphans.length > 0) services.record((append) => end(services, append, orphans, "canceled"));
-  const isMore = due.length === maxExpiredAtOnce || orphans.length === maxExpiredAtOnce;
+  if (orphans.length > 0) services.record((append) => cancel(services, append, orphans));
+  const isMore = [unheard, due, orphans].some(({ length }) => length === maxExpiredAtOnce);
   const next = isMore ? clock.now() : toolCalls.nextDue();
   if (next !== undefined) timers.set(callsTimer, next);
 };

@@ -185,6 +185,7 @@ describe.each(kinds.filter(({ continuity }) => continuity === "timeline"))("$mes
                 timedOut: [name, name],
                 gone: [name],
                 apart: [name],
+                sealed: [name],
               },
             }),
           ),
@@ -192,7 +193,8 @@ describe.each(kinds.filter(({ continuity }) => continuity === "timeline"))("$mes
         expect(view.events).toMatchObject([{ text, senderName: name, spaceName, spaceId: room.id }]);
         expect(view.memories).toEqual([{ key: "k", value: text }]);
         expect(view.replies).toEqual([{ name, text }]);
-        expect(view.resume).toEqual({ replied: [name], timedOut: [name, name], gone: [name], apart: [name] });
+        const others = { gone: [name], apart: [name], sealed: [name] };
+        expect(view.resume).toEqual({ replied: [name], timedOut: [name, name], ...others });
         expect(view.activeSpaceId).toBe(room.id);
       }),
     );

@@ -1,6 +1,7 @@
 import { beforeAll, expect, test, vi } from "vitest";
 import type { AgentToolCall, EntityRef } from "../../src/protocol/rpc.ts";
 import { type Outcome, unwrap } from "../../src/shared/errors.ts";
+import { maxExpiredAtOnce } from "../../src/space/bounds.ts";
 import { undoLater } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
 import { installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
@@ -171,21 +172,28 @@ test("[C19] an admin who is no member sets no router that reads a confidential s
   unwrap(await open.rpc.update(open.as(ben, true), { confidential: true }));
 });
 
-test("[C17] people's decision goes to the mind that made the call, also after the switch", async () => {
+test("[C17] [B3] the switch withdraws all that open minds asked; later answers go inside", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
-  const open = called(home, robo, "open", asks);
-  unwrap(await home.rpc.recordToolCall(open));
+  const open = Array.from({ length: maxExpiredAtOnce + 1 }, (_, index) => called(home, robo, `open ${index}`, asks));
+  for (const call of open) unwrap(await home.rpc.recordToolCall(call));
   await seal(home);
+  const answer = ({ toolCallId }: AgentToolCall) =>
+    home.rpc.answerToolCall(home.as(ann), toolCallId, { result: "yes" });
+  for (const call of [...open.slice(0, 1), ...open.slice(-1)]) {
+    expect(problemOf(await answer(call))).toMatch(/^gone: .* became confidential, .* let the agent ask here again/);
+  }
   const kept = calledInside(home, robo, "kept", asks);
   unwrap(await home.rpc.recordToolCall(kept));
-  for (const { toolCallId } of [open, kept]) {
-    unwrap(await home.rpc.answerToolCall(home.as(ann), toolCallId, { result: "yes" }));
-  }
+  unwrap(await answer(kept));
   const idsOf = (agent: EntityRef) => answersTo(agent).map(({ toolCallId }) => toolCallId);
   await vi.waitFor(() => expect(idsOf(compartmentOf(robo, home))).toEqual([kept.toolCallId]));
+  await vi.waitFor(async () => {
+    const { items } = unwrap(await home.rpc.list(home.key, { limit: 100 }));
+    expect(items.filter(({ toolCall }) => toolCall?.status === "canceled")).toHaveLength(open.length);
+  });
   await settled(home);
-  expect(idsOf(robo)).toEqual([open.toolCallId]);
+  expect(idsOf(robo)).toEqual([]);
 });
 
 /** What a mind of the agent reads, in three ways. `mindId` left out: its open mind. */
@@ -246,20 +254,21 @@ test("[C17] a compartment reads open spaces as its agent does", async () => {
 test("[C17] a call that changes after the switch is shown to other open minds as it stood then", async () => {
   const { ann, robo, hal } = cast();
   const home = await house([ann, robo, hal]);
-  const call = called(home, robo, "one", asks);
+  const call = called(home, robo, "one");
   unwrap(await home.rpc.recordToolCall(call));
-  unwrap(await home.rpc.recordToolCall({ ...called(home, robo, "two"), status: "complete", output: "open" }));
+  unwrap(await home.rpc.recordToolCall(called(home, robo, "two", asks)));
   await seal(home);
-  unwrap(await home.rpc.answerToolCall(home.as(ann), call.toolCallId, { result: "secret" }));
+  unwrap(await home.rpc.recordToolCall({ ...call, status: "complete", output: "late" }));
   const callsFor = async (agent: EntityRef, mindId?: string) => {
     const page = { limit: 9, offset: 0 };
     const { messages } = unwrap(await home.rpc.window(home.workspaceId, agent.id, page, mindId));
     return messages.map(({ toolCall }) => [toolCall?.status, toolCall?.output]);
   };
-  const open = ["complete", "open"];
-  expect(await callsFor(hal)).toEqual([["requires_action", undefined], open]);
-  expect(await callsFor(hal, fromCompartment(home, hal).mindId)).toEqual([["complete", "secret"], open]);
-  expect(await callsFor(robo)).toEqual([["complete", "secret"], open]);
+  // What the switch withdrew, all see so.
+  const open = ["canceled", undefined];
+  expect(await callsFor(hal)).toEqual([["running", undefined], open]);
+  expect(await callsFor(hal, fromCompartment(home, hal).mindId)).toEqual([["complete", "late"], open]);
+  expect(await callsFor(robo)).toEqual([["complete", "late"], open]);
 });
 
 test("[C18] an open mind may speak into a confidential space, and may not wait for its people", async () => {

@@ -2,7 +2,7 @@ import { and, asc, eq, inArray, lte, max, min, not, or, type SQL, sql } from "dr
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
-import { ColloquyError } from "../../shared/errors.ts";
+import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 import type { Crashable } from "../../shared/fault.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { answeredMemoryMs, lateAnswerMs, maxOpenCalls, watchdogMs } from "../bounds.ts";
@@ -212,14 +212,20 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       return cutOff;
     },
 
+    /** A space canceled the agent's calls of this phase, which end here. Answers whether there were any. */
+    canceledIn(spaceId: string, phase: "asked" | "ready", code: ErrorCode, why: string): boolean {
+      const isCanceled = and(eq(calls.spaceId, spaceId), eq(calls.phase, phase));
+      const canceled = db.select().from(calls).where(isCanceled).all();
+      const outcome = failed("canceled", code, why);
+      for (const { callId } of canceled) this.settle(callId, outcome, outcome.status);
+      return canceled.length > 0;
+    },
+
     /** The agent left that space, which canceled its calls. Those that ask people, or were not begun, end here. */
     left(spaceId: string): void {
-      const unbegun = and(eq(calls.spaceId, spaceId), inArray(calls.phase, ["asked", "ready"]));
-      for (const { callId, phase } of db.select().from(calls).where(unbegun).all()) {
-        const why = phase === "asked" ? "so nobody there can answer" : "which canceled it before it began";
-        const outcome = failed("canceled", "not_a_member", `you are in that space no more, ${why}`);
-        this.settle(callId, outcome, outcome.status);
-      }
+      const gone = "you are in that space no more";
+      this.canceledIn(spaceId, "asked", "not_a_member", `${gone}, so nobody there can answer`);
+      this.canceledIn(spaceId, "ready", "not_a_member", `${gone}, which canceled it before it began`);
     },
 
     /** Those that ask for an errand now, the longest waiting first; `slow`: that ask servers, or that do not. */

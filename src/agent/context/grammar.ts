@@ -120,14 +120,18 @@ export const tellsMessage = (input: string, id: string): boolean => {
 };
 
 const names = `${quotedPattern}(?:, ${quotedPattern})*`;
+/** Why an open mind waits for people of a space no more. */
+export const becameConfidential =
+  "the space became confidential, so what is answered there reaches your runs in it alone";
 const outcomes = {
   replied: "replied.",
   timedOut: "did not reply in time.",
   gone: "left the space without a reply.",
   apart: "gave no reply: you are no longer in the space.",
+  sealed: `gave no reply: ${becameConfidential}.`,
 };
 const outcome = <Name extends keyof typeof outcomes>(name: Name) => raw(name, `(?:${names} ${outcomes[name]} )?`);
-const resumeForm = line`← RESUME: ${outcome("replied")}${outcome("timedOut")}${outcome("gone")}${outcome("apart")}Continue from here.`;
+const resumeForm = line`← RESUME: ${outcome("replied")}${outcome("timedOut")}${outcome("gone")}${outcome("apart")}${outcome("sealed")}Continue from here.`;
 /** The names in a list of them. */
 export const eachName = text("name");
 
@@ -139,15 +143,15 @@ export const resumeLine = {
   write: (of: WaitOutcome): string => {
     const told = (name: keyof WaitOutcome): string =>
       of[name].length === 0 ? "" : `${of[name].map(quote).join(", ")} ${outcomes[name]} `;
-    const [replied, timedOut, gone, apart] = [told("replied"), told("timedOut"), told("gone"), told("apart")];
-    return resumeForm.write({ replied, timedOut, gone, apart });
+    const [replied, timedOut, gone] = [told("replied"), told("timedOut"), told("gone")];
+    return resumeForm.write({ replied, timedOut, gone, apart: told("apart"), sealed: told("sealed") });
   },
   read: (written: string): WaitOutcome | undefined => {
     const found = resumeForm.read(written);
     const namesIn = (list: string): string[] => eachName.readAll(list).map(({ name }) => name);
     if (!found) return undefined;
     const [replied, timedOut] = [namesIn(found.replied), namesIn(found.timedOut)];
-    return { replied, timedOut, gone: namesIn(found.gone), apart: namesIn(found.apart) };
+    return { replied, timedOut, gone: namesIn(found.gone), apart: namesIn(found.apart), sealed: namesIn(found.sealed) };
   },
 };
 

@@ -6,6 +6,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxInboxEvents, maxPayloadBytes, replyWaitMs, sameBodyMs } from "../bounds.ts";
 import type { CallServices } from "../calls/calls.ts";
+import { becameConfidential } from "../context/grammar.ts";
 import { excerpt } from "../context/wording.ts";
 import type { PlanRow } from "../plans/plans.ts";
 import type { Awaited, InboxData, Question } from "../records.ts";
@@ -119,10 +120,13 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       services.runs.update(ordinal, { events: [...taken, ...seqs.slice(index, index + 1)] });
     }
     const decided = (delivery.answers ?? []).filter((each) => each.seq > from && services.calls.decided(each));
-    if (known?.version !== delivery.space.version || known.left !== delivery.left) {
-      const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
-      if (services.waits.left(delivery.space.id, members, delivery.left ? "agent" : true)) arm();
-    }
+    // It heard all that came before the switch, and hears no answer after it (C17).
+    const isDeaf = delivery.openUpTo !== undefined && to >= delivery.openUpTo;
+    const why = `${becameConfidential}: ask again there`;
+    if (isDeaf && services.calls.canceledIn(delivery.space.id, "asked", "forbidden", why)) arm();
+    const how = delivery.left ? "agent" : isDeaf ? "confidential" : true;
+    const members = how === true ? delivery.space.members : [];
+    if (isAwaited && services.waits.left(delivery.space.id, new Set(members.map(({ id }) => id)), how)) arm();
     if (delivery.left) {
       services.calls.left(delivery.space.id);
       services.shares.left(delivery.space.id);
@@ -183,15 +187,15 @@ const unansweredOf = (services: InboxServices, wait: WaitRow, root: Root): Inbox
   if (silent.length === 0 || spaceName === undefined) return undefined;
   const isMember = services.spaces.isMember(spaceId);
   const namesOf = (who: Awaited[]): string[] => who.map(({ name }) => name);
+  const hasLeft = ({ left }: Awaited): boolean => left !== undefined && left !== "confidential";
   const unanswered = {
     ...{ question: questionOf(services, wait), spaceName, afterMs: replyWaitMs },
-    late: namesOf(silent.filter(({ left }) => !left)),
-    left: namesOf(silent.filter(({ left }) => left)),
+    ...{ late: namesOf(silent.filter((who) => !hasLeft(who))), left: namesOf(silent.filter(hasLeft)) },
+    ...(silent.some(({ left }) => left === "confidential") ? { confidential: true as const } : {}),
     ...(isMember ? {} : { formerSpaceId: spaceId }),
   };
-  const facts = { toolCallId: callId, tool: "wait", result: unanswered, failed: true } as const;
-  const activeSpaceId = isMember ? spaceId : null;
-  return { type: "tool_result", ...facts, activeSpaceId, expired: true, unanswered, root };
+  const facts = { toolCallId: callId, tool: "wait", result: unanswered, failed: true, expired: true } as const;
+  return { type: "tool_result", ...facts, activeSpaceId: isMember ? spaceId : null, unanswered, root };
 };
 
 /**

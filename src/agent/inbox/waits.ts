@@ -15,7 +15,8 @@ import { waits } from "../schema.ts";
  * 2. The first message of an awaited participant in that space after the question is the answer, to each question that
  *    is open there. A reply to the agent's own words answers the one question that it names, or none. It belongs to each
  *    waiting run and begins no other. Until the question's `seq` is known, all their messages are held for the run.
- * 3. A wait is over when every awaited participant has answered or left the space, or the time is up.
+ * 3. A wait is over when every awaited participant has answered or left the space, the time is up, or an open mind comes to
+ *    where the space is confidential.
  * 4. A cycle's wait has a root, and outlives its run. A timeline's has none, and ends with its run at the latest.
  */
 export type WaitRow = typeof waits.$inferSelect;
@@ -87,7 +88,7 @@ export const createWaits = (db: Database, clock: Clock) => {
       return runs.where(ne(waits.runOrdinal, runOrdinal)).get()?.runs ?? 0;
     },
 
-    /** Ends the wait for participants who left the space. Answers whether a run waited for one. */
+    /** Ends the wait for participants who are none of these, as they left. Answers whether a run waited for one. */
     left(spaceId: string, members: Set<string>, how: NonNullable<Awaited["left"]>): boolean {
       const isGone = ({ id, replyId, left }: Awaited): boolean => replyId === null && !left && !members.has(id);
       const open = inSpace().all({ key: spaceId });

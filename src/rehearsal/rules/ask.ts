@@ -42,7 +42,9 @@ export const report = (turn: Turn): Doing => {
     const words = replies.findLast((reply) => reply.name === name)?.text;
     return words === undefined ? `${name} answered, but I cannot see it any more.` : `${name} said: ${words}`;
   });
-  const late = (resume?.timedOut ?? []).map((name) => `${name} did not answer in time.`);
+  const late = [...(resume?.timedOut ?? []), ...(resume?.sealed ?? [])].map(
+    (name) => `${name} did not answer in time.`,
+  );
   const gone = (resume?.gone ?? []).map((name) => `${name} left before answering.`);
   const apart = (resume?.apart ?? []).map((name) => `I left the space before ${name} answered.`);
   return answer(turn, [...said, ...late, ...gone, ...apart].join("\n") || "Nobody answered.", "reported the answers");

@@ -1,5 +1,4 @@
 import type { DeliveredMessage, ToolCallOutcome, TriggerSource } from "../../protocol/rpc.ts";
-import { isOwnedBy } from "../../shared/ids.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
 import { type LogRow, messageIn } from "../log/log.ts";
 import { toldOutcome } from "../tool-calls/call-state.ts";
@@ -34,15 +33,12 @@ const changes = new Set<LogRow["type"]>(["member.joined", "member.left", "member
 
 /** Whether the subscriber, as a member, would be told of this event. Of its agent's own messages: what another mind said. */
 export const concerns = (subscriber: Subscriber, row: LogRow, openUpTo: number): boolean => {
-  const { id, kind } = subscriber;
   if (row.type === "space.message") {
     const isNews = row.entityId !== memberOf(subscriber) || row.routing?.own !== undefined;
-    return kind === "agent" && isNews && hears(subscriber, row.seq, openUpTo);
+    return subscriber.kind === "agent" && isNews && hears(subscriber, row.seq, openUpTo);
   }
   if (row.type !== "space.message.updated") return changes.has(row.type);
-  if (row.outcome === null || row.entityId !== memberOf(subscriber)) return false;
-  // Each mind is told of its own calls, whenever people decide.
-  return openUpTo === Number.POSITIVE_INFINITY || isOwnedBy(messageIn(row).toolCall?.id ?? "", id);
+  return row.outcome !== null && row.entityId === memberOf(subscriber) && hears(subscriber, row.seq, openUpTo);
 };
 
 /** Whether the subscriber is an agent's mind that this event does not wake, as far as is decided. */

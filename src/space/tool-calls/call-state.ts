@@ -92,7 +92,10 @@ export const judge = (call: ToolCall, given: Given): Verdict | undefined => {
   const { awaits, status } = call;
   if (!awaits) throw new ColloquyError("conflict", "This tool call waits for nobody's answer");
   if (status === "expired") throw new ColloquyError("gone", `The time to answer was up at ${awaits.expiresAt}`);
-  if (status === "canceled") throw new ColloquyError("gone", "The tool call was canceled: nobody waits for an answer");
+  if (status === "canceled") {
+    const why = call.error?.message ?? "nobody waits for an answer";
+    throw new ColloquyError("gone", `The tool call was canceled: ${why}`);
+  }
   return awaits.kind === "approval" ? judgeApproval(call, awaits, given) : judgeAnswer(call, awaits, given);
 };
 

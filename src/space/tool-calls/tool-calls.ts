@@ -81,6 +81,12 @@ export const createToolCalls = (db: Database) => {
       return db.select().from(toolCalls).where(left).limit(limit).all();
     },
 
+    /** Those that showed up to this place of the log and wait for people, the oldest first. */
+    asked(upTo: number, limit: number): CallRow[] {
+      const isAsked = and(isNotNull(toolCalls.expiresAt), lte(toolCalls.seq, upTo));
+      return db.select().from(toolCalls).where(isAsked).orderBy(asc(toolCalls.seq)).limit(limit).all();
+    },
+
     /** Those whose time is up, the earliest first. */
     due(now: number, limit: number): CallRow[] {
       const isDue = lte(toolCalls.expiresAt, now);

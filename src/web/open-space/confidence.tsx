@@ -40,6 +40,7 @@ export const Confidence = ({ state }: { state: SpaceState }) => {
       {asked === "confidential" && (
         <Dialog {...labels} isDangerous onClose={close} onSubmit={seal}>
           <p>What is said from now on stays here: the agents of this space will know nothing of it elsewhere.</p>
+          <p>Open questions and approvals here are withdrawn: let the agents ask again.</p>
           <p>What was said before, they know already. This cannot be undone.</p>
         </Dialog>
       )}

@@ -116,9 +116,12 @@ describe("the grammar of the prompts", () => {
   });
 
   test.each([
-    { replied: ["Ann"], timedOut: [], gone: [], apart: [] },
-    { replied: ["Ann", 'B" left the space without a reply. '], timedOut: ["C, D"], gone: ["← RESUME"], apart: ["B"] },
-    { replied: [], timedOut: [], gone: [], apart: [] },
+    { replied: ["Ann"], timedOut: [], gone: [], apart: [], sealed: [] },
+    {
+      ...{ replied: ["Ann", 'B" left the space without a reply. '], timedOut: ["C, D"], gone: ["← RESUME"] },
+      ...{ apart: ["B"], sealed: ["E", "F"] },
+    },
+    { replied: [], timedOut: [], gone: [], apart: [], sealed: [] },
   ])("[S2] it reads who answered a wait and who did not, whatever their names: %j", (outcome) => {
     expect(grammar.resumeLine.read(grammar.resumeLine.write(outcome))).toEqual(outcome);
   });

@@ -86,7 +86,7 @@ const deeds: [Of<Deed, { kind: "action" }>, Of<Deed, { kind: "sent" }>] = [
 const root = { id: "evt_1", kind: "service" } as const;
 const unanswered: Required<Unanswered> = {
   ...{ question: { messageId: "msg_0", text: free }, spaceName: free, late: [free], left: [free], afterMs: 60_000 },
-  formerSpaceId: "spc_1",
+  ...{ formerSpaceId: "spc_1", confidential: true },
 };
 const result: Of<InboxData, { type: "tool_result" }> = {
   ...{

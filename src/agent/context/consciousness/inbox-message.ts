@@ -5,6 +5,7 @@ import { ownNotes } from "../deeds.ts";
 import {
   activeSpace,
   answerTo,
+  becameConfidential,
   expectsReply,
   inboxEvents,
   inboxHeading,
@@ -21,8 +22,9 @@ const quoteAll = (names: string[]): string => names.map(quote).join(", ");
 
 /** Who did not answer a question of the agent's own. */
 const unansweredLine = (unanswered: Unanswered, activeSpaceId: string | null): string => {
-  const { question, spaceName, late, left, afterMs, formerSpaceId } = unanswered;
-  const inTime = late.length === 0 ? [] : [`${quoteAll(late)} after ${duration(afterMs)}`];
+  const { question, spaceName, late, left, afterMs, formerSpaceId, confidential } = unanswered;
+  const until = confidential ? `: ${becameConfidential}` : ` after ${duration(afterMs)}`;
+  const inTime = late.length === 0 ? [] : [`${quoteAll(late)}${until}`];
   const gone = left.length === 0 ? [] : [`${quoteAll(left)}${late.length === 0 ? ", who left" : " left"}`];
   const { messageId, text } = question;
   const isAway = formerSpaceId !== undefined;

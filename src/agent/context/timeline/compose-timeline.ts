@@ -209,7 +209,7 @@ const stateSection = (
 
 /** The run's calls before its wait, the newest that fit `room`, and why it goes on. */
 const resumeSection = (
-  { soFar, replies, timedOut, gone = [], apart = [] }: NonNullable<TimelineSnapshot["resume"]>,
+  { soFar, replies, timedOut, gone = [], apart = [], sealed = [] }: NonNullable<TimelineSnapshot["resume"]>,
   room: number,
 ): Cut =>
   listSection(room, {
@@ -218,7 +218,7 @@ const resumeSection = (
       .map((action) => grammar.earlierCall.write({ call: callLine(action) }))
       .map((item) => `  ${grammar.listItem.write({ item })}`),
     note: ({ length }) => `  (${length} earlier calls are not shown)`,
-    end: grammar.resumeLine.write({ replied: replies.map(({ name }) => name), timedOut, gone, apart }),
+    end: grammar.resumeLine.write({ replied: replies.map(({ name }) => name), timedOut, gone, apart, sealed }),
     reason: (left) => `${left} earlier calls do not fit context.maxTokens`,
   });
 

@@ -153,6 +153,7 @@ const resumeOf = (services: RunServices, run: RunRow): TimelineSnapshot["resume"
     timedOut: awaited.filter(({ replyId, left }) => replyId === null && !left).map(({ name }) => name),
     gone: awaited.filter(({ left }) => left === true).map(({ name }) => name),
     apart: awaited.filter(({ left }) => left === "agent").map(({ name }) => name),
+    sealed: awaited.filter(({ left }) => left === "confidential").map(({ name }) => name),
   };
 };
 
