@@ -89,6 +89,7 @@ export default defineConfig({
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
           include: ["test/**/*.actor.test.ts"],
+          setupFiles: ["test/support/patience.ts"],
           testTimeout: 20_000,
           hookTimeout: 60_000,
           deps: { optimizer: { ssr: { enabled: true, include: bundled } } },

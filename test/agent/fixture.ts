@@ -103,7 +103,7 @@ const toldAll = async (_: unknown, { storage }: DurableObjectState): Promise<voi
 /** Resolves once the space has told its agents. One that cannot, as it crashed or has to try again, is not waited for. */
 export const told = (spaceId: string): Promise<void> =>
   vi
-    .waitFor(() => runInDurableObject(env.SPACE.getByName(spaceId) as unknown as DurableObjectStub, toldAll))
+    .waitFor(() => runInDurableObject(env.SPACE.getByName(spaceId) as unknown as DurableObjectStub, toldAll), 1000)
     .catch(() => undefined);
 
 const openSpace = (workspaceId: string, id: string) => {

@@ -1,0 +1,16 @@
+import { vi } from "vitest";
+
+/**
+ * Vitest's setup of each file of the actors' tests: an actor answers within milliseconds, and on a busy machine within
+ * seconds. Vitest itself looks every 50 ms, for one second, so that most of a test would be waiting.
+ */
+const patience = { interval: 20, timeout: 5000 };
+const { waitFor, waitUntil } = vi;
+
+/** Where timers are faked, each look moves their clock on by its interval: vitest's own is kept. */
+const patient = <Options>(options: Options | number | undefined) => {
+  const given = typeof options === "number" ? { timeout: options } : options;
+  return vi.isFakeTimers() ? options : { ...patience, ...given };
+};
+vi.waitFor = (look, options) => waitFor(look, patient(options));
+vi.waitUntil = (look, options) => waitUntil(look, patient(options));
