@@ -1,6 +1,7 @@
 import { existsSync, statfsSync } from "node:fs";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
  * What the worker imports from `node_modules`, bundled once: each of the actors' files loads all of it into a workerd of
@@ -46,12 +47,24 @@ const roomIn = (path: string): number => {
 };
 if (process.env.TMPDIR === undefined && roomIn(inMemory) >= leastBytes) process.env.TMPDIR = inMemory;
 
+/** Vitest takes large files first. The longest are small, and would each be alone at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification): boolean => /\/(fuzz|faults)\//.test(moduleId);
+    const { long = [], short = [] } = Object.groupBy(await super.sort(files), (file) =>
+      isLong(file) ? "long" : "short",
+    );
+    return [...long, ...short];
+  }
+}
+
 /**
  * Three projects, one after another: promises to users end to end in a real browser, actors in workerd, pure modules in
  * node. A file of the actors' tests waits half of its time for its own workerd to come up: three share two cores well.
  */
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         define: { __FAULTS__: "true" },
