@@ -231,7 +231,7 @@ export const confidential = async (stage: Stage, { attack }: Tries, continuity: 
       const changes: object[] = [
         { model },
         { embedder: { ...model, dimensions: 8 } },
-        { context: { compaction: { model } } },
+        { context: { compaction: { strategy: "recursive_summarization", model } } },
         { tools: [...tools, { ...mine, name: "mine" }] },
         { tools: tools.map((tool) => ("name" in tool && tool.name === "note" ? { ...mine, name: "note" } : tool)) },
         { tools: tools.map((tool) => ({ ...tool, confidential: "allowed" })) },
@@ -261,6 +261,9 @@ export const confidential = async (stage: Stage, { attack }: Tries, continuity: 
     const send = (path: string, body: object) =>
       http("POST", path, { bearer: max.token, headers: { "idempotency-key": "one" }, body });
     for (const [path, body] of asks) await send(path, body);
+    // What is heard of it inside is over before anybody looks at inputs outside.
+    const said = (await stage.messages(vault)).findLast(({ text }) => text === word);
+    await stage.handled(vault, said?.id ?? "", agent);
     await api.delete(`/v1/spaces/${vault}/members/${max.id}`);
     const answers = await Promise.all(asks.map(([path, body]) => send(path, body)));
     return answers.filter(({ status, text }) => status < 400 || text.includes(word)).map(({ text }) => text);
@@ -300,7 +303,7 @@ export const confidential = async (stage: Stage, { attack }: Tries, continuity: 
     const input = stage.given(name, from);
     const tried = ["read_messages", "block_load", "get_memories"].filter((tool) => !input.includes(tool));
     return [
-      ...(input.includes(word) ? ["the model was told the word"] : []),
+      ...(input.includes(word) ? [`it was told: …${input.slice(input.indexOf(word) - 500, input.indexOf(word))}`] : []),
       ...tried.map((tool) => `${tool} was not called`),
     ];
   };
