@@ -143,6 +143,8 @@ export type AgentMessage = FromRun & {
   expectsReply?: boolean | undefined;
   /** People of a confidential space let it out (C20). */
   letOut?: true;
+  /** They were shown the space as an open one. */
+  shownAsOpen?: boolean | undefined;
 };
 
 /** A visible call as it stands. `messageId` derives from space and call: telling it again changes nothing. */
@@ -156,6 +158,8 @@ export type AgentToolCall = FromRun & {
   awaits?: Omit<AwaitedAnswer, "answers" | "shown" | "inputHash"> | undefined;
   /** Where an approved call goes, in words. */
   target?: string | undefined;
+  /** Who reads there what leaves a confidential space, in words. */
+  readers?: string | undefined;
   /** Beside the input, what its request holds. */
   request?: Record<string, unknown> | undefined;
 };

@@ -8,7 +8,7 @@ export const ToolCallStatus = z.enum(["running", "requires_action", "complete", 
 export const ShownField = component("ShownField", {
   path: z.string().meta({
     description:
-      "`tool`, `target` (where it goes), a place in the request that its config writes (`request.url`), or in the input (`input.to`)",
+      "`tool`, `target` (where it goes), `readers` (who reads there what leaves a confidential space), a place in the request that its config writes (`request.url`), or in the input (`input.to`)",
   }),
   text: z.string(),
   hidden: z.int().meta({ description: "How many invisible characters path and text hold" }),

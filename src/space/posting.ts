@@ -6,6 +6,7 @@ import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
 import { mentionsIn } from "../shared/mentions.ts";
+import { quote } from "../shared/quote.ts";
 import { requireAwaited } from "../shared/require-awaited.ts";
 import { type Append, messageOf } from "./log/log.ts";
 import { type MemberRow, senderOf } from "./members.ts";
@@ -65,6 +66,10 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
   }
   const sender = requireSpeaker(services, input);
   if (awaits.length > 0 || expectsReply) requireHearing(space, input.mindId);
+  if (input.shownAsOpen && space.confidentialFrom !== null) {
+    const message = `${quote(space.name)} has become confidential since people were asked: ask them again`;
+    throw new ColloquyError("approval_changed", message);
+  }
   checkText(text);
   const repliedTo = authorOf(services, replyTo);
   const body = { id, text, origin, reads, expectsReply: awaits.length > 0 || expectsReply, replyTo, streamId };

@@ -58,6 +58,7 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     expect(asked.toolCall?.awaits?.shown?.map(({ path, text }) => [path, text])).toEqual([
       ["tool", "send_message"],
       ["target", `a message in "Alpha" (${alpha.id})`],
+      ["readers", "1 person and 1 agent now. The space is open: its agents know it everywhere."],
       ["input.text", "We merge on Friday"],
     ]);
     expect(await alpha.texts()).toEqual([]);
@@ -108,6 +109,18 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     expect(await alpha.texts()).toEqual([]);
     await ended(house.workspaceId, mind, continuity === "timeline" ? 2 : 3);
     expect(lastRead(model)).toContain(why);
+  });
+
+  test("[C20] says nothing in a space that became confidential after people were shown it as open", async () => {
+    const { house, alpha, board, husam, asKey, mind, model, card, answer } = await open(continuity, { quorum: 1 });
+    await board.post(husam, "Tell them");
+    const asked = await card("requires_action");
+    unwrap(await alpha.stub().update(asKey, { confidential: true }));
+    unwrap(await answer(husam, asked, true));
+    expect((await card("error")).toolCall?.error?.code).toBe("approval_changed");
+    expect(await alpha.texts()).toEqual([]);
+    await ended(house.workspaceId, mind, continuity === "timeline" ? 2 : 3);
+    expect(lastRead(model)).toContain("has become confidential since people were asked");
   });
 
   test("[C20] asks nobody where too few of its approvers are left", async () => {

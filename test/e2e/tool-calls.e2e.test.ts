@@ -282,3 +282,23 @@ test("a wide table scrolls in its own frame", async () => {
   await shoot("table", his, hers);
   await noOverflow();
 });
+
+test("[C20] a card that lets words out of a confidential space says who will read them", async () => {
+  const members = [husam.id, sara.id, planner].map((entityId) => ({ entityId }));
+  const made = { name: "Board", members, confidential: true, release: {} };
+  const { space } = await house.api.post<{ space: { id: string } }>("/v1/spaces", made);
+  const tell = { name: "send_message", arguments: { text: "We merge on Friday." } };
+  const enter = { name: "enter_space", arguments: { spaceId } };
+  fake.script([{ toolCalls: [enter] }, { toolCalls: [tell] }, { text: "That was all." }], model);
+  await both((page) => page.goto(`${house.url}/#${space.id}`));
+  await his.getByRole("combobox", { name: "Message to Board" }).fill("Tell the office.");
+  await his.keyboard.press("Enter");
+  await both((page) => standing(page, "Send message", "Needs you"));
+  const readers = hers.locator(".value-field", { hasText: "Read by" });
+  await readers.getByText(/^\d people and 1 agent now\. The space is open: its agents know it everywhere\.$/).waitFor();
+  await hers.locator(".value-field", { hasText: 'a message in "The office"' }).waitFor();
+  await shoot("release", his, hers);
+  await noOverflow();
+  await card(hers, "Send message").getByRole("button", { name: "Approve" }).click();
+  await both((page) => standing(page, "Send message", "Done"));
+});

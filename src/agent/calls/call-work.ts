@@ -228,10 +228,14 @@ const targetOf = (tool: ToolConfig): string | undefined => {
   return `${method} ${URL.canParse(url) ? new URL(url).origin : "an address that cannot be used"}`;
 };
 
-/** Where words go that a confidential space lets out. */
-const releasedTo = ({ spaces }: CallServices, { tool, activeSpaceId, spaceId }: CallRow): string | undefined => {
+/** Where words go that a confidential space lets out, and who reads them there. */
+const releasedTo = (
+  { spaces }: CallServices,
+  { tool, activeSpaceId, spaceId }: CallRow,
+): Pick<AgentToolCall, "target" | "readers"> | undefined => {
   if (!factsOf(tool.name).speaks || activeSpaceId === null || activeSpaceId === spaceId) return undefined;
-  return `a message in ${quote(spaces.get(activeSpaceId)?.snapshot.name ?? "")} (${activeSpaceId})`;
+  const name = quote(spaces.get(activeSpaceId)?.snapshot.name ?? "");
+  return { target: `a message in ${name} (${activeSpaceId})`, readers: tool.description };
 };
 
 /** The call as its space is to show it now. */
@@ -252,7 +256,7 @@ const shownCall = (services: CallServices, row: CallRow, spaceId: string): Agent
     ...(outcome?.status === "complete" ? { output: outcome.value } : {}),
     ...(outcome?.error === undefined ? {} : { error: outcome.error }),
     awaits: awaitsOf(row),
-    target: releasedTo(services, row) ?? targetOf(row.tool),
+    ...(releasedTo(services, row) ?? { target: targetOf(row.tool) }),
     request: shownRequest(row.tool),
     root: row.root,
     streamId: row.streamId ?? undefined,

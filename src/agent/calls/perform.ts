@@ -31,6 +31,7 @@ const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Pr
     root: () => row.root,
     activeSpaceId: row.activeSpaceId,
     approvedBy: row.approval?.ids,
+    readers: tool.description,
     begunAt: begunAt(row),
   };
   const builtin = builtinTool(tool.name);

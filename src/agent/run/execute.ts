@@ -10,7 +10,7 @@ import { ruleLine } from "../context/instructions.ts";
 import { loggedRun } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
 import { callModeOf, mayRepeat, needsRow } from "../tools/call-mode.ts";
-import { maySpeakIn, requireHearing, requireOwnSpace } from "../tools/confidential.ts";
+import { maySpeakIn, readersOf, requireHearing, requireOwnSpace } from "../tools/confidential.ts";
 import { explained } from "../tools/input-issues.ts";
 import { failed, interruptedCall } from "../tools/outcome.ts";
 import { factsOf, findTool } from "../tools/registry.ts";
@@ -48,6 +48,7 @@ const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   const { services, run, call, activeSpaceId, speech } = execution;
   const { shows, asks, attached } = callModeOf(tool, continuityOf(run));
   const isRelease = activeSpaceId !== null && factsOf(tool.name).speaks && !maySpeakIn(services, activeSpaceId);
+  const target = isRelease ? services.spaces.get(activeSpaceId)?.snapshot : undefined;
   // Those who may let words out of a confidential space are asked there.
   const shownIn = isRelease ? services.identity.get().compartmentSpaceId : activeSpaceId;
   const spaceId = shows ? shownIn : null;
@@ -71,7 +72,8 @@ const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   const unasked = tool.executionType === "external" ? "out" : attached ? "running" : "ready";
   const phase = asks === null ? unasked : "asked";
   return {
-    ...{ callId: call.callId, runOrdinal: run.ordinal, tool, input: call.input },
+    ...{ callId: call.callId, runOrdinal: run.ordinal, input: call.input },
+    tool: target ? { ...tool, description: readersOf(target) } : tool,
     ...{ spaceId, activeSpaceId, root, attached, phase },
     origin: spaceId === null ? null : (originFor(services, run, spaceId) ?? null),
     streamId: speech?.streamOf(call.index) ?? null,

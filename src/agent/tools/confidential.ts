@@ -26,6 +26,7 @@ export const requireOwnSpace = (minds: Minds, spaceId: string): void => {
 };
 
 const releaseMinutes = 24 * 60;
+const list = new Intl.ListFormat("en", { type: "conjunction" });
 
 /** A confidential space's own people who may let words out of it. */
 const releasersOf = ({ members }: SpaceSnapshot, { approvers }: Release): string[] => {
@@ -53,6 +54,26 @@ export const releaseFrom = (minds: Minds, spaceId: string): Approval | undefined
   }
   return { required: true, quorum, expiresInMinutes: releaseMinutes, ...(approvers && { approvers: asked }) };
 };
+
+const openly = "The space is open: its agents know it everywhere.";
+const secretly = "The space is confidential: its agents know it there alone.";
+
+/** Who reads what is said in a space, for those who let words out to it. */
+export const readersOf = ({ members, confidential }: SpaceSnapshot): string => {
+  const kinds = [
+    ["human", "person", "people"],
+    ["agent", "agent", "agents"],
+    ["service", "service", "services"],
+  ] as const;
+  const counts = kinds.flatMap(([kind, one, several]) => {
+    const count = members.filter(({ type }) => type === kind).length;
+    return count === 0 ? [] : `${count} ${count === 1 ? one : several}`;
+  });
+  return `${list.format(counts)} now. ${confidential ? secretly : openly}`;
+};
+
+/** Whether those who let words out were told that agents know them everywhere. */
+export const isToldOpen = (readers: string | undefined): boolean => readers?.endsWith(openly) === true;
 
 /** Throws `forbidden` where those who let words out of a confidential space would not be enough now. */
 export const requireReleased = (minds: Minds, spaceId: string, agreed: readonly string[]): void => {

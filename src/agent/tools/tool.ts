@@ -38,6 +38,8 @@ export type CallContext = {
   activeSpaceId: string | null;
   /** The entity ids of those who let it run, where people were asked; the first to answer first. */
   approvedBy?: readonly string[] | undefined;
+  /** What they were told of who reads it, where it leaves a confidential space. */
+  readers?: string | undefined;
   /** When it was begun, or let run by people, in milliseconds since the epoch: the same for each replay. */
   begunAt: number;
 };

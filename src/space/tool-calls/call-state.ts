@@ -42,7 +42,10 @@ const saidOutcome = ({ status, output, error }: AgentToolCall): Pick<ToolCall, "
 });
 
 /** A call with what people see before they approve it. Calls that earlier versions stored are without. */
-export const withShown = (call: ToolCall, said: Pick<AgentToolCall, "target" | "request"> = {}): ToolCall => {
+export const withShown = (
+  call: ToolCall,
+  said: Pick<AgentToolCall, "target" | "readers" | "request"> = {},
+): ToolCall => {
   const { name, input, awaits } = call;
   if (awaits?.kind !== "approval" || awaits.shown) return call;
   return { ...call, awaits: { ...awaits, shown: shownFields({ ...said, name, input }), inputHash: jsonHash(input) } };

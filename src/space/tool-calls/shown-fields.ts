@@ -4,7 +4,7 @@ import { countInvisible, escapeInvisible } from "../../shared/invisible.ts";
 import { maxShownFields } from "../bounds.ts";
 
 /**
- * What people must see before they approve a call: its tool, where it goes, what its config sends, and every value of its
+ * What people must see before they approve a call: its tool, where it goes, who reads it there, what its config sends, and every value of its
  * input. Nothing is left out, whatever the fields are called. Where there are too many to list, they stand together as JSON. Pure.
  */
 
@@ -42,11 +42,12 @@ const fieldsOf = (path: "input" | "request", value: unknown): ShownField[] => {
   return fieldsIn(path, value, 0);
 };
 
-type Said = Pick<AgentToolCall, "name" | "input" | "target" | "request">;
+type Said = Pick<AgentToolCall, "name" | "input" | "target" | "readers" | "request">;
 
-export const shownFields = ({ name, target, request, input }: Said): ShownField[] => [
+export const shownFields = ({ name, target, readers, request, input }: Said): ShownField[] => [
   fieldOf("tool", name),
   ...(target === undefined ? [] : [fieldOf("target", target)]),
+  ...(readers === undefined ? [] : [fieldOf("readers", readers)]),
   ...(request === undefined ? [] : fieldsOf("request", request)),
   ...fieldsOf("input", input),
 ];

@@ -21,7 +21,7 @@ export const useReading = (awaits: ToolCall["awaits"]): Reading => {
 const count = new Intl.NumberFormat("en");
 
 /** The paths that are no input's: an input's own field of that name is `input.tool`. */
-const titles: Record<string, string> = { tool: "Tool", target: "Goes to" };
+const titles: Record<string, string> = { tool: "Tool", target: "Goes to", readers: "Read by" };
 
 /** All that happens if the call is approved, in the space's order, and nothing but that. */
 export const ShownFields = ({ reading: { shown, open } }: { reading: Reading }) => (
