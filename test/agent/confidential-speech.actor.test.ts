@@ -54,9 +54,18 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
       await board.post(husam, told);
       await runs(count);
       expect(lastResult(model)).toMatch(/forbidden/);
-      expect(lastResult(model)).toContain("so you speak in no other space");
+      expect(lastResult(model)).toContain("so its agents speak in no other space");
       expect(lastResult(model)).toContain(board.id);
     }
+    // Who asked sees what it would have said, and why it did not.
+    const [refused, ...others] = (await board.messages()).flatMap(({ toolCall = [] }) => toolCall);
+    expect(refused).toMatchObject({ name: "send_message", input: { text: "We merge" }, status: "error" });
+    expect(refused?.error).toMatchObject({
+      code: "forbidden",
+      message: expect.stringContaining('said in "Board" stays'),
+    });
+    expect(refused?.awaits).toBeUndefined();
+    expect(others).toEqual([]);
     expect(await alpha.texts()).toEqual([]);
     // Nobody there sees as much as that it looked.
     expect(JSON.stringify(frames)).not.toContain(mind.id);

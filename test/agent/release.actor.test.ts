@@ -123,15 +123,15 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     expect(lastRead(model)).toContain("has become confidential since people were asked");
   });
 
-  test("[C20] asks nobody where too few of its approvers are left", async () => {
-    const { house, alpha, board, husam, sara, asKey, model, mind } = await open(continuity, undefined);
+  test("[C20] asks nobody where too few of its approvers are left, and says so", async () => {
+    const { house, alpha, board, husam, sara, asKey, model, mind, card } = await open(continuity, undefined);
     unwrap(await board.stub().update(asKey, { release: { approvers: [sara.id], quorum: 1 } }));
     unwrap(await board.stub().removeMember(asKey, sara.id));
     await board.post(husam, "Tell them");
     await ended(house.workspaceId, mind, 2);
     expect(lastRead(model)).toContain("whoever runs that space names others");
     expect(await alpha.texts()).toEqual([]);
-    expect((await board.messages()).some(({ toolCall }) => toolCall)).toBe(false);
+    expect((await card("error")).toolCall?.error?.message).toContain("whoever runs that space names others");
   });
 
   test("[C20] does not wait for answers to what is let out", async () => {

@@ -283,22 +283,35 @@ test("a wide table scrolls in its own frame", async () => {
   await noOverflow();
 });
 
-test("[C20] a card that lets words out of a confidential space says who will read them", async () => {
+test("[C20] people see who will read what leaves a confidential space, and why it does not leave", async () => {
   const members = [husam.id, sara.id, planner].map((entityId) => ({ entityId }));
-  const made = { name: "Board", members, confidential: true, release: {} };
-  const { space } = await house.api.post<{ space: { id: string } }>("/v1/spaces", made);
-  const tell = { name: "send_message", arguments: { text: "We merge on Friday." } };
+  const board = { name: "Board", members, confidential: true, release: {} };
+  const { space } = await house.api.post<{ space: { id: string } }>("/v1/spaces", board);
   const enter = { name: "enter_space", arguments: { spaceId } };
-  fake.script([{ toolCalls: [enter] }, { toolCalls: [tell] }, { text: "That was all." }], model);
+  const tell = { name: "send_message", arguments: { text: "We merge on Friday." } };
+  const ask = async (words: string): Promise<void> => {
+    fake.script([{ toolCalls: [enter] }, { toolCalls: [tell] }, { text: "That was all." }], model);
+    await his.getByRole("combobox", { name: "Message to Board" }).fill(words);
+    await his.keyboard.press("Enter");
+  };
   await both((page) => page.goto(`${house.url}/#${space.id}`));
-  await his.getByRole("combobox", { name: "Message to Board" }).fill("Tell the office.");
-  await his.keyboard.press("Enter");
+  await ask("Tell the office.");
   await both((page) => standing(page, "Send message", "Needs you"));
-  const readers = hers.locator(".value-field", { hasText: "Read by" });
-  await readers.getByText(/^\d people and 1 agent now\. The space is open: its agents know it everywhere\.$/).waitFor();
-  await hers.locator(".value-field", { hasText: 'a message in "The office"' }).waitFor();
+  const fields = await card(hers, "Send message").locator(".value-field").allInnerTexts();
+  expect(fields.join("\n").replace(/\n+/g, "\n")).toMatch(
+    /Goes to\na message in "The office" .*\nRead by\n\d people and 1 agent now\. The space is open: its agents know it everywhere\.\ntext\n/,
+  );
   await shoot("release", his, hers);
   await noOverflow();
   await card(hers, "Send message").getByRole("button", { name: "Approve" }).click();
   await both((page) => standing(page, "Send message", "Done"));
+  await house.api.patch(`/v1/spaces/${space.id}`, { release: null });
+  await ask("Tell them again.");
+  await both((page) => standing(page, "Send message", "Failed"));
+  await card(hers, "Send message").getByText('what is said in "Board" stays there').waitFor();
+  await shoot("kept", his, hers);
+  await his.goto(`${house.url}/#${spaceId}`);
+  await his.getByRole("button", { name: /^Members/ }).click();
+  await his.getByText("What is said in Board stays there: agents know nothing of it here.").waitFor();
+  await shoot("kept-outside", his, hers);
 });

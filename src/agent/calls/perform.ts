@@ -17,7 +17,7 @@ import { begunAt, type CallServices, loggedCall } from "./calls.ts";
  */
 export const builtinAsConfigured = (name: string, approval: Approval): ToolConfig =>
   // The call's id makes it change nothing twice.
-  ToolConfig.parse({ name, description: name, executionType: "internal", idempotent: true, approval });
+  ToolConfig.parse({ name, description: name, executionType: "internal", visible: true, idempotent: true, approval });
 
 /** Throws what refuses it, and the signal's reason where that was aborted. */
 const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {

@@ -13,15 +13,14 @@ type Minds = { identity: Identity; spaces: Spaces };
 export const maySpeakIn = ({ identity }: Minds, spaceId: string): boolean =>
   (identity.get().compartmentSpaceId ?? spaceId) === spaceId;
 
-/** Throws `forbidden` where a confidential space's run would speak in another space. */
+/** Throws `forbidden` where a confidential space's run would speak in another space. Its people read this too. */
 export const requireOwnSpace = (minds: Minds, spaceId: string): void => {
   if (maySpeakIn(minds, spaceId)) return;
   const own = minds.identity.get().compartmentSpaceId ?? "";
-  const name = minds.spaces.get(own)?.snapshot.name ?? "";
-  const remedy = `call enter_space for ${quote(name)} (${own}) and say it there: its people can carry it on`;
+  const name = quote(minds.spaces.get(own)?.snapshot.name ?? "");
   throw new ColloquyError(
     "forbidden",
-    `what you learn in a confidential space stays there, so you speak in no other space; ${remedy}`,
+    `what is said in ${name} stays there, so its agents speak in no other space; enter it (${own}) to say it there: its people can carry it on`,
   );
 };
 
@@ -39,20 +38,16 @@ const ownSpace = ({ identity, spaces }: Minds): SpaceSnapshot | undefined =>
 
 /**
  * Whom a confidential space's run must ask before it says something in that other space (C20). Undefined where it says
- * it in its own space, or nothing is ever let out of that. Throws `forbidden` where too few could agree.
+ * it in its own space. Not `required` where nobody could agree: its people see the call, and why it is refused.
  */
 export const releaseFrom = (minds: Minds, spaceId: string): Approval | undefined => {
+  if (maySpeakIn(minds, spaceId)) return undefined;
   const own = ownSpace(minds);
-  if (maySpeakIn(minds, spaceId) || !own?.release) return undefined;
-  const { approvers, quorum } = own.release;
-  const asked = releasersOf(own, own.release);
-  if (asked.length < quorum) {
-    throw new ColloquyError(
-      "forbidden",
-      `${quorum} must agree to let words out of ${quote(own.name)} (its release), and ${asked.length} of those who may are in it: whoever runs that space names others`,
-    );
-  }
-  return { required: true, quorum, expiresInMinutes: releaseMinutes, ...(approvers && { approvers: asked }) };
+  const approvers = own?.release && releasersOf(own, own.release);
+  const { quorum = 1, approvers: named } = own?.release ?? {};
+  const common = { expiresInMinutes: releaseMinutes, quorum };
+  if (!approvers || approvers.length < quorum) return { ...common, required: false };
+  return { ...common, required: true, ...(named && { approvers }) };
 };
 
 const openly = "The space is open: its agents know it everywhere.";
@@ -75,22 +70,24 @@ export const readersOf = ({ members, confidential }: SpaceSnapshot): string => {
 /** Whether those who let words out were told that agents know them everywhere. */
 export const isToldOpen = (readers: string | undefined): boolean => readers?.endsWith(openly) === true;
 
-/** Throws `forbidden` where those who let words out of a confidential space would not be enough now. */
+/** Throws `forbidden` where those who let words out of a confidential space are not enough now. */
 export const requireReleased = (minds: Minds, spaceId: string, agreed: readonly string[]): void => {
-  const approval = releaseFrom(minds, spaceId);
   const own = ownSpace(minds);
-  if (!approval || !own?.release) {
-    throw new ColloquyError(
-      "forbidden",
-      `${quote(own?.name ?? "")} lets no words out any more (its release): say it in that space alone`,
-    );
+  const name = quote(own?.name ?? "");
+  if (!own?.release && agreed.length === 0) requireOwnSpace(minds, spaceId);
+  if (!own?.release) {
+    const message = `${name} lets no words out any more (its release): say it in that space alone`;
+    throw new ColloquyError("forbidden", message);
   }
+  const { quorum } = own.release;
   const mayRelease = releasersOf(own, own.release);
   const count = mayRelease.filter((id) => agreed.includes(id)).length;
-  if (count >= approval.quorum) return;
+  if (count >= quorum) return;
   throw new ColloquyError(
     "forbidden",
-    `the release of ${quote(own.name)} has changed: ${approval.quorum} must agree, and ${count} of those who agreed still may; call the tool again to ask them anew`,
+    agreed.length === 0
+      ? `${quorum} must agree to let words out of ${name} (its release), and ${mayRelease.length} of those who may are in it: whoever runs that space names others`
+      : `the release of ${name} has changed: ${quorum} must agree, and ${count} of those who agreed still may; call the tool again to ask them anew`,
   );
 };
 

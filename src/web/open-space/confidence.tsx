@@ -1,8 +1,9 @@
-import { useCallback, useState } from "react";
+import { use, useCallback, useState } from "react";
 import type { SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { Icon } from "../look/icon.tsx";
+import { ConfidentialSpacesContext } from "../session/own-spaces.ts";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
 import { confidentialWords } from "../spaces/space-items.ts";
@@ -13,6 +14,7 @@ type Release = NonNullable<NonNullable<SpaceState["space"]>["release"]>;
 export const Confidence = ({ state }: { state: SpaceState }) => {
   const { client, entityId } = useSignedIn();
   const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
+  const confidential = use(ConfidentialSpacesContext);
   const [asked, setAsked] = useState<"confidential" | "release" | null>(null);
   const { space, spaceId, members } = state;
   if (!space) return null;
@@ -34,6 +36,9 @@ export const Confidence = ({ state }: { state: SpaceState }) => {
         <p className="small soft">
           {confidentialWords} {releaseWords(space.release, members)}
         </p>
+      )}
+      {!space.confidential && confidential !== "" && (
+        <p className="small soft">What is said in {confidential} stays there: agents know nothing of it here.</p>
       )}
       {isRunner && !space.confidential && openButton("confidential", "Make it confidential")}
       {isRunner && space.confidential && openButton("release", "Who may release words")}

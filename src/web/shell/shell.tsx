@@ -4,12 +4,13 @@ import { useSpaces } from "../../client/react.ts";
 import { Button, IconButton } from "../look/button.tsx";
 import { Icon } from "../look/icon.tsx";
 import { SpaceView } from "../open-space/space-view.tsx";
-import { OwnSpacesContext } from "../session/own-spaces.ts";
+import { ConfidentialSpacesContext, OwnSpacesContext } from "../session/own-spaces.ts";
 import { useSignedIn } from "../session/session.ts";
 import { NewSpaceDialog } from "../spaces/new-space-dialog.tsx";
 import { Sidebar } from "../spaces/sidebar.tsx";
 import { byActivity, type OpenSpace, type ReadMarks, withOpenSpace, withReadMarks } from "../spaces/space-items.ts";
 import { useSpaceAddress } from "../spaces/use-space-address.ts";
+import { list } from "../timeline/presence.ts";
 import "./shell.css";
 
 /** The page of a signed-in person: their spaces at the side, the open one in the middle. */
@@ -42,6 +43,7 @@ export const Shell = () => {
   const listedSpaces = state.status === "ready" ? state.spaces : [];
   const spaces = byActivity(withOpenSpace(withReadMarks(listedSpaces, marks), open));
   const ownSpaces = useOwnSpaces(spaces);
+  const confidential = list.format(spaces.flatMap((space) => (space.confidential ? space.name : [])));
   const shownId = spaceId ?? spaces[0]?.id ?? null;
   const listed = spaces.find((space) => space.id === shownId);
   const unread = spaces.reduce((sum, space) => sum + (space.unreadCount ?? 0), 0);
@@ -75,14 +77,16 @@ export const Shell = () => {
       <main ref={main} tabIndex={-1} inert={isDrawerOpen}>
         {shownId !== null && state.status !== "loading" ? (
           <OwnSpacesContext value={ownSpaces}>
-            <SpaceView
-              key={shownId}
-              spaceId={shownId}
-              listed={listed}
-              onMenu={openDrawer}
-              onChange={follow}
-              onLeave={leaveSpace}
-            />
+            <ConfidentialSpacesContext value={confidential}>
+              <SpaceView
+                key={shownId}
+                spaceId={shownId}
+                listed={listed}
+                onMenu={openDrawer}
+                onChange={follow}
+                onLeave={leaveSpace}
+              />
+            </ConfidentialSpacesContext>
           </OwnSpacesContext>
         ) : (
           <NoSpace list={state} onMenu={openDrawer} onCreate={create} />

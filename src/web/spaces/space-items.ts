@@ -26,7 +26,7 @@ export const withReadMarks = (spaces: readonly SpaceListItem[], marks: ReadMarks
   });
 
 /** What it means for people that a space is confidential. */
-export const confidentialWords = "What is said here stays here: its agents know nothing of it elsewhere.";
+export const confidentialWords = "What is said here stays here: its agents cannot tell it elsewhere.";
 
 /** The list with the open space as its stream shows it. */
 export const withOpenSpace = (spaces: readonly SpaceListItem[], open: OpenSpace | null): readonly SpaceListItem[] => {

@@ -164,7 +164,7 @@ const release: Consent<Said> = {
   approval: async ({ wait }, { services, activeSpaceId }) => {
     const approval = activeSpaceId === null ? undefined : releaseFrom(services, activeSpaceId);
     if (approval && activeSpaceId !== null && !services.spaces.isMember(activeSpaceId)) throw notMember();
-    if (!approval || !wait) return approval;
+    if (!approval?.required || !wait) return approval;
     throw new ColloquyError("forbidden", "wait: you do not hear answers to what is let out of a confidential space");
   },
   carryOut: async ({ text: words, replyToMessageId: replyTo }, call) => {
