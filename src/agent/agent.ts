@@ -68,7 +68,7 @@ export class Agent extends DurableObject<Env> implements Own {
       install(name, function (workspaceId, ...args) {
         const answer = () =>
           this.#with(String(workspaceId), (runtime) => {
-            requireMind(name, runtime.services.identity.get());
+            requireMind(name, runtime);
             return Reflect.apply(work, undefined, [runtime, ...args]);
           });
         return this.#afterBeginning(answer);
@@ -89,7 +89,7 @@ export class Agent extends DurableObject<Env> implements Own {
       end: () => this.#end(),
     });
     if (!hasSchema(ctx.storage)) return;
-    if (isMigrated(ctx.storage, migrations)) this.#runtime = createRuntime(ctx, env);
+    if (isMigrated(ctx.storage, migrations)) this.#runtime = this.#create();
     else void ctx.blockConcurrencyWhile(async () => void (await this.#open()));
   }
 
@@ -99,8 +99,12 @@ export class Agent extends DurableObject<Env> implements Own {
     await this.#ending?.catch(() => undefined);
     if (!this.#runtime) await createSchema(openDatabase(this.ctx.storage), migrations);
     // Another call may have made it meanwhile, and there is one loop only.
-    this.#runtime ??= createRuntime(this.ctx, this.env);
+    this.#runtime ??= this.#create();
     return this.#runtime;
+  }
+
+  #create(): AgentRuntime {
+    return createRuntime(this.ctx, this.env, () => this.#end());
   }
 
   /** Ends the runtime and deletes all that the object stores, after the work `before`. Callers side by side share one end. */

@@ -1,7 +1,7 @@
 import type { Env } from "../env/env.ts";
 import type { SpaceMessage, SpaceWindow } from "../protocol/rpc.ts";
 import { backoff, type Pauses } from "../shared/backoff.ts";
-import { ColloquyError, type Outcome } from "../shared/errors.ts";
+import { ColloquyError, type Outcome, unwrap } from "../shared/errors.ts";
 import { unlessAborted, withTimeout } from "../shared/timeouts.ts";
 import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "./bounds.ts";
 import type { Identity } from "./identity.ts";
@@ -32,6 +32,20 @@ export const callWithRetry = async <T>(
       await unlessAborted(signal, new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses))));
     }
   }
+};
+
+/**
+ * Asks a compartment's open mind. Where that is gone, or is being removed, its agent was removed: `endMind` ends the
+ * compartment, which nobody else may reach (B2).
+ */
+export const askOpenMind = async <T>(
+  { endMind }: { endMind: () => void },
+  ask: () => Promise<Outcome<T>>,
+  signal: AbortSignal,
+): Promise<T> => {
+  const answer = await callWithRetry(ask, signal, "the agent's open mind");
+  if (!answer.ok && answer.problem.code === "not_found") endMind();
+  return unwrap(answer);
 };
 
 type Asking = { identity: Identity; env: Pick<Env, "SPACE"> };

@@ -7,7 +7,7 @@ import { type Database, prepared, Remembered, rowsBy } from "../shared/database.
 import { errorKind, unwrap } from "../shared/errors.ts";
 import type { Jobs } from "../timers/jobs.ts";
 import { ledgerMemoryMs, maxCompartmentsAtOnce, spaceAnswerMs } from "./bounds.ts";
-import { callWithRetry } from "./call-with-retry.ts";
+import { askOpenMind, callWithRetry } from "./call-with-retry.ts";
 import type { Identity } from "./identity.ts";
 import { ledger } from "./schema.ts";
 
@@ -155,8 +155,9 @@ const never = new AbortController().signal;
 
 export const createBudget = (
   ledger: Ledger,
-  { identity, env, jobs, clock }: { identity: Identity; env: Pick<Env, "AGENT">; jobs: Jobs; clock: Clock },
+  around: { identity: Identity; env: Pick<Env, "AGENT">; jobs: Jobs; clock: Clock; endMind: () => void },
 ): Budget => {
+  const { identity, env, jobs, clock } = around;
   /**
    * The leases of the steps under way. Each is of one attempt: one that was cut may have been billed. A question for it
    * that had no answer may still be booked until `lateUntil`.
@@ -187,7 +188,7 @@ export const createBudget = (
       };
       let booked: Booked | undefined;
       try {
-        booked = unwrap(await callWithRetry(ask, signal, openMind));
+        booked = await askOpenMind(around, ask, signal);
       } finally {
         const mayBeBooked = booked === undefined || lateUntil > 0;
         if (booked === "reserved") leases.set(step, { lease, lateUntil });

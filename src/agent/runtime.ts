@@ -46,8 +46,15 @@ import { builtinTool, deedText, factsOf } from "./tools/registry.ts";
 import { createTracer } from "./tracing/tracer.ts";
 import { importedJournalEnd, originName } from "./transfer/origin.ts";
 
-/** All that an agent is made of: its tables over its database, its clock, its way to the world, and what works on them. */
-export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime => {
+/**
+ * All that an agent is made of: its tables over its database, its clock, its way to the world, and what works on them.
+ * `end` ends the object and deletes what it stores.
+ */
+export const createRuntime = (
+  ctx: DurableObjectState,
+  env: Env,
+  end: () => Promise<void> = () => Promise.resolve(),
+): AgentRuntime => {
   const clock = systemClock;
   const db = openDatabase(ctx.storage);
   const ids = createIds(env.SIGNING_SECRET);
@@ -80,7 +87,8 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     const run = ordinal > 0 && runs.at(ordinal);
     return run ? tokensOfStep(journal.ofRun(run), step) : undefined;
   });
-  const budget = createBudget(ledger, { identity, env, jobs, clock });
+  const endMind = (): void => background(end());
+  const budget = createBudget(ledger, { identity, env, jobs, clock, endMind });
   const shares = createShares(db, clock, identity, (id) => spaces.get(id)?.snapshot.confidential === true);
   const subscriptions = createBlockSubscriptions(ctx, env, timers, clock, shares);
   const blocks = createBlocks(db, clock, shares, subscriptions.changed);
@@ -118,7 +126,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     plans: createPlans(db, clock, timers, feed.plans),
     summaries: createSummaries(db, clock),
     tracer: createTracer(env, clock, () => identity.get(), background),
-    armLoop,
+    ...{ armLoop, endMind },
     stopRun: (runId, why) => loop.abort(runId, why),
     tellCall: (callId) => callWork.tell(callId),
     wakeCalls: () => callWork.wake(),

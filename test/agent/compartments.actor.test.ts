@@ -35,7 +35,7 @@ const compartmentsOf = (agent: { id: string }) => rowsIn(agent, "SELECT space_id
 const heardBy = async ({ id }: { id: string }) => (await rowsIn({ id }, "SELECT event_id FROM events")).length;
 
 /** Has a method of every agent's object do this instead, until the test ends. */
-type Method = "openCompartment" | "remove";
+type Method = "openCompartment" | "remove" | "feed";
 const instead = (name: Method, make: (whole: () => Promise<unknown>) => Promise<unknown>): void => {
   const whole: unknown = Agent.prototype[name];
   const spy = vi.spyOn(Agent.prototype, name).mockImplementation(function (this: Agent, ...args: unknown[]) {
@@ -229,6 +229,34 @@ describe("what ends a compartment", () => {
     expect(await tablesOf(mind)).toEqual([]);
     expect(await tablesOf(polaris)).toEqual([]);
   });
+
+  test.each(["feed", "lease"])(
+    "[B2] a compartment that its agent's removal did not reach ends at its next %s",
+    async (what) => {
+      const model = scripted(() => step(text("Noted.")));
+      const { workspaceId, husam, space, mind, agent, ask } = await openBoard();
+      await ask("Hello");
+      let removals = 0;
+      instead("remove", (whole) => {
+        removals += 1;
+        return removals === 2 ? Promise.reject(new Error("overloaded")) : whole();
+      });
+      const gate = createGate();
+      instead("feed", async (whole) => {
+        const fed = what === "lease" && (await whole());
+        gate.reach();
+        await gate.opened;
+        return fed || whole();
+      });
+      await space.post(husam, "Go on");
+      await gate.reached;
+      expect(await agent.remove(workspaceId)).toMatchObject({ ok: false, problem: { code: "unavailable" } });
+      gate.open();
+      await expect.poll(() => tablesOf(mind)).toEqual([]);
+      expect(model.calls).toHaveLength(1);
+      unwrap(await agent.remove(workspaceId));
+    },
+  );
 
   test("[C19] a compartment ends with its space, and its open mind forgets that there was one", async () => {
     const { polaris, mind, space, delivery, give } = await openApart();

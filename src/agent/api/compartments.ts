@@ -23,7 +23,8 @@ import type { AgentRuntime, Area } from "./agent-runtime.ts";
  * 2. A compartment begins by the first delivery of its space, and only while its agent is there.
  * 3. Settings go to compartments, and nothing comes back but what their steps cost. The newest settings win, in whatever
  *    order they come.
- * 4. A compartment ends with its space, and with its agent.
+ * 4. A compartment ends with its space, and with its agent: where the removal does not reach it, it ends itself as it asks
+ *    the open mind, which answers no mind while it ends.
  * 5. A lease is booked before its step starts and settled once: what all minds spend stays within the agent's day (B2).
  */
 const configureKind = "configure";
@@ -45,8 +46,12 @@ const ofItsHooks = ["createHook", "updateHook", "rotateHook", "deleteHook"] as c
 const ofItsMinds = ["openCompartment", "feed", "leaseTokens", "settleTokens"] as const;
 const ofOpenMind = new Set<string>([...ofAgent, ...ofItsMinds, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
 
-/** Throws `forbidden` where the other kind of mind would have to be asked. */
-export const requireMind = (method: string, { compartmentId: ownId }: AgentRow): void => {
+/** Throws `forbidden` where the other kind of mind would have to be asked, and `not_found` to minds of an ending agent. */
+export const requireMind = (method: string, { isEnding, services }: AgentRuntime): void => {
+  const { compartmentId: ownId } = services.identity.get();
+  if (isEnding && (ofItsMinds as readonly string[]).includes(method)) {
+    throw new ColloquyError("not_found", "there is no such agent");
+  }
   if (ownId === null ? method !== "configureCompartment" : !ofOpenMind.has(method)) return;
   const whose = ownId === null ? "a compartment's" : "the agent's open mind's";
   throw new ColloquyError("forbidden", `${method} is ${whose}: what a confidential space's runs have takes it not`);
@@ -126,9 +131,8 @@ export const handleCompartments = ({ db, jobs, services: { env, identity } }: Ag
   });
 
 export const compartmentsArea: Area<"openCompartment" | "configureCompartment" | "leaseTokens" | "settleTokens"> = {
-  openCompartment: ({ db, services: { ids, identity, search }, isEnding }, spaceId) => {
+  openCompartment: ({ db, services: { ids, identity, search } }, spaceId) => {
     const agent = identity.get();
-    if (isEnding) throw new ColloquyError("not_found", "there is no such agent");
     const mindId = compartmentId(ids, agent.id, spaceId);
     db.insert(compartments).values({ spaceId, mindId }).onConflictDoNothing().run();
     search.noticed(true);

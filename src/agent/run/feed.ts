@@ -1,7 +1,6 @@
 import type { FeedPlace, FeedRequest, FeedText, MindSettings } from "../../protocol/agent-rpc.ts";
-import { unwrap } from "../../shared/errors.ts";
 import { maxFedCharacters, maxFedRuns, maxPastRuns } from "../bounds.ts";
-import { callWithRetry } from "../call-with-retry.ts";
+import { askOpenMind } from "../call-with-retry.ts";
 import { digest } from "../context/consciousness/state.ts";
 import type { JournalRow } from "../journal.ts";
 import { type FeedPart, spacePart } from "../memory/feed-state.ts";
@@ -124,7 +123,7 @@ export const takeFeed = async (services: RunServices, signal: AbortSignal): Prom
   const place = before?.place ?? null;
   const asked = { spaceId: compartmentSpaceId ?? "", place, settings: settingsVersion, parts: feed.hashes() };
   const ask = () => env.AGENT.getByName(id).feed(workspaceId, asked);
-  const text = unwrap(await callWithRetry(ask, signal, "the agent's open mind"));
+  const text = await askOpenMind(services, ask, signal);
   signal.throwIfAborted();
   const { runs: fed, come, summary, settings, parts, gone }: Feed = JSON.parse(text);
   if (!come && !settings && parts.length + gone.length === 0) return;

@@ -32,6 +32,8 @@ export type RunServices = InboxServices & {
    * there is none yet.
    */
   wantSummary(subject: string, messages?: { from: number; upTo: number }): void;
+  /** Ends this compartment, with all that it stores: its agent was removed. */
+  endMind(): void;
   /** Aborts another run, and waits until it has ended. */
   stopRun(runId: string, why: string): Promise<void>;
 };
