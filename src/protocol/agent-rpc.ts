@@ -16,7 +16,7 @@ import type { HookSettings, UpdateHook } from "./hook.ts";
 import type { Knowledge, PastThing } from "./knowledge.ts";
 import type { Goal, Memory, PutGoal } from "./mind.ts";
 import type { Plan, PutPlan } from "./plan.ts";
-import type { DeliveryText, Page, PageRequest, Root, Rpc } from "./rpc.ts";
+import type { DeliveryText, Page, PageRequest, Root, Rpc, SpaceSnapshot } from "./rpc.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { QueryVector, SearchAnswer, SearchQuery } from "./search.ts";
 import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "./tool-call.ts";
@@ -177,6 +177,8 @@ export interface AgentMethods extends BlockMethods {
   /** Throws where `update` would not take the changes. Stores nothing. */
   checkUpdate(changes: UpdateAgent): Exposure;
   describe(): Agent;
+  /** The confidential spaces that it is or was in, oldest first, and who is in each as far as it heard. */
+  compartments(page: PageRequest): Page<{ space: Pick<SpaceSnapshot, "id" | "name" | "members">; left: boolean }>;
   /** `readable`: the confidential spaces that the caller reads; left out: all. Throws `forbidden` where it exposes another. */
   update(changes: UpdateAgent, readable?: string[]): Agent;
   remove(): null;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ContextConfig } from "./context-config.ts";
 
-import { entityId } from "./ids.ts";
+import { entityId, spaceId } from "./ids.ts";
 import { EmbedderConfig, ModelConfig } from "./model-config.ts";
 import { component, Label, Name, patchOf, strictComponent, Timestamp, TimeZone } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
@@ -117,6 +117,17 @@ export const Agent = component("Agent", {
 export type Agent = z.infer<typeof Agent>;
 
 export const AgentListItem = component("AgentListItem", { id: entityId, name: z.string(), createdAt: Timestamp });
+
+/** What an agent has from one confidential space, apart from all else. */
+export const Compartment = component("Compartment", {
+  spaceId,
+  name: z.string(),
+  state: z.enum(["active", "resting"]).meta({ description: "`resting`: the agent has left the space" }),
+  since: Timestamp.optional().meta({
+    description:
+      "When it first heard something there: left out where it has not, and where the caller reads nothing there",
+  }),
+});
 
 /** Blocks that one event may name. */
 export const maxBlockRefs = 20;

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { forgetStanding } from "../auth/verdicts.ts";
-import { Agent, AgentConfig, AgentListItem, UpdateAgent } from "../protocol/agent.ts";
+import { Agent, AgentConfig, AgentListItem, Compartment, UpdateAgent } from "../protocol/agent.ts";
+import { mayRead } from "../protocol/principal.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { checkApprovers, checkModels, modelsIn, modelsOf } from "./check-references.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { requireReaderOfAll } from "./in-space.ts";
+import { mindIdOf } from "./mind-query.ts";
 import { pathId } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
@@ -96,6 +98,27 @@ agents.route("GET /v1/agents/{agentId}", {
   answers: [OneAgent, "The agent"],
   problems: ["not_found"],
   handle: async ({ agent }) => ({ agent: await agent.describe() }),
+});
+
+agents.route("GET /v1/agents/{agentId}/compartments", {
+  summary: "What an agent has from confidential spaces: one compartment for each that it is or was in",
+  description: "`?space=` of the mind's routes takes their `spaceId`. An admin sees those that the agent is in.",
+  access: "workspace",
+  params,
+  query: pageQuery(),
+  answers: [listOf(Compartment), "A page"],
+  problems: ["not_found", ...badPage],
+  handle: async ({ context, agent, principal, workspaceId, params: { agentId }, query }) => {
+    const { items, nextCursor } = await agent.compartments(query);
+    const shown = items.filter(({ left }) => principal.kind === "key" || !left);
+    const views = shown.map(async ({ space: { id, name, members }, left }) => {
+      const isReader = mayRead({ confidential: true, members }, principal);
+      const begun = isReader && (await agentAt(context, mindIdOf(context, agentId, id)).describe(workspaceId));
+      const since = begun && (begun.ok || begun.problem.code !== "not_found") ? unwrap(begun).createdAt : undefined;
+      return { spaceId: id, name, state: left ? ("resting" as const) : ("active" as const), ...(since && { since }) };
+    });
+    return { items: await Promise.all(views), nextCursor };
+  },
 });
 
 agents.route("PATCH /v1/agents/{agentId}", {

@@ -82,7 +82,13 @@ const play = async (storage: DurableObjectStorage, actions: Action[], sends: Sen
     const timers = createTimers(db, storage, clock);
     const jobs = createJobs({ db, timers, clock, waitUntil: () => undefined });
     const set = (job: Parameters<typeof jobs.set>[0]) => isAlive() && jobs.set(job);
-    const budget = createBudget(ledger, { identity, env, clock, jobs: { ...jobs, set: set as typeof jobs.set } });
+    const budget = createBudget(ledger, {
+      identity,
+      env,
+      clock,
+      endMind: () => undefined,
+      jobs: { ...jobs, set: set as typeof jobs.set },
+    });
     return { life, isAlive, budget, jobs, timers };
   };
   let mind = begin();

@@ -247,3 +247,35 @@ describe("[C19] [S1] [S5] what an agent has from it by who is in it and who is n
     expect(await got(operation, row, `?space=${scene.spaceId}`)).toEqual(mind(row.status));
   });
 });
+
+test("[C19] an agent's compartments are listed, and since when only to who reads their space", async () => {
+  const agent = await house.agent({ name: "Clerk" });
+  const [mona, ada] = scene.inside;
+  const spaceFor = async (name: string, confidential: boolean): Promise<string> =>
+    (
+      await house.space(
+        name,
+        [mona, ada, agent].flatMap((one) => one ?? []),
+        { confidential },
+      )
+    ).id;
+  const [vault, old] = [await spaceFor("Vault", true), await spaceFor("Old", true), await spaceFor("Open", false)];
+  await house.say(vault, { id: mona?.id ?? "", name: "Mona", token: callers.mona.bearer ?? "" }, "Hello");
+  await call(`/v1/spaces/${old}/members/${agent.id}`, { method: "DELETE", bearer: house.secretKey });
+  const listed = (who: Who, query = "") => call(`/v1/agents/${agent.id}/compartments${query}`, callers[who]);
+  const Compartments = z.object({ items: z.array(z.unknown()), nextCursor: z.string().nullable() });
+  const of = (who: Who, query?: string) => expectOk(Compartments, listed(who, query));
+  const since = expect.stringMatching(/^\d{4}-/);
+  const active = { spaceId: vault, name: "Vault", state: "active" };
+  const both = [
+    { ...active, since },
+    { spaceId: old, name: "Old", state: "resting" },
+  ];
+  await vi.waitFor(async () => expect(await of("key")).toEqual({ items: both, nextCursor: null }), { timeout: 10_000 });
+  const first = await of("key", "?limit=1");
+  expect(first.items).toEqual(both.slice(0, 1));
+  expect(await of("key", `?limit=1&cursor=${first.nextCursor}`)).toEqual({ items: both.slice(1), nextCursor: null });
+  expect((await of("ada")).items).toEqual([{ ...active, since }]);
+  expect((await of("boss")).items).toEqual([active]);
+  expect((await listed("mona")).status).toBe(403);
+});

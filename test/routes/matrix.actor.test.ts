@@ -98,6 +98,7 @@ const rows: Record<string, Row> = {
   "POST /v1/imports": { own: workspace(201), elsewhere: 201, body: newDocument },
   "GET /v1/agents/{agentId}/export": { own: workspace(200) },
   "GET /v1/agents/{agentId}": { own: workspace(200) },
+  "GET /v1/agents/{agentId}/compartments": { own: workspace(200) },
   "PATCH /v1/agents/{agentId}": { own: workspace(200), body: () => ({ description: "Counts" }) },
   "DELETE /v1/agents/{agentId}": { own: workspace(204) },
   "POST /v1/agents/{agentId}/trigger": { own: workspace(202), body: () => ({ serviceName: "jira", payload: 1 }) },

@@ -30,6 +30,7 @@ POST /v1/imports
 GET /v1/agents/{agentId}
 PATCH /v1/agents/{agentId}
 DELETE /v1/agents/{agentId}
+GET /v1/agents/{agentId}/compartments
 GET /v1/agents/{agentId}/export
 POST /v1/agents/{agentId}/trigger
 GET /v1/agents/{agentId}/inbox

@@ -1,4 +1,4 @@
-import { eq } from "drizzle-orm";
+import { and, eq, gt, sql } from "drizzle-orm";
 import type { AgentMethods } from "../../protocol/agent-rpc.ts";
 import type { Delivery } from "../../protocol/rpc.ts";
 import type { Database } from "../../shared/database.ts";
@@ -10,8 +10,9 @@ import { maxCompartmentsAtOnce, mindAnswerMs } from "../bounds.ts";
 import { type AgentRow, mindOf } from "../identity.ts";
 import { book } from "../ledger.ts";
 import { adoptSettings, settingsFor } from "../run/settings.ts";
-import { compartments } from "../schema.ts";
+import { compartments, spaces } from "../schema.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
+import { cursorOf, page } from "./page.ts";
 
 /**
  * An agent's minds: the open one, and one compartment for each confidential space that it was ever in. Each is an object
@@ -130,7 +131,24 @@ export const handleCompartments = ({ db, jobs, services: { env, identity } }: Ag
     },
   });
 
-export const compartmentsArea: Area<"openCompartment" | "configureCompartment" | "leaseTokens" | "settleTokens"> = {
+export const compartmentsArea: Area<
+  "compartments" | "openCompartment" | "configureCompartment" | "leaseTokens" | "settleTokens"
+> = {
+  compartments: ({ db }, { limit, cursor }) => {
+    const place = sql<number>`${spaces}.rowid`;
+    const isMeant = sql`${spaces.snapshot} ->> '$.confidential' and ${spaces.snapshot} ->> '$.deleted' is null`;
+    const rows = db.select({ place, space: spaces.snapshot, left: spaces.left }).from(spaces);
+    const found = rows
+      .where(and(isMeant, gt(place, cursorOf(cursor) ?? 0)))
+      .orderBy(place)
+      .limit(limit + 1);
+    return page(
+      found.all(),
+      limit,
+      (row) => row.place,
+      ({ space, left }) => ({ space, left }),
+    );
+  },
   openCompartment: ({ db, services: { ids, identity, search } }, spaceId) => {
     const agent = identity.get();
     const mindId = compartmentId(ids, agent.id, spaceId);
