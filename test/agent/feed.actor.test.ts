@@ -119,10 +119,7 @@ describe.each(both)("%s:", (continuity) => {
     await ask("Open?");
     const seen = await secret.space.watch(husam);
     const works = () => seen.flatMap((frame) => (frame.type === "agent.inactive" ? [frame.reason] : []));
-    const asked = feeds().mockResolvedValue({
-      ok: false,
-      problem: { type: "", title: "", status: 404, code: "not_found", detail: "away" },
-    });
+    const asked = feeds().mockImplementation(async () => refuse("internal", "away"));
     await secret.tell("Anything?");
     await vi.waitFor(() => expect(asked).toHaveBeenCalled());
     expect(await inboxOf(house.workspaceId, secret.mind)).toMatchObject([{ status: "pending" }]);
