@@ -124,8 +124,7 @@ export const Compartment = component("Compartment", {
   name: z.string(),
   state: z.enum(["active", "resting"]).meta({ description: "`resting`: the agent has left the space" }),
   since: Timestamp.optional().meta({
-    description:
-      "When it first heard something there: left out where it has not, and where the caller reads nothing there",
+    description: "When it began: left out where it has not yet, and where the caller reads nothing there",
   }),
 });
 

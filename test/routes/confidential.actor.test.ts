@@ -267,10 +267,7 @@ test("[C19] an agent's compartments are listed, and since when only to who reads
   const of = (who: Who, query?: string) => expectOk(Compartments, listed(who, query));
   const since = expect.stringMatching(/^\d{4}-/);
   const active = { spaceId: vault, name: "Vault", state: "active" };
-  const both = [
-    { ...active, since },
-    { spaceId: old, name: "Old", state: "resting" },
-  ];
+  const both = [{ ...active, since }, expect.objectContaining({ spaceId: old, name: "Old", state: "resting" })];
   await vi.waitFor(async () => expect(await of("key")).toEqual({ items: both, nextCursor: null }), { timeout: 10_000 });
   const first = await of("key", "?limit=1");
   expect(first.items).toEqual(both.slice(0, 1));
