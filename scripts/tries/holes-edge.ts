@@ -148,6 +148,8 @@ export const outgoing = async (stage: Stage, { attack }: Tries): Promise<void> =
       const starts = ["/0", "/1", "/2", "/3", "/4", "/mcp", "/served", "/model"];
       const missing = () => starts.filter((start) => !asked().some((path) => path.startsWith(start)));
       await until("every request", async () => missing().length === 0).catch(() => undefined);
+      // Its model would be asked again and again.
+      await http("DELETE", `/v1/agents/${lost}`, { bearer: key });
       own.answer = async () => ({ body: {} });
       return [
         ...asked().filter((path) => path.includes("inside")),
