@@ -51,8 +51,8 @@ export type OpenItems<Item> = {
 };
 
 /**
- * Who did not answer a question: those whose time was up after `afterMs`, or as the space became `confidential`, and those who
- * left the space. `formerSpaceId`: the space, if the agent itself is in it no longer.
+ * Who did not answer a question. `late`: their time was up after `afterMs`, or the space became `confidential`. `left`: they left
+ * the space. `formerSpaceId`: the space, if the agent itself is in it no longer.
  */
 export type Unanswered = {
   question: Question;
@@ -87,7 +87,7 @@ export type Awaited = {
   held?: { messageId: string; seq: number }[];
   /** A run has read the answer already, which answers its question too. */
   isRead?: true;
-  /** It left the space, or the agent itself did, or what it says there reaches the agent's compartment alone (C17). */
+  /** Why no answer comes: it left the space, the agent left, or the space became confidential (C17). */
   left?: true | "agent" | "confidential";
 };
 

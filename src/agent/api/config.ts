@@ -62,7 +62,7 @@ const withoutEffectless = (config: AgentConfig): AgentConfig => {
 const changedConfig = ({ services }: AgentRuntime, changes: UpdateAgent): AgentConfig =>
   usableConfig(mergeConfig(withoutEffectless(services.identity.get().config), changes), services.env);
 
-/** Whatever a compartment has, its row is there before. A space of which the agent only knows counts too. */
+/** The confidential spaces that a change exposes: those the agent is in, and those it has a compartment of. */
 const exposureBy = ({ db, services: { identity, spaces } }: AgentRuntime, config: AgentConfig): Exposure => {
   const fields = newReaders(identity.get().config, config);
   if (fields.length === 0) return { fields, spaces: [] };

@@ -120,7 +120,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       services.runs.update(ordinal, { events: [...taken, ...seqs.slice(index, index + 1)] });
     }
     const decided = (delivery.answers ?? []).filter((each) => each.seq > from && services.calls.decided(each));
-    // It heard all that came before the switch, and hears no answer after it (C17).
+    // The open mind has read all up to the switch to confidential. It gets no answer after it (C17).
     const isDeaf = delivery.openUpTo !== undefined && to >= delivery.openUpTo;
     const why = `${becameConfidential}: ask again there`;
     if (isDeaf && services.calls.canceledIn(delivery.space.id, "asked", "forbidden", why)) arm();

@@ -68,7 +68,7 @@ const runsSince = (services: RunServices, place: FeedPlace | null): { texts: str
   let room = maxFedCharacters;
   for (const run of newestFirst.slice(0, maxFedRuns)) {
     const text = asText(services, run);
-    // Those before one that is too long by itself are still told. It counts as left out.
+    // A run that is too long is left out. The runs before it are still told.
     if (text.length > maxFedCharacters) continue;
     room -= text.length;
     if (room < 0) break;

@@ -10,7 +10,7 @@ const isAllowed = ({ confidential }: Pick<ToolConfig, "confidential">): boolean 
 
 const nothing = (): unknown[] => [];
 
-/** What each field tells words of a compartment: whoever adds a field has to say so. */
+/** For each field, what reads a compartment's words. The types demand an entry for a new field. */
 const readers = {
   ...{ name: nothing, description: nothing, instructions: nothing, continuity: nothing, messaging: nothing },
   ...{ limits: nothing, heartbeat: nothing, toolRules: nothing, memoryTools: nothing },
@@ -49,7 +49,7 @@ export const configInCompartment = ({ heartbeat: _, ...config }: AgentConfig): A
   };
 };
 
-/** What an owner may not expect of such a config: rules that can never be kept in a confidential space. */
+/** Warns of tool rules that no run of a confidential space can keep. */
 export const warningsOf = (config: AgentConfig): string[] => {
   const isWithheld = withheldBy(config);
   return config.toolRules.flatMap((rule, index) => {

@@ -149,7 +149,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const head = [...(blocks.length === 0 ? [] : [documents]), ...shares, spaces, goals, memories];
   const told = [recent.section, plans, runs, ...thisRun, answers, takenOver, ...others, ...last];
   const tail = told.filter(({ text }) => text !== "");
-  // What it did elsewhere stands apart, as the histories do.
+  // A blank line parts the recent runs from what follows, as it parts the histories.
   const end = [recent.section.text, textOf(tail.filter((each) => each !== recent.section))]
     .filter(Boolean)
     .join("\n\n");

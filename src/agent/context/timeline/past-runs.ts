@@ -16,7 +16,7 @@ export type PastRun = {
   /** It brought the result of an earlier call, which is news even if it did nothing. */
   isResult: boolean;
   deeds: Deed[];
-  /** It is no run: people of a confidential space let these words out. */
+  /** This entry is a message, not a run. People of a confidential space let it out. */
   letOut?: true;
 };
 

@@ -81,7 +81,7 @@ export const createBlockSubscriptions = (
     proofName: ({ principal, data }) => {
       const { kind, entityId } = principal;
       const who = kind === "key" ? principal.keyId : (principal.session?.id ?? entityId);
-      // What holds for a person's own session need not hold for one that somebody made for the person.
+      // A session that somebody made for a person has fewer rights than the person's own.
       return `${who} ${(kind === "entity" && principal.impersonatedBy) || ""} ${data.spaceId ?? ""}`;
     },
     prove: maySubscribe,

@@ -171,7 +171,7 @@ const release: Consent<Said> = {
     const { services, callId, signal, activeSpaceId, approvedBy = [], readers } = call;
     const { env, ids, clock } = services;
     const spaceId = activeSpaceId ?? "";
-    // What its space allows may have changed since people were asked.
+    // The space's release may have changed since people were asked.
     requireReleased(services, spaceId, approvedBy);
     const { id: agentId, workspaceId } = services.identity.get();
     const messageId = ids.deriveOwned("msg", spaceId, callId);
