@@ -117,7 +117,7 @@ export type ExportPage = { text: string; next: ExportPlace | null };
  */
 export type MindSettings = { version: number; config: AgentConfig; secrets: Record<string, string> };
 
-/** The confidential spaces of which words would go where they do not go yet, and the fields of the config by which. */
+/** The confidential spaces of which words would go where they do not go yet, and what of the agent they would go by. */
 export type Exposure = { spaces: string[]; fields: string[] };
 
 /**
@@ -146,14 +146,15 @@ export interface BlockMethods {
    */
   block(label: string, version?: number, granteeId?: string, confidential?: boolean): BlockDetail;
   editBlock(label: string, edit: EditBlock, author: string, callId?: string): EditedBlock;
-  updateBlock(label: string, changes: UpdateBlock, author: string): BlockDetail;
+  /** `readable`: as for `update`. What exposes another space is not done, and answered with all that it exposes. */
+  updateBlock(label: string, changes: UpdateBlock, author: string, readable?: string[]): BlockDetail | Exposure;
   deleteBlock(label: string, as: EditBlock["as"], author: string): null;
   /** Newest first. */
   blockHistory(label: string, page: PageRequest, granteeId?: string): Page<BlockChange>;
   /** Oldest first. */
   blockGrants(label: string): BlockGrant[];
-  /** If it is a space, the caller has checked that the agent is a member. */
-  shareBlock(label: string, grant: Omit<BlockGrant, "createdAt">): BlockGrant;
+  /** If it is a space, the caller has checked that the agent is a member. `readable`: as for `updateBlock`. */
+  shareBlock(label: string, grant: Omit<BlockGrant, "createdAt">, readable?: string[]): BlockGrant | Exposure;
   unshareBlock(label: string, granteeId: string): null;
 
   /** From the agents that own blocks. */
@@ -179,6 +180,8 @@ export interface AgentMethods extends BlockMethods {
   describe(): Agent;
   /** The confidential spaces that it is or was in, oldest first, and who is in each as far as it heard. */
   compartments(page: PageRequest): Page<{ space: Pick<SpaceSnapshot, "id" | "name" | "members">; left: boolean }>;
+  /** From agents that share blocks with it: those that it is in, and those that it has a compartment of. */
+  confidentialSpaces(): string[];
   /** `readable`: the confidential spaces that the caller reads; left out: all. Throws `forbidden` where it exposes another. */
   update(changes: UpdateAgent, readable?: string[]): Agent;
   remove(): null;

@@ -18,6 +18,7 @@ import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkPartner } from "./check-references.ts";
 import { type HttpContext, workspaceOf } from "./http-context.ts";
 import { callIdOf } from "./idempotent.ts";
+import { asReaderOfAll } from "./in-space.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, onePage, pageQuery, queryNumber, streamQuery } from "./route-parts.ts";
 import { requireUpgrade, socketFrom } from "./stream.ts";
@@ -75,7 +76,8 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}", {
 
 blocks.route("PATCH /v1/agents/{agentId}/blocks/{label}", {
   summary: "Change how a block is kept and shown",
-  description: "What is left out stays as it was. What it holds is changed by operations.",
+  description:
+    'What is left out stays as it was. What it holds is changed by operations. `confidential: "allowed"` takes who is in each confidential space that writes it then, or a secret key.',
   access: "workspace",
   mind: true,
   body: UpdateBlock,
@@ -83,7 +85,9 @@ blocks.route("PATCH /v1/agents/{agentId}/blocks/{label}", {
   problems: ["not_found", "conflict", "edit_refused", "unknown_reference"],
   handle: async ({ context, agent, params, body }) => {
     await checkPartner(workspaceOf(context), body.partnerEntityId);
-    return { block: await agent.updateBlock(params.label, body, authorOf(context)) };
+    const author = authorOf(context);
+    const update = (readable?: string[]) => agent.updateBlock(params.label, body, author, readable);
+    return { block: await asReaderOfAll(context, update) };
   },
 });
 
@@ -137,13 +141,16 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}/shares", {
 
 blocks.route("PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}", {
   summary: "Share a block with another agent",
+  description:
+    'Where the block is `confidential: "allowed"` and the permission more than `ReadOnly`, the other agent writes it in its confidential spaces too: an admin shares it so who is in each of these, or a secret key.',
   access: "workspace",
   body: PutBlockShare,
   answers: [z.object({ share: BlockShare }), "The share"],
-  problems: ["not_found", "limit_reached"],
-  handle: async ({ agent, params: { label, otherAgentId }, body }) => ({
-    share: shareOf(await agent.shareBlock(label, { granteeId: otherAgentId, ...body })),
-  }),
+  problems: ["not_found", "limit_reached", "conflict"],
+  handle: async ({ context, agent, params: { label, otherAgentId }, body }) => {
+    const share = (readable?: string[]) => agent.shareBlock(label, { granteeId: otherAgentId, ...body }, readable);
+    return { share: shareOf(await asReaderOfAll(context, share)) };
+  },
 });
 
 blocks.route("DELETE /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}", {
@@ -166,17 +173,19 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}/spaces", {
 
 blocks.route("PUT /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}", {
   summary: "Share a block with the people of a space that the agent is in",
-  description: "They read it and edit it, as far as `permission` says, while the agent does.",
+  description:
+    "They read it and edit it, as far as `permission` says, while the agent does. With a confidential space an admin who is in it shares a block that is `confidential: allowed`, or a secret key.",
   access: "workspace",
   body: PutBlockSpace,
   answers: [z.object({ space: BlockSpace }), "How it is shared"],
-  problems: ["not_found", "limit_reached"],
-  handle: async ({ agent, space, principal, params: { agentId, label, spaceId }, body }) => {
+  problems: ["not_found", "limit_reached", "conflict"],
+  handle: async ({ context, agent, space, principal, params: { agentId, label, spaceId }, body }) => {
     const { members } = unwrap(await space.describe(principal));
     if (!members?.some(({ id }) => id === agentId)) {
       throw new ColloquyError("not_found", "The agent is not in that space.");
     }
-    return { space: spaceOf(await agent.shareBlock(label, { granteeId: spaceId, ...body })) };
+    const share = (readable?: string[]) => agent.shareBlock(label, { granteeId: spaceId, ...body }, readable);
+    return { space: spaceOf(await asReaderOfAll(context, share)) };
   },
 });
 

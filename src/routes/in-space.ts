@@ -49,8 +49,22 @@ export const requireReaderOfAll = async (context: HttpContext, { spaces, fields 
   const names = hidden.length > mostNames ? [...hidden.slice(0, mostNames), "others"] : hidden;
   throw new ColloquyError(
     "forbidden",
-    `What is said in ${names.join(", ")} would go elsewhere by these changes (${fields.join(", ")}): that takes a secret key, or an admin who is in each of these spaces. Join them first, where all see it, or leave these fields as they are.`,
+    `What is said in ${names.join(", ")} would go elsewhere by these changes (${fields.join(", ")}): that takes a secret key, or an admin who is in each of these spaces. Join them first, where all see it, or leave that as it is.`,
   );
+};
+
+/** Has an agent do what may expose confidential spaces: it answers with those, and does it for who reads them all (C19). */
+export const asReaderOfAll = async <T extends object>(
+  context: HttpContext,
+  act: (readable?: string[]) => Promise<T | Exposure>,
+): Promise<T> => {
+  const isExposure = (answer: T | Exposure): answer is Exposure => "fields" in answer;
+  for (let readable: string[] | undefined = context.var.principal.kind === "key" ? undefined : []; ; ) {
+    const answer = await act(readable);
+    if (!isExposure(answer)) return answer;
+    await requireReaderOfAll(context, answer);
+    readable = answer.spaces;
+  }
 };
 
 /** Whether the caller has the workspace's rights, as the workspace knows it now. */

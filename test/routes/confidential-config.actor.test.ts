@@ -1,8 +1,9 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { Agent as AgentObject } from "../../src/agent/agent.ts";
 import { Agent } from "../../src/protocol/agent.ts";
-import { unwrap } from "../../src/shared/errors.ts";
+import { ok, unwrap } from "../../src/shared/errors.ts";
 import { type Call, expectOk, type House, openHouse, type Participant, call as request } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -35,6 +36,24 @@ const openSpace = async (name: string, members: { id: string }[]) => {
 const patch = (body: object, who?: Participant) =>
   asKey(`/v1/agents/${agent.id}`, { method: "PATCH", body, ...(who ? { bearer: who.token } : {}) });
 const status = async (...args: Parameters<typeof patch>) => (await patch(...args)).status;
+/** A block of an agent, and what its shares are answered to somebody. */
+const openBlock = async (owner: { id: string }, label: string, settings: object = {}) => {
+  const at = `/v1/agents/${owner.id}/blocks`;
+  expect((await asKey(at, { body: { label, ...settings } })).status).toBe(201);
+  const send = (path: string, method: string, body: object, who?: Participant) =>
+    asKey(`${at}/${label}${path}`, { method, body, ...(who ? { bearer: who.token } : {}) });
+  return {
+    allow: (who?: Participant) => send("", "PATCH", allowed, who),
+    share: (permission: string, who?: Participant) => send(`/shares/${agent.id}`, "PUT", { permission }, who),
+    shareWithBoard: (who?: Participant) => send(`/spaces/${boardId}`, "PUT", { permission: "ReadWrite" }, who),
+    /** As a compartment of the agent asks for it. */
+    inside: async () => {
+      const found = await env.AGENT.getByName(owner.id).block(house.workspaceId, label, undefined, agent.id, true);
+      return found.ok ? found.value.permission : found.problem.code;
+    },
+  };
+};
+const refusal = async (answer: Promise<Response>) => (await problemIn(await answer)).detail;
 const config = async () => (await expectOk(z.object({ agent: Agent }), asKey(`/v1/agents/${agent.id}`))).agent.config;
 
 // The first request brings the whole worker up.
@@ -55,6 +74,47 @@ test.each(Object.entries(elsewhere))(
     expect(await config()).toEqual(before);
   },
 );
+
+test("[C19] an admin who is no member has no compartment write into a block, in whatever order", async () => {
+  const scribe = await house.agent({ name: "Scribe" });
+  const first = await openBlock(scribe, "first");
+  expect((await first.share("ReadWrite", boss)).status).toBe(200);
+  expect(await refusal(first.allow(boss))).toMatch(/"Board" .*\(the block "first"\).*Join/);
+  expect(await first.inside()).toBe("not_found");
+  const second = await openBlock(scribe, "second", allowed);
+  expect(await refusal(second.share("Append", boss))).toMatch(/"Board" .*\(the block "second"\).*Join/);
+  expect(await second.inside()).toBe("not_found");
+  expect((await second.share("ReadOnly", boss)).status).toBe(200);
+  expect(await second.inside()).toBe("ReadOnly");
+  // Who reads the space may, and after that others take something of it away.
+  expect((await first.allow(ada)).status).toBe(200);
+  expect((await second.share("ReadWrite", ada)).status).toBe(200);
+  expect((await second.share("Append", boss)).status).toBe(200);
+  expect([await first.inside(), await second.inside()]).toEqual(["ReadWrite", "Append"]);
+  expect((await second.share("ReadWrite", boss)).status).toBe(403);
+  expect((await second.share("Admin")).status).toBe(200);
+});
+
+test("[C19] a block that is shared while others are asked about its allowance is not opened", async () => {
+  const [scribe, other] = [await house.agent({ name: "Racer" }), await house.agent({ name: "Other" })];
+  const block = await openBlock(scribe, "late");
+  await asKey(`/v1/agents/${scribe.id}/blocks/late/shares/${other.id}`, { method: "PUT", body: {} });
+  vi.spyOn(AgentObject.prototype, "confidentialSpaces").mockImplementationOnce(async () => {
+    await block.share("ReadWrite", boss);
+    return ok([]);
+  });
+  expect(await problemIn(await block.allow(boss))).toMatchObject({ code: "conflict" });
+  expect(await block.inside()).toBe("not_found");
+});
+
+test("[C19] nor do the people of a confidential space write by such an admin's word", async () => {
+  const shared = await openBlock(agent, "shared");
+  expect((await shared.shareWithBoard(boss)).status).toBe(200);
+  expect(await refusal(shared.allow(boss))).toContain('What is said in "Board"');
+  const vault = await openBlock(agent, "vault", allowed);
+  expect(await refusal(vault.shareWithBoard(boss))).toContain('What is said in "Board"');
+  for (const answer of [shared.allow(ada), vault.shareWithBoard(ada)]) expect((await answer).status).toBe(200);
+});
 
 test("[C19] such an admin changes the rest, and takes tools from confidential spaces", async () => {
   expect(await status(elsewhere.tools, ada)).toBe(200);

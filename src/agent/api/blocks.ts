@@ -3,6 +3,7 @@ import type { BlockDetail, EditBlock, UpdateBlock } from "../../protocol/block.t
 import { ColloquyError } from "../../shared/errors.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
+import { isExposure } from "../memory/blocks/exposing.ts";
 import { type BlockServices, ownPrincipal, type SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
 import { blockView } from "../memory/blocks/shares.ts";
 import { originAuthor } from "../transfer/origin.ts";
@@ -44,10 +45,13 @@ export const blocksArea: Area<keyof BlockMethods> = {
     const edit = { ...wanted, by: principalOf(services, as, author), callId };
     return services.sharedBlocks.edit(label, edit, timeoutSignal(askMs));
   },
-  updateBlock: async ({ services }, label, changes, author) => {
+  updateBlock: async ({ services }, label, changes, author, readable) => {
     const shared = services.sharedBlocks.findToChange(label);
     if (shared) pinShared(services, shared, changes);
-    else await services.blocks.update(label, changes, author);
+    else {
+      const exposure = await services.sharedBlocks.update(label, changes, author, timeoutSignal(askMs), readable);
+      if (isExposure(exposure)) return exposure;
+    }
     return detail(services, label);
   },
   deleteBlock: async ({ services }, label, as, author) => {
@@ -69,7 +73,8 @@ export const blocksArea: Area<keyof BlockMethods> = {
     );
   },
   blockGrants: ({ services }, label) => services.shares.grants(services.blocks.get(label).id),
-  shareBlock: ({ services }, label, grant) => services.sharedBlocks.share(label, grant, timeoutSignal(askMs)),
+  shareBlock: ({ services }, label, grant, readable) =>
+    services.sharedBlocks.share(label, grant, timeoutSignal(askMs), readable),
   unshareBlock: async ({ services }, label, granteeId) => {
     await services.sharedBlocks.unshare(label, granteeId, timeoutSignal(askMs));
     return null;

@@ -105,6 +105,13 @@ export const removeCompartments = async (runtime: AgentRuntime, workspaceId: str
 export const isLast = ({ compartment, space: { deleted } }: Delivery): boolean =>
   compartment !== undefined && deleted === true;
 
+/** The confidential spaces that an agent is in, and those that it has a compartment of. */
+export const confidentialSpacesOf = ({ db, services: { spaces: known } }: AgentRuntime): string[] => {
+  const mine = known.mine().flatMap(({ id, confidential }) => (confidential ? id : []));
+  const heard = db.select().from(compartments).all();
+  return [...new Set([...mine, ...heard.map(({ spaceId }) => spaceId)])];
+};
+
 /** The open mind has heard that the space is deleted: its compartment ends by itself. */
 export const forgetCompartment = (db: Database, { compartment, space: { id, deleted } }: Delivery): void => {
   if (compartment === undefined && deleted) db.delete(compartments).where(eq(compartments.spaceId, id)).run();
@@ -132,7 +139,7 @@ export const handleCompartments = ({ db, jobs, services: { env, identity } }: Ag
   });
 
 export const compartmentsArea: Area<
-  "compartments" | "openCompartment" | "configureCompartment" | "leaseTokens" | "settleTokens"
+  "compartments" | "confidentialSpaces" | "openCompartment" | "configureCompartment" | "leaseTokens" | "settleTokens"
 > = {
   compartments: ({ db }, { limit, cursor }) => {
     const place = sql<number>`${spaces}.rowid`;
@@ -149,6 +156,7 @@ export const compartmentsArea: Area<
       ({ space, left }) => ({ space, left }),
     );
   },
+  confidentialSpaces: confidentialSpacesOf,
   openCompartment: ({ db, services: { ids, identity, search } }, spaceId) => {
     const agent = identity.get();
     const mindId = compartmentId(ids, agent.id, spaceId);

@@ -20,11 +20,11 @@ import { composingOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { newReaders, takeConfig, warningsOf } from "../run/settings.ts";
-import { compartments, inbox, journal, overheard, waits } from "../schema.ts";
+import { inbox, journal, overheard, waits } from "../schema.ts";
 import { estimateText } from "../tokens.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
-import { tellCompartments } from "./compartments.ts";
+import { confidentialSpacesOf, tellCompartments } from "./compartments.ts";
 
 /** A config that has nothing of the other continuity, and whose tools can be used here. Throws `invalid_request`. */
 export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentConfig => {
@@ -62,13 +62,9 @@ const withoutEffectless = (config: AgentConfig): AgentConfig => {
 const changedConfig = ({ services }: AgentRuntime, changes: UpdateAgent): AgentConfig =>
   usableConfig(mergeConfig(withoutEffectless(services.identity.get().config), changes), services.env);
 
-/** The confidential spaces that a change exposes: those the agent is in, and those it has a compartment of. */
-const exposureBy = ({ db, services: { identity, spaces } }: AgentRuntime, config: AgentConfig): Exposure => {
-  const fields = newReaders(identity.get().config, config);
-  if (fields.length === 0) return { fields, spaces: [] };
-  const known = spaces.mine().flatMap(({ id, confidential }) => (confidential ? id : []));
-  const heard = db.select().from(compartments).all();
-  return { fields, spaces: [...new Set([...known, ...heard.map(({ spaceId }) => spaceId)])] };
+const exposureBy = (runtime: AgentRuntime, config: AgentConfig): Exposure => {
+  const fields = newReaders(runtime.services.identity.get().config, config);
+  return { fields, spaces: fields.length === 0 ? [] : confidentialSpacesOf(runtime) };
 };
 
 /** Changes the config, and what follows from it. Throws `invalid_request`, and `forbidden` for what the caller may not expose. */

@@ -4,7 +4,7 @@ import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import type { Permission } from "../../../src/protocol/block.ts";
 import { type Outcome, unwrap } from "../../../src/shared/errors.ts";
 import { call } from "../../support/scripted-model.ts";
-import { undoLater } from "../fixture.ts";
+import { ids, undoLater } from "../fixture.ts";
 import { dumpOf, openTwoMinds } from "./scene.ts";
 
 undoLater();
@@ -171,6 +171,36 @@ describe("a block that is shared with a confidential space", () => {
       { label: "names", permission: "ReadWrite", sharedFrom: { agentId: analyst.id } },
     ]);
     expect(unwrap(await open.stub().spaceBlocks(workspaceId, boardId))).toEqual([]);
+  });
+
+  test("[C19] no open run has people or agents of a confidential space write a block", async () => {
+    const { open, of, run, house, workspaceId, ann, analyst, boardId } = await openTwoMinds();
+    const scribe = await house.agent({ name: "Scribe" });
+    await house.space("Desk", [analyst, scribe]);
+    const id = ids.mint("spc");
+    const settings = { name: "Cellar", wakePolicy: "addressed", shareOrigin: "none", confidential: true } as const;
+    unwrap(await env.SPACE.getByName(id).create({ id, workspaceId, settings, members: [ann, scribe] }));
+    const spacesOf = async (of: { id: string }) =>
+      unwrap(await env.AGENT.getByName(of.id).confidentialSpaces(workspaceId));
+    await expect.poll(() => spacesOf(scribe)).toEqual([id]);
+    await expect.poll(() => spacesOf(analyst)).toEqual([boardId]);
+    for (const label of ["vault", "plan"]) {
+      await open.create({ label, ...(label === "vault" ? { confidential: "allowed" } : {}) });
+    }
+    const share = (label: string, to: object) => call("block_share", { label, permission: "ReadWrite", ...to });
+    const { results } = await run(
+      analyst,
+      share("vault", { space: "Board" }),
+      share("vault", { agent: "Scribe" }),
+      share("vault", { agent: "Scribe", permission: "ReadOnly" }),
+      share("plan", { space: "Board" }),
+      share("plan", { agent: "Scribe" }),
+    );
+    for (const refused of results.slice(0, 2)) expect(refused).toContain("share it ReadOnly, or have an admin who is");
+    for (const done of results.slice(2)) expect(done).toContain('"success":true');
+    expect(unwrap(await of(analyst).stub().blockGrants(workspaceId, "vault"))).toMatchObject([
+      { granteeId: scribe.id, permission: "ReadOnly" },
+    ]);
   });
 
   test("[C18] of an open mind: its people read it, and write it only if it says so", async () => {

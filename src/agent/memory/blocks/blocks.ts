@@ -136,15 +136,20 @@ export const createBlocks = (
     return { row, value, rendered: render(row.schema, value) };
   };
 
-  /** Settings that are left out stay as they were. Throws where the content does not fit the new schema. */
+  /**
+   * Settings that are left out stay as they were. Throws where the content does not fit the new schema. `check` is asked in
+   * the turn of the write.
+   */
   const update = async (
     label: string,
     { viewport, section, schema, ...plain }: UpdateBlock,
     by: string,
+    check?: () => void,
   ): Promise<BlockRow> => {
     if (schema) checkBlockSchema(schema);
     const loro = await loadLoro();
     const row = get(label);
+    check?.();
     const next = changedSchema(row.schema, { schema, viewport, section });
     const value = contentOf(history.open(loro, row.id), next);
     if (schema) checkFits(row.schema, next, value);

@@ -1,7 +1,7 @@
 import { and, asc, eq } from "drizzle-orm";
 import type { Env } from "../../../env/env.ts";
-import type { BlockGrant, BlockPrincipal, OpenBlocks, SharedBlockNote } from "../../../protocol/agent-rpc.ts";
-import type { Block, BlockDetail, EditedBlock } from "../../../protocol/block.ts";
+import type { BlockGrant, BlockPrincipal, Exposure, OpenBlocks, SharedBlockNote } from "../../../protocol/agent-rpc.ts";
+import type { Block, BlockDetail, EditedBlock, UpdateBlock } from "../../../protocol/block.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../../../shared/database.ts";
 import { ColloquyError, type Outcome, unwrap } from "../../../shared/errors.ts";
@@ -12,6 +12,7 @@ import { callWithRetry } from "../../call-with-retry.ts";
 import type { Identity } from "../../identity.ts";
 import type { BlockSubscriptions } from "./block-subscriptions.ts";
 import type { BlockEdit, Blocks } from "./blocks.ts";
+import { asReader, type Grant, widens } from "./exposing.ts";
 import { sharedBlocks } from "./schema.ts";
 import { isSpaceId, type Shares } from "./shares.ts";
 
@@ -81,6 +82,7 @@ export type SharedBlocks = ReturnType<typeof createSharedBlocks>;
  * 4. To share and to take back can be repeated when it was cut in the middle: nothing changes twice.
  * 5. A compartment has the blocks of its agent's open mind as another's, to read alone, and of what others share with the
  *    agent what they allow. It learns of both as a run begins (`follow`). What it makes, it shares with its space alone.
+ * 6. Confidential spaces begin to write a block (it is `allowed`, and a grant lets them) only by who reads each of them (C19).
  */
 export const createSharedBlocks = (db: Database, services: OwnBlockServices) => {
   const { env, ids, clock, identity, blocks, shares, subscriptions } = services;
@@ -189,6 +191,35 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
     } catch (error) {
       if (!(error instanceof ColloquyError)) throw error;
     }
+  };
+
+  /** The confidential spaces of an agent, or the space itself where it is one. */
+  const confidentialOf = async (granteeId: string, signal: AbortSignal): Promise<string[]> => {
+    if (isSpaceId(granteeId)) return shares.isConfidential(granteeId) ? [granteeId] : [];
+    const answer = await ask(granteeId, signal, (agent, workspaceId) => agent.confidentialSpaces(workspaceId));
+    return !answer.ok && answer.problem.code === "not_found" ? [] : unwrap(answer);
+  };
+
+  const putShare = async (label: string, { granteeId, permission }: Grant, signal: AbortSignal, check: () => void) => {
+    if (isSpaceId(granteeId)) {
+      const { row, value } = await blocks.read(label);
+      check();
+      const grant = shares.put(row.id, granteeId, permission);
+      // Those who watch it there learn of another permission at once.
+      subscriptions.changed({ row, by: "system", value });
+      return grant;
+    }
+    const { id: ownerId, config } = identity.get();
+    const { id, type } = blocks.get(label);
+    check();
+    const grant = shares.put(id, granteeId, permission);
+    const told = await ask(granteeId, signal, (reader, workspaceId) =>
+      reader.noteSharedBlock(workspaceId, { ownerId, ownerName: config.name, label, type, permission }),
+    );
+    // A block that was made meanwhile may have the id of a deleted one.
+    if (!told.ok && blocks.find(label)?.id === id) shares.remove(id, granteeId);
+    unwrap(told);
+    return grant;
   };
 
   /** Deletes a block of its own, which is shared with nobody then. */
@@ -301,36 +332,41 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
       });
     },
 
-    /** Lets another agent, or the people of a space, use a block. Throws `limit_reached` past the kind's limit. */
-    async share(
-      label: string,
-      { granteeId, permission }: Omit<BlockGrant, "createdAt">,
-      signal: AbortSignal,
-    ): Promise<BlockGrant> {
-      const { compartmentSpaceId } = identity.get();
+    /** Changes how an own block is kept. `readable`: as for `share`. */
+    update(label: string, changes: UpdateBlock, by: string, signal: AbortSignal, readable?: string[]) {
+      const granted = (): Grant[] => {
+        const { id, confidential } = blocks.get(label);
+        const isOpened = confidential === null && changes.confidential === "allowed";
+        return isOpened ? shares.grants(id).filter((grant) => widens(grant)) : [];
+      };
+      const spacesOf = (id: string) => confidentialOf(id, signal);
+      return asReader({ label, granted, readable, spacesOf }, (check) => blocks.update(label, changes, by, check));
+    },
+
+    /**
+     * Lets another agent, or the people of a space, use a block. Throws `limit_reached` past the kind's limit. `readable`: the
+     * confidential spaces that the caller reads; left out: all. What exposes another is answered, and not done.
+     */
+    async share(label: string, grant: Grant, signal: AbortSignal, readable?: string[]): Promise<BlockGrant | Exposure> {
+      const { id, compartmentSpaceId } = identity.get();
+      const { granteeId } = grant;
       if (compartmentSpaceId !== null && granteeId !== compartmentSpaceId) {
         const message = `"${label}" is a block of a confidential space: it is shared with the people of that space alone`;
         throw new ColloquyError("forbidden", message);
       }
-      if (isSpaceId(granteeId)) {
-        const { row, value } = await blocks.read(label);
-        const grant = shares.put(row.id, granteeId, permission);
-        // Those who watch it there learn of another permission at once.
-        subscriptions.changed({ row, by: "system", value });
-        return grant;
+      if (granteeId === id) throw new ColloquyError("invalid_request", "a block is not shared with its owner");
+      if (!isSpaceId(granteeId) && !ids.isIssued("ent", granteeId)) {
+        throw new ColloquyError("not_found", "there is no such agent");
       }
-      const { id: ownerId, config } = identity.get();
-      if (granteeId === ownerId) throw new ColloquyError("invalid_request", "a block is not shared with its owner");
-      if (!ids.isIssued("ent", granteeId)) throw new ColloquyError("not_found", "there is no such agent");
-      const { id, type } = blocks.get(label);
-      const grant = shares.put(id, granteeId, permission);
-      const told = await ask(granteeId, signal, (reader, workspaceId) =>
-        reader.noteSharedBlock(workspaceId, { ownerId, ownerName: config.name, label, type, permission }),
-      );
-      // A block that was made meanwhile may have the id of a deleted one.
-      if (!told.ok && blocks.find(label)?.id === id) shares.remove(id, granteeId);
-      unwrap(told);
-      return grant;
+      const granted = (): Grant[] => {
+        const block = blocks.get(label);
+        const before = shares.grants(block.id).find((each) => each.granteeId === granteeId);
+        return block.confidential !== null && widens(grant, before) ? [grant] : [];
+      };
+      const spacesOf = () => confidentialOf(granteeId, signal);
+      // A compartment shares with its own people alone, who know what it has.
+      const asked = { label, granted, readable: compartmentSpaceId === null ? readable : undefined, spacesOf };
+      return asReader(asked, (check) => putShare(label, grant, signal, check));
     },
 
     /** Takes a block back from an agent or a space, at once. Throws `not_found` where it is not shared with that one. */

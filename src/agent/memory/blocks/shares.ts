@@ -95,7 +95,7 @@ export const createShares = (
   };
 
   return {
-    ...{ grants, view, viewFor, permissionOf },
+    ...{ grants, view, viewFor, permissionOf, isConfidential },
 
     /** Whether the people of a space have less of it than they were given, since the space is confidential. */
     isWithheld: (row: BlockRow, spaceId: string, confidential: boolean): boolean =>

@@ -7,6 +7,7 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { quoteJson } from "../../../shared/quote.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";
+import { isExposure } from "../../memory/blocks/exposing.ts";
 import { ownPrincipal } from "../../memory/blocks/shared-blocks.ts";
 import { fieldLines } from "../../memory/documents/declared-fields.ts";
 import { permissionRefusal, ranks, verdictOn } from "../../memory/documents/permission.ts";
@@ -161,6 +162,13 @@ const granteeOf = (
   throw new ColloquyError("conflict", `several of your spaces are named ${quoted}: say which, ${ids}`);
 };
 
+/** Throws `forbidden` where only who reads a confidential space may share the block so: an agent's word is anybody's. */
+const sharedOpenly = async (shared: Promise<object>): Promise<void> => {
+  if (!isExposure(await shared)) return;
+  const why = 'the block takes words of confidential spaces (confidential: "allowed"), and these would write it then';
+  throw new ColloquyError("forbidden", `${why}: share it ReadOnly, or have an admin who is in these spaces share it`);
+};
+
 export const blockTools = [
   defineTool({
     name: "block_load",
@@ -280,7 +288,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
       if (ranks[permission] > ranks[own]) {
         throw new ColloquyError("forbidden", `you may not give ${permission} of "${name}": the block has ${own}`);
       }
-      return done(services.sharedBlocks.share(name, { granteeId, permission }, signal));
+      return done(sharedOpenly(services.sharedBlocks.share(name, { granteeId, permission }, signal, [])));
     },
   }),
   defineTool({
