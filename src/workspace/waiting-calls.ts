@@ -1,16 +1,40 @@
+import { createCipheriv, createDecipheriv } from "node:crypto";
 import { asc, eq, gt } from "drizzle-orm";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { Database } from "../shared/database.ts";
-import type { Ids } from "../shared/ids.ts";
+import { createIds, deriveKey } from "../shared/ids.ts";
 import { pageOf } from "./page.ts";
 import { waitingCalls } from "./schema.ts";
+
+/** A cursor is one block of AES: the position in 16 digits. What was not made here opens to digits alone by no chance. */
+const algorithm = "aes-256-ecb";
+
+/**
+ * Cursors that tell nothing of their positions, which count the calls of confidential spaces too (C19). One position always has
+ * the same cursor.
+ */
+const createCursors = (signingSecret: string, workspaceId: string) => {
+  // Somebody's own workspace, where they see all calls, tells nothing of another's cursors.
+  const key = deriveKey(signingSecret, `cursors of ${workspaceId}`);
+  return {
+    seal(position: string): string {
+      const cipher = createCipheriv(algorithm, key, null).setAutoPadding(false);
+      return cipher.update(Buffer.from(position.padStart(16, "0"))).toString("hex");
+    },
+    open(cursor: string): string {
+      const decipher = createDecipheriv(algorithm, key, null).setAutoPadding(false);
+      const text = cursor.length === 32 ? decipher.update(Buffer.from(cursor, "hex")).toString("latin1") : "";
+      return /^\d{16}$/.test(text) ? String(Number(text)) : "none";
+    },
+  };
+};
 
 /**
  * The calls of all agents that wait for a server to come and ask for them. The agents know for certain; this only finds
  * the calls, and an entry may be a moment late.
  */
-export const createWaitingCalls = (db: Database, ids: Ids) => ({
+export const createWaitingCalls = (db: Database, signingSecret: string, workspaceId: () => string) => ({
   /** Told by the call's agent, whenever it changes. */
   note(call: WaitingToolCall, waits: boolean): void {
     const { toolCallId, agentId } = call;
@@ -23,13 +47,15 @@ export const createWaitingCalls = (db: Database, ids: Ids) => ({
   },
 
   /** Oldest first. With `openOnly` no page tells, by what it lacks, that a confidential space's calls wait (C19). */
-  page(request: PageRequest & { openOnly?: boolean | undefined }): Page<WaitingToolCall> {
+  page({ openOnly, limit: wanted, cursor }: PageRequest & { openOnly?: boolean | undefined }): Page<WaitingToolCall> {
     const { position } = waitingCalls;
+    const ids = createIds(signingSecret);
+    const cursors = createCursors(signingSecret, workspaceId());
     const rowsAfter = (from: number) => db.select().from(waitingCalls).where(gt(position, from)).orderBy(asc(position));
     const isTold = ({ toolCallId }: { toolCallId: string }): boolean =>
-      !request.openOnly || !ids.isCompartment(ids.ownerOf("tc", toolCallId));
-    return pageOf(
-      request,
+      !openOnly || !ids.isCompartment(ids.ownerOf("tc", toolCallId));
+    const { items, nextCursor } = pageOf(
+      { limit: wanted, ...(cursor !== undefined && { cursor: cursors.open(cursor) }) },
       ({ from = 0, limit }) => {
         const told: (typeof waitingCalls.$inferSelect)[] = [];
         for (let after: number | undefined = from; after !== undefined && told.length < limit; ) {
@@ -41,6 +67,7 @@ export const createWaitingCalls = (db: Database, ids: Ids) => ({
       },
       ({ call }) => call,
     );
+    return { items, nextCursor: nextCursor && cursors.seal(nextCursor) };
   },
 
   forgetAgent(agentId: string): void {

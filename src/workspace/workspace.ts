@@ -7,7 +7,6 @@ import { isoTime, systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema, openDatabase, Remembered } from "../shared/database.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
-import { createIds } from "../shared/ids.ts";
 import { createJobs, jobsTimer } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import { createDirectory } from "./directory.ts";
@@ -41,7 +40,7 @@ const createServices = (ctx: DurableObjectState, env: Env) => {
     ...{ db, timers, jobs, directory, keys, secrets, spaces, requests, self, outbox },
     signInCodes: createSignInCodes(db, clock, directory, keys),
     sessions: createSessions(db, clock, outbox.sessionEnded),
-    waitingCalls: createWaitingCalls(db, createIds(env.SIGNING_SECRET)),
+    waitingCalls: createWaitingCalls(db, env.SIGNING_SECRET, workspaceId),
     /** Forgets the requests that are past their time, and sets the timer to when the next will be. */
     pruneRequests(): void {
       const next = requests.prune();

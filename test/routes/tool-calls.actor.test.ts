@@ -99,6 +99,29 @@ test("[C19] pages for admins do not show by gaps that calls of a confidential sp
   expect((await page(house.secretKey, "limit=10")).told).toEqual(made);
 });
 
+test("[C19] cursors of waiting calls do not tell how many calls of confidential spaces there were", async () => {
+  const [house, other] = await Promise.all([openHouse(), openHouse()]);
+  const cursorIn = async (of: House): Promise<string> => {
+    const { id: agentId } = await of.agent({ name: "Clerk" });
+    for (let count = 0; count < 2; count += 1) {
+      const [toolCallId, at] = [ids.mintOwned("tc", agentId), "2026-02-18T15:06:55.000Z"];
+      const made = { toolCallId, agentId, name: "pay", input: {}, createdAt: at, dueAt: at };
+      unwrap(await env.WORKSPACE.getByName(of.workspaceId).noteToolCall(made, true));
+    }
+    const { nextCursor } = await expectOk(z.looseObject({ nextCursor: z.string() }), listed(of.secretKey, "limit=1"));
+    return nextCursor;
+  };
+  const listed = (bearer: string, query: string) => call(`/v1/tool-calls?${query}`, { bearer });
+  const [own, others] = [await cursorIn(house), await cursorIn(other)];
+  expect((await listed(house.secretKey, `cursor=${own}`)).status).toBe(200);
+  // A number would be a count. Whoever sees all calls of a workspace of their own learns no other's cursors by it.
+  for (const cursor of ["1", others]) {
+    expect(await listed(house.secretKey, `cursor=${cursor}`).then((answer) => answer.json())).toMatchObject({
+      code: "invalid_cursor",
+    });
+  }
+});
+
 describe("a claim", () => {
   test("is its holder's until the lease ends, and may be renewed by it alone", async () => {
     const { house, made } = await openCall({ timeoutMs: 600_000 });
