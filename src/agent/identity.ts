@@ -17,7 +17,10 @@ export type AgentRow = typeof agent.$inferSelect;
 
 export type Identity = ReturnType<typeof createIdentity>;
 
-type CompartmentFacts = Pick<AgentRow, "compartmentId" | "compartmentSpaceId" | "secrets" | "settingsVersion">;
+type CompartmentFacts = Pick<
+  AgentRow,
+  "compartmentId" | "compartmentSpaceId" | "activeSpaceId" | "secrets" | "settingsVersion"
+>;
 
 /** What owns the ids of all that this object does: the agent, or its compartment. */
 export const mindOf = ({ id, compartmentId }: Pick<AgentRow, "id" | "compartmentId">): string => compartmentId ?? id;

@@ -1,9 +1,20 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import type { ToolConfig } from "../../src/protocol/tool.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
 import { call, type ScriptedStep, step, text } from "../support/scripted-model.ts";
-import { type AgentSettings, ended, ids, openScene, rowsIn, scripted, undoLater, userTexts } from "./fixture.ts";
+import {
+  type AgentSettings,
+  ended,
+  ids,
+  openScene,
+  passTime,
+  rowsIn,
+  scripted,
+  undoLater,
+  userTexts,
+} from "./fixture.ts";
 
 /** An agent in an open space, Alpha, and in a confidential one, Board. */
 undoLater();
@@ -70,6 +81,19 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     // Nobody there sees as much as that it looked.
     expect(JSON.stringify(frames)).not.toContain(mind.id);
     expect(frames.filter(({ type }) => type.startsWith("agent") || type.startsWith("stream"))).toEqual([]);
+  });
+
+  test("[C18] begins in its own space in each run of a confidential one", async () => {
+    const model = scripted(after(step(text("Counted."))));
+    const { house, board, mind } = await open({ continuity });
+    const plan = { name: "Daily", instruction: "Count", runAfter: "2 minutes" };
+    unwrap(await env.AGENT.getByName(mind.id).putPlan(house.workspaceId, "daily", plan));
+    await passTime(mind, 121_000);
+    await ended(house.workspaceId, mind, 2);
+    expect(model.calls).toHaveLength(2);
+    for (const input of model.calls) {
+      expect(userTexts(input).at(-1)).toContain(`ACTIVE SPACE: "Board" (id: ${board.id})`);
+    }
   });
 
   test("[C18] speaks into a confidential space from outside, and reads nothing there", async () => {

@@ -99,7 +99,7 @@ test("[C19] pages for admins do not show by gaps that calls of a confidential sp
   expect((await page(house.secretKey, "limit=10")).told).toEqual(made);
 });
 
-test("[C19] cursors of waiting calls do not tell how many calls of confidential spaces there were", async () => {
+test("[C19] cursors of waiting calls do not count calls of confidential spaces", async () => {
   const [house, other] = await Promise.all([openHouse(), openHouse()]);
   const cursorIn = async (of: House): Promise<string> => {
     const { id: agentId } = await of.agent({ name: "Clerk" });

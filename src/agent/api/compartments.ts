@@ -80,7 +80,8 @@ export const beginCompartment = async (
   const { config, version, secrets } = unwrap(await answerOf(openMind.openCompartment(workspaceId, spaceId)));
   const { services } = await open();
   if (services.identity.find()) return;
-  const facts = { compartmentId: mindId, compartmentSpaceId: spaceId, secrets, settingsVersion: version };
+  const own = { compartmentId: mindId, compartmentSpaceId: spaceId, activeSpaceId: spaceId };
+  const facts = { ...own, secrets, settingsVersion: version };
   services.transaction(() => {
     services.identity.create(agentId, workspaceId, config, facts);
     services.mcp.configured();

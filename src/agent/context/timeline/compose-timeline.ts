@@ -296,7 +296,12 @@ const takenOverSection = ({ takenOver, config }: TimelineSnapshot, room: number)
     reason: (left) => `${left} do not fit context.maxTokens`,
   });
 
-const whys = { trigger: "auto-set from trigger", wait: "as you left it", call: "where you called the tool" };
+const whys = {
+  trigger: "auto-set from trigger",
+  wait: "as you left it",
+  call: "where you called the tool",
+  own: "the space that this run is of",
+};
 
 const activeSpaceLine = ({ activeSpace: active }: TimelineSnapshot): string =>
   active === null ? grammar.noActiveSpace : grammar.activeSpace.write({ ...active, why: `  [${whys[active.why]}]` });

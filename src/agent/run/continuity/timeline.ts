@@ -216,6 +216,10 @@ const activeRunsOf = (
   return { activeRuns, moreRuns: waiting.length - newest.length };
 };
 
+/** Where a run of this event begins. In a compartment that is its own space, if the event is of none. */
+const beginsIn = ({ identity }: RunServices, event: InboxData): string | null =>
+  homeOf(event) ?? identity.get().compartmentSpaceId;
+
 /** A run, or the one that would come next: its window, its event and what it is said to begin with. */
 type Gathering = { ordinal: number; window: WindowRow; event: InboxData; trigger: RunTrigger };
 
@@ -228,7 +232,7 @@ const gatherTimeline = async (
 ): Promise<TimelineSnapshot> => {
   const { ordinal, window, event } = gathering;
   const spaces = services.spaces.mine();
-  const home = spaces.find((space) => space.id === homeOf(event));
+  const home = spaces.find((space) => space.id === beginsIn(services, event));
   const waited = resumed && spaces.find((space) => space.id === resumed.activeSpaceId);
   const histories: History[] = [];
   const past = gatherPast(services, ordinal);
@@ -237,7 +241,7 @@ const gatherTimeline = async (
   }
   const active = resumed ? waited : home;
   const resume = resumed ? resumeOf(services, resumed.run) : null;
-  const begun = event.type === "tool_result" ? "call" : "trigger";
+  const begun = homeOf(event) === null ? "own" : event.type === "tool_result" ? "call" : "trigger";
   const parts = partsIn(services, window);
   const read = histories.map((history) => ({ ...history.space, ...history, messages: messagesIn(history) }));
   const others = parts.config.context.activity ? await gatherActivity(services, {}, signal, read) : undefined;
@@ -264,7 +268,7 @@ const gatherTimeline = async (
 const begin = (services: RunServices): RunRow | undefined => {
   const row = services.inbox.nextWaking();
   if (!row) return undefined;
-  const home = homeOf(row.data);
+  const home = beginsIn(services, row.data);
   return services.transaction(() =>
     beginRun(services, {
       batch: [row],
