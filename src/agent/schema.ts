@@ -10,7 +10,7 @@ import type { Plan } from "../protocol/plan.ts";
 import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
 import type { RunOutcome, RunStatus, RunTrigger } from "../protocol/run.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
-import type { ToolCall } from "../protocol/tool-call.ts";
+import type { ToolCall, ToolCallRelease } from "../protocol/tool-call.ts";
 import type * as records from "./records.ts";
 
 export { jobs, timers } from "../timers/schema.ts";
@@ -222,6 +222,8 @@ export const calls = sqliteTable(
     activeSpaceId: text("active_space_id"),
     root: text("root", { mode: "json" }).$type<Root>().notNull(),
     origin: text("origin", { mode: "json" }).$type<Origin>(),
+    /** Of words that people of a confidential space are to let out, as they are shown it. */
+    release: text("release", { mode: "json" }).$type<ToolCallRelease>(),
     streamId: text("stream_id"),
     /** Its run waits for the result; if not, the result comes through the inbox. */
     attached: integer("attached", { mode: "boolean" }).notNull(),

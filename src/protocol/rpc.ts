@@ -158,8 +158,8 @@ export type AgentToolCall = FromRun & {
   awaits?: Omit<AwaitedAnswer, "answers" | "shown" | "inputHash"> | undefined;
   /** Where an approved call goes, in words. */
   target?: string | undefined;
-  /** Who reads there what leaves a confidential space, in words. */
-  readers?: string | undefined;
+  /** What leaves a confidential space goes there, instead of to a target. */
+  release?: ToolCall["release"];
   /** Beside the input, what its request holds. */
   request?: Record<string, unknown> | undefined;
 };

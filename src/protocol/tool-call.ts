@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { entityId, toolCallId } from "./ids.ts";
+import { entityId, spaceId, toolCallId } from "./ids.ts";
 import { component, strictComponent, Timestamp } from "./text.ts";
 
 export const ToolCallStatus = z.enum(["running", "requires_action", "complete", "error", "expired", "canceled"]);
@@ -48,6 +48,17 @@ export const AwaitedAnswer = component("AwaitedAnswer", {
 });
 export type AwaitedAnswer = z.infer<typeof AwaitedAnswer>;
 
+/** Where words are said that leave a confidential space, and who reads them there, as people are asked. */
+export const ToolCallRelease = component("ToolCallRelease", {
+  spaceId,
+  name: z.string(),
+  readers: z.string().meta({ description: "How many people, agents and services are in that space, in words" }),
+  confidential: z
+    .boolean()
+    .meta({ description: "`false`: that space is open, so its agents know the words everywhere" }),
+});
+export type ToolCallRelease = z.infer<typeof ToolCallRelease>;
+
 /** A tool call that shows in a space. `complete`, `error`, `expired` and `canceled` are final. */
 export const ToolCall = component("ToolCall", {
   id: toolCallId,
@@ -56,6 +67,8 @@ export const ToolCall = component("ToolCall", {
   output: z.unknown().optional(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
   status: ToolCallStatus,
+  /** Of words that people of a confidential space were asked to let out. */
+  release: ToolCallRelease.optional(),
   /** Set while, and after, people were asked. */
   awaits: AwaitedAnswer.optional(),
 });

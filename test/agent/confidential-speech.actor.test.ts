@@ -75,6 +75,8 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
       code: "forbidden",
       message: expect.stringContaining('said in "Board" stays'),
     });
+    // People read the name of their space, which has an id for the model.
+    expect(refused?.error?.message).not.toContain("spc_");
     expect(refused?.awaits).toBeUndefined();
     expect(others).toEqual([]);
     expect(await alpha.texts()).toEqual([]);

@@ -52,7 +52,7 @@ const lastRead = (model: { calls: readonly { prompt: unknown }[] }): string =>
 
 describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
   test("[C20] says elsewhere exactly what people of the confidential space let out", async () => {
-    const { alpha, board, husam, analyst, mind, card, answer } = await open(continuity, { quorum: 1 });
+    const { alpha, board, husam, analyst, mind, model, card, answer } = await open(continuity, { quorum: 1 });
     const told = await board.post(husam, "Tell them");
     const asked = await card("requires_action");
     expect(asked.toolCall?.awaits?.shown?.map(({ path, text }) => [path, text])).toEqual([
@@ -61,9 +61,13 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
       ["readers", "1 person and 1 agent now. The space is open: its agents know it everywhere."],
       ["input.text", "We merge on Friday"],
     ]);
+    const release = { spaceId: alpha.id, name: "Alpha", readers: "1 person and 1 agent", confidential: false };
+    expect(asked.toolCall?.release).toEqual(release);
     expect(await alpha.texts()).toEqual([]);
     unwrap(await answer(husam, asked, true));
     await expect.poll(() => alpha.texts()).toEqual(["Analyst: We merge on Friday"]);
+    // Its runs there read to whom the words went.
+    await expect.poll(() => lastRead(model)).toMatch(/"release":\{"spaceId":"spc_\w+","name":"Alpha"/);
     const [said] = await alpha.messages();
     expect(said).toMatchObject({ sender: { id: analyst.id }, text: "We merge on Friday" });
     for (const told of ["origin", "reads", "runId"]) expect(said).not.toHaveProperty(told);

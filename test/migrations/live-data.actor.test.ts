@@ -317,6 +317,31 @@ test("[C7] an agent of then that others told an origin keeps the reference, and 
   expect(JSON.stringify(snapshots)).toContain('shareOrigin\\":\\"reference');
 });
 
+test("[C20] a call of then that asks to let words out keeps where they go, and to whom", async () => {
+  const sql = fixtureOf("/agent-0025");
+  const [alpha, board] = [first(sql, /'(spc_\w+)'/), ids.mint("spc")];
+  const toolOf = (last: string) =>
+    JSON.stringify({ name: "send_message", description: `2 people now. ${last}`, approval: { required: true } });
+  const asked = [
+    "The space is open: its agents know it everywhere.",
+    "The space is confidential: its agents know it there alone.",
+  ]
+    .map((last, index) => `('tc_${index}', 1, '${toolOf(last)}', '{}', '{}', '${board}', '${alpha}', 1, 'asked', 1)`)
+    .join();
+  const columns = "call_id, run_ordinal, tool, input, root, space_id, active_space_id, attached, phase, created_at";
+  const { id } = await open("agent", `${sql} DELETE FROM plans; INSERT INTO calls (${columns}) VALUES ${asked};`);
+  const rows = await inside("agent", id, ({ sql: db }) =>
+    db.exec("SELECT release, tool ->> '$.description' AS description FROM calls ORDER BY call_id").toArray(),
+  );
+  const release = (confidential: boolean) => ({ spaceId: alpha, name: "Alpha", readers: "2 people", confidential });
+  expect(rows).toEqual(
+    [false, true].map((confidential) => ({
+      release: JSON.stringify(release(confidential)),
+      description: "send_message",
+    })),
+  );
+});
+
 test("[R1] a block stays shared with the agents and spaces of before the migration", async () => {
   const sql = fixtureOf("/agent-0007");
   const space = first(sql, /'(spc_\w+)'/);

@@ -5,7 +5,6 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { quote } from "../../shared/quote.ts";
 import { callBackoffMs, longestCallBackoffMs, maxErrands, spaceAnswerMs } from "../bounds.ts";
 import { callWithRetry } from "../call-with-retry.ts";
 import type { CallOutcome } from "../records.ts";
@@ -13,7 +12,6 @@ import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
 import { shownRequest } from "../tools/configured/shown-request.ts";
 import { failed, unknownInWords } from "../tools/outcome.ts";
-import { factsOf } from "../tools/registry.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
 import { perform } from "./perform.ts";
@@ -228,15 +226,11 @@ const targetOf = (tool: ToolConfig): string | undefined => {
   return `${method} ${URL.canParse(url) ? new URL(url).origin : "an address that cannot be used"}`;
 };
 
-/** Where words go that a confidential space lets out, and who reads them there. */
-const releasedTo = (
-  { spaces }: CallServices,
-  { tool, activeSpaceId, spaceId }: CallRow,
-): Pick<AgentToolCall, "target" | "readers"> | undefined => {
-  if (!factsOf(tool.name).speaks || activeSpaceId === null || activeSpaceId === spaceId) return undefined;
-  const name = quote(spaces.get(activeSpaceId)?.snapshot.name ?? "");
-  return { target: `a message in ${name} (${activeSpaceId})`, readers: tool.description };
-};
+/** The model is told the id of the space that it may speak in. People read its name alone, and are there. */
+const asPeopleRead = ({ code, message }: NonNullable<CallOutcome["error"]>, spaceId: string) => ({
+  code,
+  message: message.replaceAll(` (${spaceId})`, ""),
+});
 
 /** The call as its space is to show it now. */
 const shownCall = (services: CallServices, row: CallRow, spaceId: string): AgentToolCall => {
@@ -254,9 +248,10 @@ const shownCall = (services: CallServices, row: CallRow, spaceId: string): Agent
     input: row.input,
     status: statusOf(row),
     ...(outcome?.status === "complete" ? { output: outcome.value } : {}),
-    ...(outcome?.error === undefined ? {} : { error: outcome.error }),
+    ...(outcome?.error && { error: asPeopleRead(outcome.error, spaceId) }),
     awaits: awaitsOf(row),
-    ...(releasedTo(services, row) ?? { target: targetOf(row.tool) }),
+    target: targetOf(row.tool),
+    release: row.release ?? undefined,
     request: shownRequest(row.tool),
     root: row.root,
     streamId: row.streamId ?? undefined,

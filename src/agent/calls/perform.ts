@@ -31,7 +31,7 @@ const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Pr
     root: () => row.root,
     activeSpaceId: row.activeSpaceId,
     approvedBy: row.approval?.ids,
-    readers: tool.description,
+    release: row.release,
     begunAt: begunAt(row),
   };
   const builtin = builtinTool(tool.name);

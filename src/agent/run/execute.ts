@@ -10,7 +10,7 @@ import { ruleLine } from "../context/instructions.ts";
 import { loggedRun } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
 import { callModeOf, mayRepeat, needsRow } from "../tools/call-mode.ts";
-import { maySpeakIn, readersOf, requireHearing, requireOwnSpace } from "../tools/confidential.ts";
+import { maySpeakIn, releaseTo, requireHearing, requireOwnSpace } from "../tools/confidential.ts";
 import { explained } from "../tools/input-issues.ts";
 import { failed, interruptedCall } from "../tools/outcome.ts";
 import { factsOf, findTool } from "../tools/registry.ts";
@@ -73,8 +73,8 @@ const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   const phase = asks === null ? unasked : "asked";
   return {
     ...{ callId: call.callId, runOrdinal: run.ordinal, input: call.input },
-    tool: target ? { ...tool, description: readersOf(target) } : tool,
-    ...{ spaceId, activeSpaceId, root, attached, phase },
+    ...{ tool, spaceId, activeSpaceId, root, attached, phase },
+    release: target && asks !== null ? releaseTo(target) : null,
     origin: spaceId === null ? null : (originFor(services, run, spaceId) ?? null),
     streamId: speech?.streamOf(call.index) ?? null,
     dueAt: phase === "out" ? serverDueAt({ tool, attached }, services.clock.now()) : null,
@@ -84,10 +84,11 @@ const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
 /** Takes a call that has a row as far as it goes now. `begunHere`: no earlier life of the run began its execution. */
 const goOn = async (execution: Execution, row: CallRow, begunHere: boolean): Promise<Result | "waiting"> => {
   const { calls, wakeCalls } = execution.services;
-  const { callId, tool, phase, attached } = row;
+  const { callId, tool, phase, attached, release } = row;
   if (!attached) {
     wakeCalls();
-    return { value: { status: "pending", toolCallId: callId }, error: false };
+    const value = { status: "pending", toolCallId: callId, ...(release && { release }) };
+    return { value, error: false };
   }
   if (phase === "asked") return "waiting";
   if (phase === "out" && calls.isAwaited(callId)) {

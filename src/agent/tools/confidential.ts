@@ -1,6 +1,7 @@
 import type { SpaceSnapshot } from "../../protocol/rpc.ts";
 import type { Release } from "../../protocol/space.ts";
 import type { Approval } from "../../protocol/tool.ts";
+import type { ToolCallRelease } from "../../protocol/tool-call.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { quote } from "../../shared/quote.ts";
 import type { Identity } from "../identity.ts";
@@ -50,11 +51,8 @@ export const releaseFrom = (minds: Minds, spaceId: string): Approval | undefined
   return { ...common, required: true, ...(named && { approvers }) };
 };
 
-const openly = "The space is open: its agents know it everywhere.";
-const secretly = "The space is confidential: its agents know it there alone.";
-
-/** Who reads what is said in a space, for those who let words out to it. */
-export const readersOf = ({ members, confidential }: SpaceSnapshot): string => {
+/** Where words would go that a confidential space lets out, for those who are asked. */
+export const releaseTo = ({ id, name, members, confidential }: SpaceSnapshot): ToolCallRelease => {
   const kinds = [
     ["human", "person", "people"],
     ["agent", "agent", "agents"],
@@ -64,11 +62,8 @@ export const readersOf = ({ members, confidential }: SpaceSnapshot): string => {
     const count = members.filter(({ type }) => type === kind).length;
     return count === 0 ? [] : `${count} ${count === 1 ? one : several}`;
   });
-  return `${list.format(counts)} now. ${confidential ? secretly : openly}`;
+  return { spaceId: id, name, readers: list.format(counts), confidential: confidential === true };
 };
-
-/** Whether those who let words out were told that agents know them everywhere. */
-export const isToldOpen = (readers: string | undefined): boolean => readers?.endsWith(openly) === true;
 
 /** Throws `forbidden` where those who let words out of a confidential space are not enough now. */
 export const requireReleased = (minds: Minds, spaceId: string, agreed: readonly string[]): void => {

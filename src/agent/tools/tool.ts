@@ -6,6 +6,7 @@ import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
+import type { ToolCallRelease } from "../../protocol/tool-call.ts";
 import { linesIn, quote, visibleJson } from "../../shared/quote.ts";
 import type { Archival } from "../memory/archival.ts";
 import type { BlockServices } from "../memory/blocks/shared-blocks.ts";
@@ -38,8 +39,8 @@ export type CallContext = {
   activeSpaceId: string | null;
   /** The entity ids of those who let it run, where people were asked; the first to answer first. */
   approvedBy?: readonly string[] | undefined;
-  /** What they were told of who reads it, where it leaves a confidential space. */
-  readers?: string | undefined;
+  /** What they were told of where it goes, where it leaves a confidential space. */
+  release?: ToolCallRelease | null | undefined;
   /** When it was begun, or let run by people, in milliseconds since the epoch: the same for each replay. */
   begunAt: number;
 };

@@ -44,7 +44,7 @@ const saidOutcome = ({ status, output, error }: AgentToolCall): Pick<ToolCall, "
 /** A call with what people see before they approve it. Calls that earlier versions stored are without. */
 export const withShown = (
   call: ToolCall,
-  said: Pick<AgentToolCall, "target" | "readers" | "request"> = {},
+  said: Pick<AgentToolCall, "target" | "release" | "request"> = {},
 ): ToolCall => {
   const { name, input, awaits } = call;
   if (awaits?.kind !== "approval" || awaits.shown) return call;
@@ -53,7 +53,7 @@ export const withShown = (
 
 /** A call as it is first shown. */
 export const begun = (said: AgentToolCall): ToolCall => {
-  const { toolCallId: id, name, input = null, status, awaits } = said;
+  const { toolCallId: id, name, input = null, status, release, awaits } = said;
   if (status === "requires_action" && !awaits) {
     throw new ColloquyError("invalid_request", "A call that requires action says what it awaits");
   }
@@ -64,7 +64,14 @@ export const begun = (said: AgentToolCall): ToolCall => {
       `The input of a call that shows in a space has at most ${maxToolInputBytes} bytes of JSON (maxToolInputBytes); this one has ${bytes}`,
     );
   }
-  const call = { id, name, input, ...saidOutcome(said), ...(awaits && { awaits: { ...awaits, answers: [] } }) };
+  const call = {
+    id,
+    name,
+    input,
+    ...saidOutcome(said),
+    ...(release && { release }),
+    ...(awaits && { awaits: { ...awaits, answers: [] } }),
+  };
   return withShown(call, said);
 };
 

@@ -1,6 +1,7 @@
 import type { AgentToolCall } from "../../protocol/rpc.ts";
-import type { ShownField } from "../../protocol/tool-call.ts";
+import type { ShownField, ToolCallRelease } from "../../protocol/tool-call.ts";
 import { countInvisible, escapeInvisible } from "../../shared/invisible.ts";
+import { quote } from "../../shared/quote.ts";
 import { maxShownFields } from "../bounds.ts";
 
 /**
@@ -42,12 +43,20 @@ const fieldsOf = (path: "input" | "request", value: unknown): ShownField[] => {
   return fieldsIn(path, value, 0);
 };
 
-type Said = Pick<AgentToolCall, "name" | "input" | "target" | "readers" | "request">;
+type Said = Pick<AgentToolCall, "name" | "input" | "target" | "release" | "request">;
 
-export const shownFields = ({ name, target, readers, request, input }: Said): ShownField[] => [
+const openly = "The space is open: its agents know it everywhere.";
+const secretly = "The space is confidential: its agents know it there alone.";
+
+const releaseFields = ({ spaceId, name, readers, confidential }: ToolCallRelease): ShownField[] => [
+  fieldOf("target", `a message in ${quote(name)} (${spaceId})`),
+  fieldOf("readers", `${readers} now. ${confidential ? secretly : openly}`),
+];
+
+export const shownFields = ({ name, target, release, request, input }: Said): ShownField[] => [
   fieldOf("tool", name),
   ...(target === undefined ? [] : [fieldOf("target", target)]),
-  ...(readers === undefined ? [] : [fieldOf("readers", readers)]),
+  ...(release === undefined ? [] : releaseFields(release)),
   ...(request === undefined ? [] : fieldsOf("request", request)),
   ...fieldsOf("input", input),
 ];

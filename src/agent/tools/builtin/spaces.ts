@@ -11,7 +11,6 @@ import type { KnownOrigin } from "../../records.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
 import {
   isDeafTo,
-  isToldOpen,
   releaseFrom,
   requireHearing,
   requireOwnSpace,
@@ -168,7 +167,7 @@ const release: Consent<Said> = {
     throw new ColloquyError("forbidden", "wait: you do not hear answers to what is let out of a confidential space");
   },
   carryOut: async ({ text: words, replyToMessageId: replyTo }, call) => {
-    const { services, callId, signal, activeSpaceId, approvedBy = [], readers } = call;
+    const { services, callId, signal, activeSpaceId, approvedBy = [], release } = call;
     const { env, ids, clock } = services;
     const spaceId = activeSpaceId ?? "";
     // The space's release may have changed since people were asked.
@@ -177,11 +176,11 @@ const release: Consent<Said> = {
     const messageId = ids.deriveOwned("msg", spaceId, callId);
     // Nothing of it tells of the run: a chain begins with who let it out.
     const root = { id: messageId, kind: "person", by: approvedBy[0] } as const;
-    const known = { letOut: true, shownAsOpen: isToldOpen(readers) } as const;
+    const known = { letOut: true, shownAsOpen: release?.confidential === false } as const;
     const said = { workspaceId, agentId, runId: "", messageId, text: words, replyTo, root, ...known };
     const append = () => env.SPACE.getByName(spaceId).append({ ...said, until: clock.now() + spaceAnswerMs });
     const { id } = unwrap(await asUnknownOutcome(callWithRetry(append, signal)));
-    return { success: true, messageId: id, status: "delivered" };
+    return { success: true, messageId: id, status: "delivered", release };
   },
 };
 
