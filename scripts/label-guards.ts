@@ -2,7 +2,7 @@
  * The guards of confidential spaces, for `labels.ts`. `tests` is a file of tests, or the beginning of its path; `named` a
  * part of the name of one that has to fail without the guard, as an expression.
  */
-type Guard = {
+export type Guard = {
   name: string;
   file: string;
   /** What guards, as it stands in the file once, and what stands there without it. */
@@ -18,8 +18,6 @@ const inRelease = { file: "src/agent/tools/confidential.ts", tests: "test/agent/
 const inSpeech = { file: "src/agent/tools/confidential.ts", tests: "test/agent/confidential-speech" };
 const inBlocks = { file: "src/agent/memory/blocks/shares.ts", tests: "test/agent/confidential/blocks" };
 const inMinds = { file: "src/agent/api/compartments.ts", tests: "test/agent/compartments" };
-const hidden = { tests: "test/routes/confidential-hidden" };
-const table = { tests: "test/routes/confidential.actor" };
 
 /** What an open mind is told and reads of a confidential space. */
 const reading: Guard[] = [
@@ -275,128 +273,4 @@ const feeding: Guard[] = [
   },
 ];
 
-/** Who reads what is said there, and what agents have from there, over HTTP. */
-const asking: Guard[] = [
-  {
-    ...hidden,
-    name: "an admin who is no member reads nothing that is said",
-    file: "src/space/rights.ts",
-    guard: 'confidentialFrom === null || principal.kind === "key"',
-    open: "confidentialFrom === null || principal.kind.length > 0",
-    named: "an admin reads from when all see",
-  },
-  {
-    ...hidden,
-    name: "an admin who is no member reads nothing of a compartment",
-    file: "src/protocol/principal.ts",
-    guard: '!confidential || principal.kind === "key"',
-    open: "!confidential || principal.kind.length > 0",
-    named: "an admin reads from when all see",
-  },
-  {
-    ...hidden,
-    name: "?space= asks who may read the space",
-    file: "src/routes/in-space.ts",
-    guard: "if (!mayRead(space, principal))",
-    open: 'if (space.id === "")',
-    named: "an admin reads from when all see",
-  },
-  {
-    ...hidden,
-    name: "?space= names a confidential space",
-    file: "src/routes/mind-query.ts",
-    guard: "if (space.confidential) return requireReaderOf(space, principal);",
-    open: "if (space.id) return requireReaderOf(space, principal);",
-    named: "of an open space is refused",
-  },
-  {
-    ...hidden,
-    name: "a session that was made for a member reads only where its maker does",
-    file: "src/protocol/principal.ts",
-    guard: 'kind === "key" || principal.impersonatedBy === undefined ||',
-    open: 'kind === "key" || principal.expiresAt > 0 ||',
-    named: "reads only while both are in it",
-  },
-  {
-    ...hidden,
-    name: "nor does such a session act in the space",
-    file: "src/space/rights.ts",
-    guard: "requireReading(known, space, principal);\n    return { space, principal, member };",
-    open: "return { space, principal, member };",
-    named: "reads only while both are in it",
-  },
-  {
-    ...hidden,
-    name: "such a session ends as its maker leaves",
-    file: "src/space/lifecycle.ts",
-    guard: "if (services.settings.find()?.confidentialFrom !== null) closeUnreading(services);",
-    open: "",
-    named: "reads only while both are in it",
-  },
-  {
-    ...hidden,
-    name: "such a session ends as the space becomes confidential",
-    file: "src/space/lifecycle.ts",
-    guard: "if (confidentialFrom !== null) closeUnreading(services);",
-    open: "",
-    named: "ends as the space becomes confidential",
-  },
-  {
-    ...hidden,
-    name: "admins are told of no call of a confidential space",
-    file: "src/workspace/waiting-calls.ts",
-    guard: "!request.openOnly ||",
-    open: "true ||",
-    named: "waits for servers, not for admins",
-  },
-  {
-    ...hidden,
-    name: "admins answer no call of a confidential space",
-    file: "src/routes/tool-calls.ts",
-    guard: 'context.var.principal.kind === "key" || !isConfidential(context, toolCallId)',
-    open: 'context.var.principal.kind === "key" || toolCallId !== ""',
-    named: "waits for servers, not for admins",
-  },
-  {
-    name: "who sets a router reads the space",
-    file: "src/space/lifecycle.ts",
-    guard: "if (isRouted) requireReading(",
-    open: "if (isRouted && !row) requireReading(",
-    tests: "test/space/confidential",
-    named: "sets no router that reads",
-  },
-  {
-    ...table,
-    name: "who is no member reads no block that is shared there",
-    file: "src/routes/space-blocks.ts",
-    guard: "requireReaderOf(space, context.var.principal);",
-    open: "",
-    named: "GET /v1/spaces/.spaceId./blocks$",
-  },
-  {
-    name: "a block's stream ends for who reads the space no more",
-    file: "src/agent/memory/blocks/block-subscriptions.ts",
-    guard: "mayRead(space, principal);",
-    open: "mayRead !== undefined;",
-    tests: "test/routes/confidential-blocks",
-    named: "an impersonated session follows a block no longer",
-  },
-  {
-    name: "a compartment's own id is an address nowhere",
-    file: "src/routes/path-parameters.ts",
-    guard: '(issued.prefix !== "ent" || !ids.isCompartment(id))',
-    open: '(issued.prefix !== "ent" || id !== "")',
-    tests: "test/routes/compartments",
-    named: "GET /v1/agents/.agentId.(/runs)?$",
-  },
-  {
-    ...table,
-    name: "an export is of the open mind alone",
-    file: "src/routes/transfer.ts",
-    guard: 'access: "workspace",\n  params: { agentId: pathId("ent", "the agent: its entity id") },',
-    open: 'access: "workspace",\n  mind: true,\n  params: { agentId: pathId("ent", "the agent: its entity id") },',
-    named: "takes .space= has a row",
-  },
-];
-
-export const guards: Guard[] = [...reading, ...speaking, ...feeding, ...asking];
+export const guards: Guard[] = [...reading, ...speaking, ...feeding];

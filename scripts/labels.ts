@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { parseArgs, stripVTControlCharacters } from "node:util";
+import { asking } from "./asking-guards.ts";
 import { guards } from "./label-guards.ts";
 
 /**
@@ -11,7 +12,9 @@ import { guards } from "./label-guards.ts";
  */
 const { positionals } = parseArgs({ allowPositionals: true });
 const root = resolve(import.meta.dirname, "..");
-const asked = guards.filter(({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)));
+const asked = [...guards, ...asking].filter(
+  ({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)),
+);
 let survived = 0;
 
 // Heard once the file is back.

@@ -1,7 +1,6 @@
 import { type Standing, standingOf } from "../auth/verdicts.ts";
 import type { Exposure } from "../protocol/agent-rpc.ts";
 import { mayRead, type Principal, unreadable } from "../protocol/principal.ts";
-import type { Space } from "../protocol/space.ts";
 import type { ImpersonatedApprovals } from "../protocol/workspace.ts";
 import { ColloquyError, type ErrorCode, type Outcome, unwrap } from "../shared/errors.ts";
 import { quote } from "../shared/quote.ts";
@@ -30,7 +29,7 @@ export const inSpace = async <T>(
 };
 
 /** Refuses who may not read what is said in a confidential space (C19): an admin who is no member only runs it. */
-export const requireReaderOf = (space: Space, principal: Principal): void => {
+export const requireReaderOf = (space: Parameters<typeof mayRead>[0], principal: Principal): void => {
   if (!mayRead(space, principal)) throw new ColloquyError("forbidden", `${unreadable}.`);
 };
 

@@ -7,7 +7,7 @@ import { log } from "../shared/log.ts";
 import { withTimeout } from "../shared/timeouts.ts";
 import { checkModels } from "./check-references.ts";
 import { type HttpContext, spaceAt, workspaceOf } from "./http-context.ts";
-import { inSpace, mayOwn } from "./in-space.ts";
+import { inSpace, mayOwn, requireReaderOf } from "./in-space.ts";
 import { pathId } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
@@ -38,6 +38,7 @@ const createSpace = async (context: HttpContext, id: string, input: CreateSpace)
   // Nobody learns of somebody, or takes somebody in, by an id alone.
   const visibleTo = hasWorkspaceRights(principal) ? undefined : principal.entityId;
   const entities = entityIds.length === 0 ? [] : unwrap(await workspace.resolve(entityIds, visibleTo));
+  if (settings.router || settings.release) requireReaderOf({ ...settings, members: entities }, principal);
   // A secret key is nobody's: what it makes is bounded for its workspace alone.
   unwrap(await workspace.admitSpace(id, principal.kind === "entity" ? principal.entityId : undefined));
   const stub = spaceAt(context, id);
@@ -110,7 +111,7 @@ spaces.route("GET /v1/spaces/{spaceId}", {
 spaces.route("PATCH /v1/spaces/{spaceId}", {
   summary: "Change a space",
   description:
-    "By the workspace, by an admin, or by who created it; its `router` by the workspace or an admin alone. It becomes `confidential` from then on, and never open again.",
+    "By the workspace, by an admin, or by who created it; its `router` by the workspace or an admin alone. In a confidential space its `router` and `release` are set by who reads it, and taken away by any admin; who does not read it is not shown the router. It becomes `confidential` from then on, and never open again.",
   access: "space",
   body: UpdateSpace,
   answers: [OneSpace, "The space"],

@@ -1,6 +1,6 @@
 import type { Member } from "../protocol/entity.ts";
 import { closeCodes } from "../protocol/events.ts";
-import { hasWorkspaceRights, type Principal, readsAsMember } from "../protocol/principal.ts";
+import { hasWorkspaceRights, mayRead, type Principal, readsAsMember, unreadable } from "../protocol/principal.ts";
 import type { EntityRef, SpaceRpc } from "../protocol/rpc.ts";
 import { maxMembers, type Space, type UpdateSpace } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -13,7 +13,7 @@ import type { Append } from "./log/log.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { lastPlaces } from "./reading.ts";
 import { requireRelease } from "./release.ts";
-import { owns, requireReading, runs, seen, spaceIn } from "./rights.ts";
+import { owns, runs, seen, spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { publicSpace, type SettingsRow } from "./settings.ts";
 import type { SpaceSession } from "./space-sockets.ts";
@@ -26,6 +26,12 @@ const whole = (services: SpaceServices, row: SettingsRow): Space => ({
   ...publicSpace(row),
   members: services.members.all().map(publicMember),
 });
+
+/** The space as a caller may see it. Where words of a confidential one go is for those who read them (C19). */
+const shownTo = (services: SpaceServices, row: SettingsRow, principal: Principal): Space => {
+  const { router, ...space } = whole(services, row);
+  return mayRead(space, principal) ? { ...space, router } : space;
+};
 
 /** Creating it again answers what there is: who creates may not have heard the first answer. */
 export const createSpace = (services: SpaceServices, input: NewSpace): Space => {
@@ -61,7 +67,7 @@ export const createSpace = (services: SpaceServices, input: NewSpace): Space => 
 };
 
 export const describeSpace = (services: SpaceServices, principal: Principal): Space =>
-  whole(services, seen(services, principal));
+  shownTo(services, seen(services, principal), principal);
 
 export const updateSpace = (services: SpaceServices, principal: Principal, changes: UpdateSpace): Space => {
   // A router may name a secret of the workspace and an address of its own.
@@ -71,11 +77,14 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
   const isSealed = becomesConfidential(row, changes.confidential);
   // Its place in the log is known once it is there.
   const confidentialFrom = isSealed ? Number.POSITIVE_INFINITY : row.confidentialFrom;
-  // Its server reads all that is said from then on, so whoever sets it has to read the space too (C19).
-  const isRouted = changes.router !== undefined || (row.confidentialFrom === null && router !== null);
-  if (isRouted) requireReading(services, { confidentialFrom }, principal);
   const members = services.members.all();
   const people = members.map(({ entityId: id, type }) => ({ id, type }));
+  const isBegun = isSealed || (wakePolicy === "addressed" && row.wakePolicy !== "addressed");
+  // Who has words told to a router's server, or let out, has to read the space (C19). To take either away tells nothing.
+  if (changes.release || (router && (changes.router || isBegun))) {
+    const isReader = mayRead({ confidential: confidentialFrom !== null, members: people }, principal);
+    if (!isReader) throw new ColloquyError("forbidden", `Its router and its release tell its words. ${unreadable}`);
+  }
   requireRelease(changes.release, confidentialFrom !== null, people);
   const next = { ...row, name, wakePolicy, shareOrigin, router, release, confidentialFrom };
   if (JSON.stringify(publicSpace(next)) !== JSON.stringify(publicSpace(row))) {
@@ -90,7 +99,7 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
     });
     if (confidentialFrom !== null) closeUnreading(services);
   }
-  return whole(services, next);
+  return shownTo(services, next, principal);
 };
 
 /** A session that somebody made for a member follows a confidential space no longer than both are in it (C19). */

@@ -26,7 +26,7 @@ export const seen = (known: Known, principal: Principal): SettingsRow => {
   return space;
 };
 
-export const requireReading = (
+const requireReading = (
   { members }: Pick<Known, "members">,
   { confidentialFrom }: Pick<SettingsRow, "confidentialFrom">,
   principal: Principal,

@@ -3,6 +3,7 @@ import { beforeAll, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { Agent as AgentObject } from "../../src/agent/agent.ts";
 import { Agent } from "../../src/protocol/agent.ts";
+import { Space } from "../../src/protocol/space.ts";
 import { ok, unwrap } from "../../src/shared/errors.ts";
 import { type Call, expectOk, type House, openHouse, type Participant, call as request } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
@@ -150,4 +151,53 @@ test("[C19] a space that becomes confidential takes its agents as they are by th
   // The agent looks again itself: it may have come into a space since the route did.
   const late = await stub.update(house.workspaceId, elsewhere.model, [boardId]);
   expect(late).toMatchObject({ ok: false, problem: { code: "forbidden" } });
+});
+
+const routerTo = (host: string) => ({ model: { ...mine, baseUrl: `https://${host}.example/v1` } });
+const routed = { wakePolicy: "addressed", confidential: true, router: routerTo("first") };
+const OneSpace = z.object({ space: Space });
+const patchSpace = (id: string, body: object, { token }: Participant) =>
+  asKey(`/v1/spaces/${id}`, { method: "PATCH", body, bearer: token });
+
+test("[C19] a router stays when its admin has left: members see it, and any admin takes it away", async () => {
+  const [mona, eve] = [await house.person("Mona"), await house.person("Eve", "admin")];
+  const members = [{ entityId: mona.id }, { entityId: ada.id }];
+  const made = asKey("/v1/spaces", { body: { name: "Den", members, ...routed }, bearer: eve.token });
+  const { id } = (await expectOk(OneSpace, made)).space;
+  const seenBy = async ({ token }: Participant) =>
+    (await expectOk(OneSpace, asKey(`/v1/spaces/${id}`, { bearer: token }))).space.router;
+  expect(await seenBy(eve)).toMatchObject(routed.router);
+  await asKey(`/v1/spaces/${id}/members/${eve.id}`, { method: "DELETE", bearer: eve.token });
+  expect([await seenBy(eve), await seenBy(boss)]).toEqual([undefined, undefined]);
+  expect((await expectOk(OneSpace, patchSpace(id, { name: "Lair" }, eve))).space.router).toBeUndefined();
+  expect(await seenBy(mona)).toMatchObject(routed.router);
+  expect((await patchSpace(id, { router: routerTo("second") }, eve)).status).toBe(403);
+  expect((await patchSpace(id, { router: routerTo("second") }, ada)).status).toBe(200);
+  expect(await seenBy(mona)).toMatchObject(routerTo("second"));
+  expect((await patchSpace(id, { router: null }, eve)).status).toBe(200);
+  expect(await seenBy(mona)).toBeUndefined();
+});
+
+test("[C19] an admin who is no member lets no words out of a space, and begins no router", async () => {
+  const settings = { ...routed, wakePolicy: "every_message" };
+  const { id } = await house.space("Loft", [ada], { ...settings, release: { quorum: 2 } });
+  const eve = await house.person("Eva", "admin");
+  for (const change of [{ release: { quorum: 1 } }, { wakePolicy: "addressed" }]) {
+    const { code, detail } = await problemIn(await patchSpace(id, change, eve));
+    expect([code, detail]).toEqual(["forbidden", expect.stringContaining("join it first")]);
+    expect((await patchSpace(id, change, ada)).status).toBe(200);
+  }
+  expect((await patchSpace(id, { release: null, wakePolicy: "every_message" }, eve)).status).toBe(200);
+  const later = await house.space("Porch", [ada]);
+  expect((await patchSpace(later.id, { confidential: true, release: {} }, eve)).status).toBe(403);
+  expect((await patchSpace(later.id, { confidential: true }, eve)).status).toBe(200);
+});
+
+test("[C19] a session that an admin made for another begins no routed confidential space", async () => {
+  const session = asKey("/v1/tokens", { body: { entityId: ada.id }, bearer: boss.token });
+  const { token } = await expectOk(z.object({ token: z.string() }), session);
+  const begin = (bearer: string, more: object) => asKey("/v1/spaces", { body: { name: "Nook", ...more }, bearer });
+  expect(await problemIn(await begin(token, routed))).toMatchObject({ code: "forbidden" });
+  expect((await begin(token, { ...routed, confidential: false })).status).toBe(201);
+  expect((await begin(token, { ...routed, members: [{ entityId: boss.id }] })).status).toBe(201);
 });

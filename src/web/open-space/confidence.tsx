@@ -34,7 +34,7 @@ export const Confidence = ({ state }: { state: SpaceState }) => {
     <>
       {space.confidential && (
         <p className="small soft">
-          {confidentialWords} {releaseWords(space.release, members)}
+          {confidentialWords} {releaseWords(space.release, members)} {space.router && routerWords(space.router)}
         </p>
       )}
       {!space.confidential && confidential !== "" && (
@@ -60,6 +60,12 @@ const releaseWords = ({ quorum, approvers }: Partial<Release> = {}, members: Spa
   const names = approvers?.map((id) => members.find((member) => member.id === id)?.name ?? "somebody who left");
   const who = names ? `: ${names.join(", ")}` : "";
   return `An agent may say some of it elsewhere once ${agree} to the exact words${who}.`;
+};
+
+const routerWords = ({ model }: NonNullable<NonNullable<SpaceState["space"]>["router"]>): string => {
+  const named = "alias" in model ? model.alias : model.provider;
+  const where = "baseUrl" in model ? new URL(model.baseUrl).host : named;
+  return `A router's model (${where}) may read it too.`;
 };
 
 type ReleaseDialogProps = { state: SpaceState; release: Release | undefined; onClose: () => void };
