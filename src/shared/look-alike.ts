@@ -4,10 +4,10 @@
  * `docs/decisions/2026-11-23-names-that-look-alike.md` says what is left out.
  */
 const twins: Record<string, string> = {
-  ...{ a: "аɑαᴀ", b: "ЬʙᏏ", c: "сᴄⲥ", d: "ԁᴅᏧ", e: "еҽᴇ℮", f: "ꜰք", g: "ɡցɢ", h: "һհʜᏂ", i: "іιɩıɪᎥ", j: "јϳյᴊ" },
-  ...{ k: "кκᴋ", l: "ӏӀǀʟ", m: "ᴍ", n: "ոηɴ", o: "оοօᴏⲟσ", p: "рρᴘⲣ", q: "ԛզ", r: "гʀ", s: "ѕꜱƽ", t: "τᴛ" },
-  ...{ u: "υսᴜʋ", v: "νѵᴠ", w: "ԝѡաᴡ", x: "хχ", y: "уγүʏ", z: "ᴢ" },
-  ...{ A: "АΑᎪꓮ", B: "ВΒᏴꓐ", C: "СᏟꓚⲤ", D: "Ꭰꓓ", E: "ЕΕᎬꓰ", F: "Ϝꓝ", G: "ԌᏀᏳꓖ", H: "НΗᎻꓧ", I: "ІΙꓲ", J: "ЈᎫꓙ" },
+  ...{ a: "аɑαᴀⲁ", b: "ЬʙᏏⲃ", c: "сᴄⲥϲ", d: "ԁᴅᏧ", e: "еҽᴇ℮ⲉ", f: "ꜰք", g: "ɡցɢ", h: "һհʜᏂⲏ", i: "іιɩıɪᎥⲓ" },
+  ...{ j: "јϳյᴊ", k: "кκᴋⲕ", l: "ӏӀǀʟⳑ", m: "ᴍⲙ", n: "ոηɴⲛ", o: "оοօᴏⲟσ", p: "рρᴘⲣ", q: "ԛզ", r: "гʀⲅ", s: "ѕꜱƽ" },
+  ...{ t: "τᴛⲧ", u: "υսᴜʋ", v: "νѵᴠ", w: "ԝѡաᴡⲱ", x: "хχⲭ", y: "уγүʏⲩ", z: "ᴢⲍ" },
+  ...{ A: "АΑᎪꓮ", B: "ВΒᏴꓐ", C: "СᏟꓚϹ", D: "Ꭰꓓ", E: "ЕΕᎬꓰ", F: "Ϝꓝ", G: "ԌᏀᏳꓖ", H: "НΗᎻꓧ", I: "ІΙꓲⲒ", J: "ЈᎫꓙ" },
   ...{ K: "КΚᏦꓗ", L: "ᏞꓡԼ", M: "МΜᎷꓟ", N: "Νꓠ", O: "ОΟՕꓳ", P: "РΡᏢꓑ", Q: "Ԛ", R: "ᎡᏒꓣ", S: "ЅՏᏕᏚꓢ", T: "ТΤᎢꓔ" },
   ...{ U: "Սꓴ", V: "ѴᏙꓦ", W: "ԜᎳᏔꓪ", X: "ХΧꓫ", Y: "ΥҮУᎩᎽꓬ", Z: "ΖᏃꓜ" },
   ...{ "-": "‐‒–—―−", "'": "’‘ʼʹ′`", ".": "·•" },
@@ -25,9 +25,14 @@ const blank = /[\s\p{Default_Ignorable_Code_Point}\u2800]/gu;
 /** A text as people tell it from others: without invisible characters, without case, in one form of look-alikes. */
 export const asSeen = (text: string): string => text.normalize("NFKC").replace(blank, "").toLowerCase();
 
+/** Small Cherokee letters, which look like their capitals. Unicode's case folding takes them for these too. */
+const smallCherokee = /[\u13F8-\u13FD\uAB70-\uABBF]/g;
+
 /** The ways to read a name: by its letters, and with those that share one stroke or one ring taken for each other. */
 const looksOf = (name: string): string[] => {
-  const letters = inLatin(name.normalize("NFKD").replace(blank, ""));
+  // A compatibility form of a letter may look less like a Latin one than the letter does.
+  const plain = inLatin(name).normalize("NFKD").replace(blank, "");
+  const letters = inLatin(plain.replace(smallCherokee, (letter) => letter.toUpperCase()));
   const strokes = letters.replace(/[I1|]/g, "l").replace(/0/g, "O");
   const read = [letters, strokes].map((each) => inLatin(each.toLowerCase()).replaceAll("m", "rn"));
   return [asSeen(name), ...read];

@@ -8,7 +8,18 @@ import { problemIn } from "./operations.ts";
 
 /** Names by which somebody would hide, or pass for somebody else. */
 const hidden = ["An\u200bna", "Anna\u{e0041}", "\u00adAnna", "An\u180ena", "Anna\u3164", "Anna\ufe0f", "\u3164"];
-const twins = ["Anаlyst", "ANALYST", "Αnalyst", "Ａｎａｌｙｓｔ", "Ana lyst", "AnaIyst", "Ana1yst", "𝐀nalyst"];
+const twins = [
+  "Anаlyst",
+  "ANALYST",
+  "Αnalyst",
+  "Ａｎａｌｙｓｔ",
+  "Ana lyst",
+  "AnaIyst",
+  "Ana1yst",
+  "𝐀nalyst",
+  "ꭺnalyst",
+  "ⲀⲚⲀlyst",
+];
 
 test.each(hidden)(
   "[C6] a name in which something does not show is refused, wherever one is given: %j",
