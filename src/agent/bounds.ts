@@ -157,6 +157,9 @@ export const mindAnswerMs = 5000;
 export const maxCompartmentsAtOnce = 10;
 /** Roots that were not heard of for so long are forgotten. */
 export const rootMemoryMs = 30 * 24 * 60 * 60_000;
+/** A compartment's step counts as under way for so long, and a step that waits for others asks again so often. */
+export const maxLeaseMs = 10 * 60_000;
+export const tokensAgainMs = 1000;
 /** A ledger of a day longer ago is forgotten. */
 export const ledgerMemoryMs = 30 * 24 * 60 * 60_000;
 /** Plans of an agent that are still to come, and how many of the others are kept to tell of. */

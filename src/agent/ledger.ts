@@ -2,11 +2,12 @@ import { lt, or, sql } from "drizzle-orm";
 import { z } from "zod";
 import type { Env } from "../env/env.ts";
 import type { AgentConfig } from "../protocol/agent.ts";
+import type { TokensBooked } from "../protocol/agent-rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
 import { errorKind, unwrap } from "../shared/errors.ts";
 import type { Jobs } from "../timers/jobs.ts";
-import { ledgerMemoryMs, maxCompartmentsAtOnce, spaceAnswerMs } from "./bounds.ts";
+import { ledgerMemoryMs, maxCompartmentsAtOnce, maxLeaseMs, spaceAnswerMs } from "./bounds.ts";
 import { askOpenMind, callWithRetry } from "./call-with-retry.ts";
 import type { Identity } from "./identity.ts";
 import { ledger } from "./schema.ts";
@@ -20,7 +21,9 @@ import { ledger } from "./schema.ts";
  *    reservation, unless its provider refused it: a call that may have been billed is never forgotten.
  * 3. What the journal says too, and what leaves the total as it is, is settled in memory. The next write of the day
  *    stores that. After a restart it follows from the journal, or the reservation counts.
- * 4. A step that a person pays for is in the person's row of the day too, by the same rules and in the same write: what one
+ * 4. A step that would fit but for steps under way is told so: what they have booked is not spent. A lease counts as under
+ *    way for `maxLeaseMs`, since its compartment may have crashed.
+ * 5. A step that a person pays for is in the person's row of the day too, by the same rules and in the same write: what one
  *    person's steps are billed and reserve is within their share at every start, however many runs go on (C11).
  */
 export type Ledger = ReturnType<typeof createLedger>;
@@ -73,6 +76,18 @@ export const createLedger = (
     for (const row of rows) held(day).set(row.day, row);
   };
 
+  /** Steps that were reserved since the object began, and are not settled. */
+  const begun = new Set<string>();
+  /** Resolves at the next settlement. */
+  let settlement = Promise.withResolvers<void>();
+
+  /** What will count of this row at least, whatever its steps under way are billed. */
+  const atLeast = (row: LedgerRow | undefined): number => {
+    const isLeased = (step: string): boolean => Number(step.split(" ")[2] ?? 0) > clock.now() - maxLeaseMs;
+    const underWay = Object.entries(row?.reserved ?? {}).filter(([step]) => begun.has(step) || isLeased(step));
+    return total(row) - underWay.reduce((sum, [, tokens]) => sum + tokens, 0);
+  };
+
   /** Days that are forgotten, and persons' rows of an earlier day. */
   const isOver = (day: string) => {
     const isPersons = sql`instr(${ledger.day}, ' ') > 0 and substr(${ledger.day}, 1, 10) < ${day}`;
@@ -107,8 +122,19 @@ export const createLedger = (
       };
       const payers = share ? [reserving(keyOf(day, share.person), payer)] : [];
       write(day, [reserving(day, row), ...payers]);
+      begun.add(step);
       return true;
     },
+
+    /** Why so many tokens do not fit. */
+    lacks(tokens: number, limit: number, share?: Share): Exclude<TokensBooked, "reserved"> {
+      const [row, payer] = [rowOf(today()), share && rowOf(today(), share.person)];
+      if (atLeast(row) + tokens > limit) return "day";
+      if (!share || total(payer) + tokens <= share.limit) return "day_booked";
+      return atLeast(payer) + tokens > share.limit ? "share" : "share_booked";
+    },
+
+    settlement: (): Promise<void> => settlement.promise,
 
     /** The step was billed so many tokens, none if it was refused. `inMemory`: a restart comes to the same total, or to a larger one if the step was not journaled. */
     settle(step: string, billed: number, inMemory = false, person?: string): void {
@@ -117,23 +143,22 @@ export const createLedger = (
       const after = rows.flatMap((row) => (row?.reserved[step] === undefined ? [] : settled(row, step, billed)));
       if (!inMemory && after.length > 0) write(day, after);
       for (const row of after) held(day).set(row.day, row);
+      begun.delete(step);
+      settlement.resolve();
+      settlement = Promise.withResolvers();
     },
   };
 };
-
-/** Why a step does not start: the day has no room for it, or the share of the person who pays. */
-export type Booked = "reserved" | "day" | "share";
 
 /** Reserves what a step may cost in an agent's own ledger, within the limits of its config. */
 export const book = (
   ledger: Ledger,
   { maxTokensPerDay: limit, maxShareOfPerson }: AgentConfig["limits"],
   { step, tokens, person = null }: { step: string; tokens: number; person?: string | null },
-): Booked => {
+): TokensBooked => {
   const isShared = person !== null && maxShareOfPerson < 1;
   const share = isShared ? { person, limit: Math.floor(limit * maxShareOfPerson) } : undefined;
-  if (ledger.reserve(step, tokens, limit, share)) return "reserved";
-  return !isShared || ledger.spent() + tokens > limit ? "day" : "share";
+  return ledger.reserve(step, tokens, limit, share) ? "reserved" : ledger.lacks(tokens, limit, share);
 };
 
 /**
@@ -143,7 +168,7 @@ export const book = (
  */
 export type Budget = {
   /** Throws `unavailable` where the open mind cannot be reached. */
-  reserve(step: string, tokens: number, person?: string | null, signal?: AbortSignal): Promise<Booked>;
+  reserve(step: string, tokens: number, person?: string | null, signal?: AbortSignal): Promise<TokensBooked>;
   /** As `Ledger.settle`. */
   settle(step: string, billed: number, inMemory?: boolean, person?: string): void;
 };
@@ -179,14 +204,15 @@ export const createBudget = (
     async reserve(step, tokens, person = null, signal = never) {
       const { id, workspaceId, config, compartmentId } = identity.get();
       if (compartmentId === null) return book(ledger, config.limits, { step, tokens, person });
-      const lease = `${compartmentId} ${step} ${crypto.randomUUID()}`;
+      // The ledger reads from it when it was asked for.
+      const lease = `${compartmentId} ${step} ${clock.now()} ${crypto.randomUUID()}`;
       let [until, lateUntil] = [0, 0];
       const ask = () => {
         lateUntil = until;
         until = clock.now() + spaceAnswerMs;
         return env.AGENT.getByName(id).leaseTokens(workspaceId, { lease, tokens, person, until });
       };
-      let booked: Booked | undefined;
+      let booked: TokensBooked | undefined;
       try {
         booked = await askOpenMind(around, ask, signal);
       } finally {

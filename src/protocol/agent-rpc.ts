@@ -126,6 +126,12 @@ export type Exposure = { spaces: string[]; fields: string[] };
  */
 export type TokenLease = { lease: string; tokens: number; person: string | null; until?: number };
 
+/**
+ * Why a step does not start: the day has no room for it, or the share of the person who pays. `…_booked`: it may have some
+ * once steps under way are settled.
+ */
+export type TokensBooked = "reserved" | "day" | "share" | "day_booked" | "share_booked";
+
 /** An import that is under way: `token` tells it from another one into the same object. */
 export type ImportName = { workspaceId: string; token: string };
 
@@ -194,7 +200,7 @@ export interface AgentMethods extends BlockMethods {
   configureCompartment(settings: MindSettings): null;
 
   /** From a compartment: books a step's tokens in the agent's day, or says which bound has no room. The same again changes nothing. */
-  leaseTokens(lease: TokenLease): "reserved" | "day" | "share";
+  leaseTokens(lease: TokenLease): TokensBooked;
   /** The step was billed so many of them. */
   settleTokens(settled: { lease: string; billed: number; person?: string | undefined }): null;
 

@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
@@ -5,8 +6,20 @@ import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
-import { call, type ScriptedStep, step, text } from "../support/scripted-model.ts";
-import { type AgentSettings, ended, ids, openScene, passTime, rowsIn, runsOf, scripted, undoLater } from "./fixture.ts";
+import { createGate } from "../support/gate.ts";
+import { call, type ScriptedStep, step, text, waitAt } from "../support/scripted-model.ts";
+import {
+  type AgentSettings,
+  agentStub,
+  ended,
+  ids,
+  openScene,
+  passTime,
+  rowsIn,
+  runsOf,
+  scripted,
+  undoLater,
+} from "./fixture.ts";
 
 /** An agent in an open space, Alpha, and in a confidential one, Board. Its steps are billed 9,000 tokens each. */
 const undo = undoLater();
@@ -145,6 +158,34 @@ describe("what the minds of an agent may spend together", () => {
     const [, [, spent] = []] = await ledger();
     expect(Number(spent)).toBeLessThanOrEqual(25_000 + 9000);
   });
+
+  test.each(["open mind", "compartment"])(
+    "[B2] [C11] [R1] a step that the other mind's step leaves no room waits for it in the %s",
+    async (waiting) => {
+      const { house, husam, analyst, mind, space, board } = await open({
+        limits: { maxTokensPerDay: 8000, maxShareOfPerson: 1 },
+      });
+      const frames = await (waiting === "compartment" ? board : space).watch(husam);
+      const [first, second] = waiting === "compartment" ? [space, board] : [board, space];
+      const gate = createGate();
+      const model = scripted(() => step(waitAt(gate), text("Noted.")));
+      await first.post(husam, "Hello");
+      await gate.reached;
+      await second.post(husam, "And here?");
+      const waits = waiting === "compartment" ? mind : analyst;
+      await vi.waitFor(async () => expect(await runsOf(house.workspaceId, waits)).toHaveLength(1));
+      // The lease is still known to be under way, and the run goes on.
+      await runInDurableObject(agentStub(waits), (_, state) => state.abort()).catch(() => undefined);
+      await passTime(waits, 6000);
+      await vi.waitFor(async () =>
+        expect(await runsOf(house.workspaceId, waits)).toMatchObject([{ status: "running" }]),
+      );
+      gate.open();
+      expect(await ended(house.workspaceId, waits, 1)).toMatchObject([{ status: "completed" }]);
+      expect(model.calls).toHaveLength(2);
+      expect(frames.filter(({ type }) => type === "agent.budget_exhausted")).toEqual([]);
+    },
+  );
 
   test("[C18] the same lease again books nothing more, and is settled once", async () => {
     const { house, agent, ledger } = await open();

@@ -208,20 +208,37 @@ test("[C11] a batch of several is paid by who has most in it, then by the next w
   expect(Number(rows.get(alice.id)?.spent)).toBe(9000);
 });
 
-test("[C11] runs side by side lend each other nothing of one person's share", async () => {
-  const gate = createGate();
-  const limits = { maxConcurrentRuns: 5, maxShareOfPerson: 0.1 };
-  const { alice, bob, space, spent, notices, runs, answered } = await open({ continuity: "timeline", limits });
-  const model = scripted(() => step(waitAt(gate), text("Read.")));
-  for (const count of [1, 2, 3, 4, 5]) await space.post(bob, `At once ${count}`);
-  await vi.waitFor(() => expect(notices()).toHaveLength(1));
-  const reserved = Object.values(JSON.parse(String((await spent()).get(bob.id)?.reserved)));
-  expect(reserved.length).toBe(model.calls.length);
-  expect(reserved.reduce<number>((sum, tokens) => sum + Number(tokens), 0)).toBeLessThanOrEqual(share * 0.4);
-  await space.post(alice, "And me?");
-  await vi.waitFor(() => expect(model.calls.length).toBe(reserved.length + 1));
-  gate.open();
-  await answered((await runs()).length);
+/** A day, or a share of it, that has room for one step at a time. */
+const tight = {
+  share: { maxShareOfPerson: 0.1, maxConcurrentRuns: 3 },
+  day: { maxShareOfPerson: 1, maxTokensPerDay: 12_000, maxConcurrentRuns: 3 },
+};
+
+describe.each(["share", "day"] as const)("a %s that steps under way have booked", (bound) => {
+  test("[B2] [C11] has others wait until those are settled, and tells nobody that it is used up", async () => {
+    const scene = await open({ continuity: "timeline", limits: tight[bound] });
+    const { alice, bob, space, spent, notices, answered, inbox } = scene;
+    const gate = createGate();
+    const model = scripted(() => step(waitAt(gate), text("Read.")));
+    for (const count of [1, 2, 3, 4, 5, 6]) await space.post(bob, `At once ${count}`);
+    await gate.reached;
+    await space.post(alice, "And me?");
+    const isHers = ({ prompt }: { prompt: unknown }) => JSON.stringify(prompt).includes("And me?");
+    if (bound === "share") await vi.waitFor(() => expect(model.calls.some(isHers)).toBe(true));
+    const booked = Object.values<number>(
+      JSON.parse(String((await spent()).get(bound === "share" ? bob.id : "")?.reserved)),
+    );
+    expect(booked.reduce((sum, tokens) => sum + tokens, 0)).toBeLessThanOrEqual(12_000);
+    expect(booked.length).toBeLessThan(3);
+    gate.open();
+    const all = await vi.waitFor(async () => {
+      expect(await inbox()).toEqual([]);
+      return answered(7);
+    });
+    expect(all.map(({ status }) => status)).toEqual(Array(7).fill("completed"));
+    expect(model.calls).toHaveLength(7);
+    expect(notices()).toEqual([]);
+  });
 });
 
 describe.each(both)("a recurring plan of a %s", (continuity) => {
@@ -319,21 +336,29 @@ test("[C11] no order of steps, crashes and refusals has a step begin beyond its 
       const journal = new Map<string, number>();
       const start = () => createLedger(openDatabase(storage), { now: () => Date.now() }, (step) => journal.get(step));
       let ledger = start();
-      const calls: { step: string; person: string | null; counts: number; isOpen: boolean }[] = [];
+      const calls: { step: string; person: string | null; counts: number; isOpen: boolean; isUnderWay: boolean }[] = [];
       for (const [index, { do: what, step: of, person, tokens }] of actions.entries()) {
         const under = calls.find((each) => each.isOpen && each.step.endsWith(`:${of}`));
-        if (what === "crash") ledger = start();
+        if (what === "crash") {
+          ledger = start();
+          for (const each of calls) each.isUnderWay = false;
+        }
         if (what === "reserve" && !under) {
-          const sum = (of?: string) =>
-            calls.reduce((total, each) => (of === undefined || each.person === of ? total + each.counts : total), 0);
+          const sum = (of?: string, all = calls) =>
+            all.reduce((total, each) => (of === undefined || each.person === of ? total + each.counts : total), 0);
           const limits = person === null ? undefined : { person, limit: 8000 };
           const fits = sum() + tokens <= 20_000 && (person === null || sum(person) + tokens <= 8000);
           const step = `${index}:${of}`;
           expect(ledger.reserve(step, tokens, 20_000, limits)).toBe(fits);
-          if (fits) calls.push({ step, person, counts: tokens, isOpen: true });
+          if (fits) calls.push({ step, person, counts: tokens, isOpen: true, isUnderWay: true });
+          // What would fit if all that is under way cost nothing waits for that.
+          const sure = calls.filter(({ isUnderWay }) => !isUnderWay);
+          const mayFit =
+            sum(undefined, sure) + tokens <= 20_000 && (person === null || sum(person, sure) + tokens <= 8000);
+          if (!fits) expect(ledger.lacks(tokens, 20_000, limits).endsWith("_booked")).toBe(mayFit);
         }
         if (!under || (what !== "bill" && what !== "refuse")) continue;
-        under.isOpen = false;
+        under.isOpen = under.isUnderWay = false;
         under.counts = what === "bill" ? tokens : 0;
         if (what === "bill") journal.set(under.step, tokens);
         ledger.settle(under.step, under.counts, what === "bill", under.person ?? undefined);

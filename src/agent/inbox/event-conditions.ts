@@ -34,6 +34,10 @@ export const messageSeq = sql<number>`json_extract(${events.data}, '$.delivered.
 /** The person who began what came of it. */
 export const personOf = sql`coalesce(json_extract(data, '$.delivered.root.by'), json_extract(data, '$.root.by'))`;
 
+/** It asks for a run, and no run waits for tokens of the person who began it. */
+const isOfWaiting = sql`coalesce(${personOf}, '') in (select value from json_each(${sql.placeholder("waiting")}))`;
+export const isReadyWaking = and(isReady(inbox), inbox.wakes, not(isOfWaiting));
+
 export const isDead = eq(inbox.status, "dead");
 export const isReadyEvent = isReady(events);
 export const isReadyAnswer = and(isReadyEvent, answersQuestion);

@@ -24,10 +24,10 @@ import {
   isDead,
   isLetOut,
   isMessageOfSpace,
-  isReady,
   isReadyAnswer,
   isReadyEvent,
   isReadyUnheeded,
+  isReadyWaking,
   messageSeq,
   newestBeyond,
   newestSeq,
@@ -97,10 +97,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
   });
   /** Messages have no index for it: who asks for one has just taken it in. */
   const oneByEventId = eventsWhere(eq(events.eventId, sql.placeholder("eventId")), desc(events.seq), 1);
-  const wakingOne = prepared(() => {
-    const where = and(isReady(inbox), inbox.wakes);
-    return db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).limit(1);
-  });
+  const wakingOne = prepared(() => db.select().from(inbox).where(isReadyWaking).orderBy(asc(inbox.seq)).limit(1));
   const beyond = prepared(() => db.select({ seq: newestBeyond }).from(sql`(select 1)`));
   const unprocessedIn = prepared(() => db.select({ seq: messageSeq }).from(events).where(isMessageOfSpace));
   const counting = prepared(() => db.select({ rows: count() }).from(inbox));
@@ -253,8 +250,9 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
       return batchOf([...needed, ...alsoWaking], heardBefore().all({ seq: newest }), maxTokens, most);
     },
 
-    /** The first event that asks for a run. */
-    nextWaking: (): InboxRow | undefined => wakingOne().get({ now: clock.now() }),
+    /** The first event that asks for a run. While a run waits for a person's tokens, no other event of theirs does. */
+    nextWaking: (): InboxRow | undefined =>
+      wakingOne().get({ now: clock.now(), waiting: JSON.stringify([...outOfBudget.waiting.values()]) }),
 
     /** The waiting events of a space that ask for no run, without words of its own. */
     overheardIn: (spaceId: string): InboxRow[] => heardIn().all({ spaceId, now: clock.now() }),

@@ -38,6 +38,9 @@ export const createOutOfBudget = (db: Database, clock: Clock) => {
   };
 
   return {
+    /** The runs here that wait for tokens of a person which steps under way have booked. */
+    waiting: new Map<number, string>(),
+
     /** Until when, in milliseconds since the epoch; undefined for who may go on. */
     until: (person: string | undefined): number | undefined =>
       person === undefined ? undefined : rowOf(person)?.until,

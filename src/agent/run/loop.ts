@@ -115,7 +115,9 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     if (cut) return cut;
     const { config } = identity.get();
     const continuity = continuityOf(config);
-    if (running.filter((run) => !isHeld(run)).length >= continuity.maxRuns(config.limits)) return undefined;
+    const most = continuity.maxRuns(config.limits);
+    const waiting = Math.min(outOfBudget.waiting.size, most);
+    if (running.filter((run) => !isHeld(run)).length - waiting >= most) return undefined;
     const isAlone = (run: RunRow): boolean => continuityOf(run).runsAlone;
     const goneOn = running.some(isAlone) ? undefined : answered(active);
     if (goneOn) return goneOn;
@@ -172,12 +174,22 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     const progressed = (): void => {
       entry.progressAt = clock.now();
     };
+    /** Others may have its place meanwhile, where it waits for the tokens of one person. */
+    const waitsFor = (person: string | undefined): void => {
+      const one = person === everybody ? undefined : person;
+      if (outOfBudget.waiting.get(run.ordinal) === one) return;
+      if (one === undefined) outOfBudget.waiting.delete(run.ordinal);
+      else outOfBudget.waiting.set(run.ordinal, one);
+      poke.resolve();
+    };
     // From here on, ending the run stops this loop.
     live.set(run.id, entry);
     journal.hold(run.ordinal);
     entry.done = faultOnceStored("agent.after-take", services.object)
       .then(() =>
-        runLoop({ services, run, signal: controller.signal, progressed }, (reason) => controller.abort(reason)),
+        runLoop({ services, run, signal: controller.signal, progressed, waitsFor }, (reason) =>
+          controller.abort(reason),
+        ),
       )
       .then((ended) => {
         if (ended && !isStopped) tidy(ended);
@@ -189,6 +201,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       })
       .finally(() => {
         live.delete(run.id);
+        outOfBudget.waiting.delete(run.ordinal);
         journal.release(run.ordinal);
       });
   };

@@ -40,10 +40,22 @@ export const runLoop = async (live: LiveRun, abort: (reason: ColloquyError) => v
   const { maxRunMinutes } = config.limits;
   const late = `the run thought for longer than maxRunMinutes (${maxRunMinutes})`;
   const stop = (): void => abort(new ColloquyError("time_limit", late));
-  const leftMs = maxRunMinutes * 60_000 - services.runs.beginWork(run);
-  if (leftMs <= 0) stop();
-  const deadline = setTimeout(stop, leftMs);
-  const inLoop = { ...live, channels };
+  const leftMs = (): number => maxRunMinutes * 60_000 - services.runs.beginWork(services.runs.at(run.ordinal) ?? run);
+  const firstMs = leftMs();
+  if (firstMs <= 0) stop();
+  let deadline: ReturnType<typeof setTimeout> | undefined = setTimeout(stop, firstMs);
+  /** While it waits for tokens, its time stands still. */
+  const waitsFor = (person: string | undefined): void => {
+    live.waitsFor(person);
+    if (person === undefined) {
+      deadline ??= setTimeout(stop, leftMs());
+    } else if (deadline !== undefined) {
+      clearTimeout(deadline);
+      deadline = undefined;
+      services.runs.update(run.ordinal, services.runs.worked(run));
+    }
+  };
+  const inLoop = { ...live, channels, waitsFor };
   try {
     services.mcp.runBegins();
     const wasCut = services.journal.ofRun(run).length > 1 || run.faults > 0;

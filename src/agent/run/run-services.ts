@@ -46,6 +46,8 @@ export type LiveRun = {
   signal: AbortSignal;
   /** Called with every sign of life. */
   progressed: () => void;
+  /** Whose tokens it waits for, that steps under way have booked: a person's, everybody's, or none any more. */
+  waitsFor: (person: string | undefined) => void;
 };
 
 /** One call of a step that is to be executed. */

@@ -3,6 +3,8 @@ import type { ResolvedModel } from "../../models/models.ts";
 import type { AssistantMeta, MadeOf } from "../../protocol/exported-history.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
+import { settledWithin, unlessAborted } from "../../shared/timeouts.ts";
+import { tokensAgainMs } from "../bounds.ts";
 import { compose } from "../context/compose.ts";
 import type { Composed } from "../context/sections.ts";
 import { everybody } from "../inbox/out-of-budget.ts";
@@ -66,24 +68,33 @@ const overBudget = (bound: string, most: number, cost: number, events: "requeued
   };
 };
 
+/** Who pays, or what the run waits for: tokens of this person, or of everybody. */
+type Reserved = { payer: string | null } | { ending: Ending } | { waitsFor: string };
+
 /**
  * Reserves a step's tokens for the first of its run's payers who may still pay. Answers them; where nobody may, the run's
- * ending. Who may not is out of budget from now on.
+ * ending. Who may not is out of budget from now on, but for what steps under way have booked.
  */
-const reserve = async (
+const tryReserve = async (
   { services, run, payers, signal }: StepInput,
   name: string,
   cost: number,
-): Promise<{ payer: string | null } | { ending: Ending }> => {
+): Promise<Reserved> => {
   const { budget, ledger, inbox } = services;
   const { maxTokensPerDay: day, maxShareOfPerson } = services.identity.get().config.limits;
   const share = Math.floor(day * maxShareOfPerson);
   const events = services.runs.at(run.ordinal)?.events ?? run.events;
   const spend = (person: string): void => services.transaction(() => inbox.spend(person, ledger.resetsAt(), events));
+  let waitsFor: string | undefined;
   for (const payer of payers) {
     const person = maxShareOfPerson < 1 ? payer : null;
     const booked = await budget.reserve(name, cost, person, signal);
     if (booked === "reserved") return { payer: person };
+    if (booked === "day_booked") return { waitsFor: everybody };
+    if (booked === "share_booked") {
+      waitsFor ??= person ?? everybody;
+      continue;
+    }
     if (booked === "share" && person !== null) {
       spend(person);
       continue;
@@ -91,7 +102,27 @@ const reserve = async (
     spend(everybody);
     return { ending: overBudget(`maxTokensPerDay (${day})`, day, cost, "requeued") };
   }
+  if (waitsFor !== undefined) return { waitsFor };
   return { ending: overBudget(`maxShareOfPerson (${maxShareOfPerson} of ${day} tokens)`, share, cost, "held") };
+};
+
+/** Reserves them, once steps under way leave room. The agent's own tell when they are settled; others' are asked for again. */
+const reserve = async (
+  input: StepInput,
+  name: string,
+  cost: number,
+): Promise<Exclude<Reserved, { waitsFor: string }>> => {
+  for (;;) {
+    const settlement = input.services.ledger.settlement();
+    const reserved = await tryReserve(input, name, cost);
+    if (!("waitsFor" in reserved)) {
+      input.waitsFor(undefined);
+      return reserved;
+    }
+    input.waitsFor(reserved.waitsFor);
+    await unlessAborted(input.signal, settledWithin(tokensAgainMs, settlement));
+    input.progressed();
+  }
 };
 
 /** Generates one step and journals it. Answers the run's ending if the budget does not allow the step. */

@@ -141,7 +141,10 @@ const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSig
     reserve: async (cost) => {
       const step = `summary:${clock.now()}`;
       const { maxTokensPerDay } = config.limits;
-      if ((await budget.reserve(step, cost, null, signal)) !== "reserved") {
+      const booked = await budget.reserve(step, cost, null, signal);
+      if (booked === "day_booked")
+        throw new ColloquyError("unavailable", "steps under way have booked the tokens left");
+      if (booked !== "reserved") {
         throw new ColloquyError("budget_exhausted", `maxTokensPerDay (${maxTokensPerDay}) does not allow a summary`);
       }
       return (billed) => budget.settle(step, billed);

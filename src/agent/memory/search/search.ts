@@ -334,7 +334,7 @@ const booked = (embedder: Embedder, budget: Budget): Embedder => ({
     const step = `embed-${crypto.randomUUID()}`;
     const reserved = estimatedTokens(texts);
     if ((await budget.reserve(step, reserved, null, signal)) !== "reserved") {
-      throw new ColloquyError("budget_exhausted", "the agent's tokens of today are spent (maxTokensPerDay)");
+      throw new ColloquyError("budget_exhausted", "the agent's tokens of today are spent or booked (maxTokensPerDay)");
     }
     try {
       const answer = await embedder.embed(texts, signal);
