@@ -155,6 +155,8 @@ export const firstReachPauseMs = 200;
 /** How long a mind of an agent waits for another one's answer, and how many compartments are told or ended at once. */
 export const mindAnswerMs = 5000;
 export const maxCompartmentsAtOnce = 10;
+/** A removal of an agent that did not reach all of its compartments is tried again by the agent itself after this time. */
+export const removeAgainMs = 30_000;
 /** Roots that were not heard of for so long are forgotten. */
 export const rootMemoryMs = 30 * 24 * 60 * 60_000;
 /** A compartment's step counts as under way for so long, and a step that waits for others asks again so often. */

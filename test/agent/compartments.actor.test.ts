@@ -1,6 +1,8 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
+import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { Delivery, EntityRef, SpaceSnapshot } from "../../src/protocol/rpc.ts";
 import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault } from "../../src/shared/fault.ts";
@@ -9,6 +11,7 @@ import { createGate } from "../support/gate.ts";
 import { step, text } from "../support/scripted-model.ts";
 import {
   type AgentSettings,
+  agentStub,
   ended,
   ids,
   inboxOf,
@@ -228,6 +231,27 @@ describe("what ends a compartment", () => {
     unwrap(await agent.remove(workspaceId));
     expect(await tablesOf(mind)).toEqual([]);
     expect(await tablesOf(polaris)).toEqual([]);
+  });
+
+  test("[B2] [C18] a removal that a restart cut leases nothing more, and is finished by itself", async () => {
+    const { workspaceId, polaris, mind, agent, delivery, give } = await openApart();
+    unwrap(await give(delivery("Hello")));
+    let removals = 0;
+    instead("remove", (whole) => {
+      removals += 1;
+      return removals === 2 ? Promise.reject(new Error("overloaded")) : whole();
+    });
+    expect(await agent.remove(workspaceId)).toMatchObject({ ok: false, problem: { code: "unavailable" } });
+    await runInDurableObject(agentStub(polaris), (_, state) => state.abort()).catch(() => undefined);
+    const lease = { lease: `${mind.id} 1:0 1 a`, tokens: 1, person: null };
+    const again = env.AGENT.getByName(polaris.id);
+    expect(await again.leaseTokens(workspaceId, lease)).toMatchObject(gone);
+    const anew = { id: polaris.id, workspaceId, config: AgentConfig.parse({ name: "Polaris" }) };
+    expect(await again.create(anew)).toMatchObject({ ok: false, problem: { code: "unavailable" } });
+    await passTime(polaris, 60_000);
+    await expect.poll(() => tablesOf(polaris)).toEqual([]);
+    expect(await tablesOf(mind)).toEqual([]);
+    expect(await again.create(anew)).toMatchObject({ ok: true });
   });
 
   test.each(["feed", "lease"])(

@@ -1,16 +1,16 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { AgentMethods } from "../../protocol/agent-rpc.ts";
 import type { Delivery } from "../../protocol/rpc.ts";
-import type { Database } from "../../shared/database.ts";
+import { countOf, type Database } from "../../shared/database.ts";
 import { ColloquyError, errorKind, type Outcome, unwrap } from "../../shared/errors.ts";
 import { compartmentId } from "../../shared/ids.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { withTimeout, workOff } from "../../shared/timeouts.ts";
-import { maxCompartmentsAtOnce, mindAnswerMs } from "../bounds.ts";
+import { maxCompartmentsAtOnce, mindAnswerMs, removeAgainMs } from "../bounds.ts";
 import { type AgentRow, mindOf } from "../identity.ts";
 import { book } from "../ledger.ts";
 import { adoptSettings, settingsFor } from "../run/settings.ts";
-import { compartments, spaces } from "../schema.ts";
+import { compartments, jobs as jobsTable, spaces } from "../schema.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 
@@ -29,6 +29,7 @@ import { cursorOf, page } from "./page.ts";
  * 5. A lease is booked before its step starts and settled once: what all minds spend stays within the agent's day (B2).
  */
 const configureKind = "configure";
+const removeKind = "remove";
 
 /** What another mind of the agent answers. Throws `unavailable` where it cannot be reached. */
 const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
@@ -90,9 +91,10 @@ export const beginCompartment = async (
 
 /** Ends all compartments. Throws where one cannot be reached: whoever ends the agent tries again. */
 export const removeCompartments = async (runtime: AgentRuntime, workspaceId: string): Promise<void> => {
-  // From now on no other begins.
+  // From now on no other begins, and none is fed or leased tokens: a restart finds the job, which tries again.
   runtime.isEnding = true;
-  const { env } = runtime.services;
+  const { env, clock } = runtime.services;
+  runtime.jobs.set({ kind: removeKind, key: removeKind, dueAt: clock.now() + removeAgainMs });
   await workOff(runtime.db.select().from(compartments).all(), maxCompartmentsAtOnce, async ({ mindId }) => {
     const ended = await answerOf(env.AGENT.getByName(mindId).remove(workspaceId));
     if (!isGone(ended)) unwrap(ended);
@@ -124,7 +126,18 @@ export const tellCompartments = ({ db, jobs }: AgentRuntime): void => {
 };
 
 /** Has the jobs of this area done. */
-export const handleCompartments = ({ db, jobs, services: { env, identity } }: AgentRuntime): void =>
+export const handleCompartments = (runtime: AgentRuntime): void => {
+  const { db, jobs } = runtime;
+  const { env, identity, clock, endMind } = runtime.services;
+  runtime.isEnding = countOf(db, jobsTable, eq(jobsTable.kind, removeKind)) > 0;
+  jobs.handle(removeKind, {
+    atOnce: 1,
+    async run() {
+      await removeCompartments(runtime, identity.get().workspaceId);
+      endMind();
+      return clock.now() + removeAgainMs;
+    },
+  });
   jobs.handle(configureKind, {
     atOnce: maxCompartmentsAtOnce,
     async run({ key }) {
@@ -138,6 +151,7 @@ export const handleCompartments = ({ db, jobs, services: { env, identity } }: Ag
       return undefined;
     },
   });
+};
 
 export const compartmentsArea: Area<
   "compartments" | "confidentialSpaces" | "openCompartment" | "configureCompartment" | "leaseTokens" | "settleTokens"

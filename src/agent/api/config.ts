@@ -158,9 +158,11 @@ export const agentView = (runtime: AgentRuntime): AgentView => {
 
 /** Makes the agent, unless it was made before. */
 export const createAgent = (
-  { services, timers }: AgentRuntime,
+  { services, timers, isEnding }: AgentRuntime,
   { id, workspaceId, config }: { id: string; workspaceId: string; config: AgentConfig },
 ): void => {
+  if (isEnding)
+    throw new ColloquyError("unavailable", "the former agent of this key is being removed: try again in a minute");
   if (services.identity.find()) return;
   const { config: created } = services.identity.create(id, workspaceId, AgentConfig.parse(withoutIdleTimeouts(config)));
   startHeartbeat(timers, created.heartbeat, services.clock.now());
