@@ -4,7 +4,7 @@ import { type Outcome, unwrap } from "../../src/shared/errors.ts";
 import { maxExpiredAtOnce } from "../../src/space/bounds.ts";
 import { undoLater } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
-import { installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { apiError, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
 import {
   answersTo,
   called,
@@ -150,6 +150,20 @@ test("[C17] a message that the router has yet to decide about holds up no open m
   expect(names(compartmentOf(robo, home))).toEqual(["Ann", "Robo", "Ben"]);
   gate.open();
   await vi.waitFor(() => expect(heardBy(compartmentOf(robo, home))).toEqual(["for whom?"]));
+});
+
+test("[C19] what a router's provider says of its input is in no log line", async () => {
+  const { ann, ben, robo } = cast();
+  const lines = (["log", "info", "warn", "error"] as const).map((level) => vi.spyOn(console, level));
+  restore.push(installModel(scriptedModel([refusal(apiError(400, { message: "no Kestrel here" }))])));
+  const router = { model: { provider: "rehearsal" as const, deltasPerSecond: 0 }, maxTokensPerDay: 200_000 };
+  const home = await house([ann, ben, robo], { wakePolicy: "addressed", router, confidential: true });
+  const { id: messageId } = await say(home, ann, "Kestrel");
+  const routed = async () => unwrap(await home.rpc.routing(home.key, messageId));
+  await vi.waitFor(async () => expect(await routed()).toMatchObject({ error: { code: "model_rejected" } }));
+  const written = lines.flatMap(({ mock }) => mock.calls.flat()).join("\n");
+  expect(written).toContain(messageId);
+  expect(written).not.toContain("Kestrel");
 });
 
 test("[C19] an admin who is no member sets no router that reads a confidential space", async () => {

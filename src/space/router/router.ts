@@ -71,7 +71,8 @@ export const createRouter = (surroundings: Surroundings) => {
     append({ type: "message.routed", messageId, ...decision });
     const { outcome, agents, error } = decision;
     const fields = { spaceId, messageId, outcome, agents: agents.length, durationMs: now - (startedAt ?? now) };
-    if (error) logger.warn("router.failed", { ...fields, code: error.code, reason: error.message });
+    // Its reason may hold the words of a provider, who was told what is said (C19).
+    if (error) logger.warn("router.failed", { ...fields, code: error.code });
     else logger.info("router.decided", fields);
   };
 
