@@ -184,6 +184,8 @@ export const closeCodes = {
   tokenExpired: 4401,
   removed: 4403,
   spaceDeleted: 4404,
+  /** What its person may do has changed: opened again, it tells. */
+  rightsChanged: 4409,
   slowDown: 4429,
   overloaded: 1013,
 } as const;

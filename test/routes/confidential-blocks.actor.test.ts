@@ -176,6 +176,32 @@ test("[C19] an impersonated session follows a block no longer than its maker is 
   expect(sockets.own.map(({ heard }) => heard.closed)).toEqual([undefined, undefined]);
 });
 
+test("[C18] a block's sockets open anew as their space becomes confidential, with less rights", async () => {
+  const { house, mona, agent, bearer, own, create } = await scene();
+  const lobby = await house.space("Lobby", [mona, agent]);
+  await create({ label: "rules", content: "Open rules." });
+  await call(`${own}/rules/spaces/${lobby.id}`, { method: "PUT", bearer, body: { permission: "ReadWrite" } });
+  const watch = async () => {
+    const path = `/v1/spaces/${lobby.id}/agents/${agent.id}/blocks/rules/stream?token=${mona.token}`;
+    const { webSocket } = await call(path, { headers: { upgrade: "websocket" } });
+    const listener = listenToBlock(webSocket as WebSocket);
+    await listener.until(1);
+    return listener;
+  };
+  const before = await watch();
+  expect(before.frames[0]).toMatchObject({ type: "welcome", block: { permission: "ReadWrite" } });
+  const change = (body: object) => call(`/v1/spaces/${lobby.id}`, { method: "PATCH", bearer, body });
+  await change({ confidential: true });
+  expect(await before.untilClosed()).toBe(4409);
+  const after = await watch();
+  expect(after.frames[0]).toMatchObject({ type: "welcome", block: { permission: "ReadOnly" } });
+  // No other change of a space ends them.
+  await change({ name: "Vault" });
+  const heard = () => call(`/v1/agents/${agent.id}/compartments`, { bearer }).then((answer) => answer.text());
+  await expect.poll(heard).toContain("Vault");
+  expect(after.heard.closed).toBeUndefined();
+});
+
 test("[C19] a block's sockets end with the next proof where the agent was not told", async () => {
   const { agent, space, sockets, bossLeaves } = await watched();
   const kept = vi.spyOn(Agent.prototype, "deliver").mockImplementation(async () => refuse("unavailable", "later"));

@@ -32,7 +32,8 @@ import { blockView, type Shares } from "./shares.ts";
  * 1. A subscriber has the workspace's rights, or is in the space that it subscribed from; of a confidential one it is a
  *    reader (C19). That is proven every `subscriberProofMs`. Once it does not hold, or was not proven for as long, the
  *    socket closes (S5).
- * 2. A frame is made once for each space, however many sockets get it.
+ * 2. A socket from a space that became confidential since is closed, to be opened with the rights of now (C18).
+ * 3. A frame is made once for each space, however many sockets get it.
  */
 export const subscriptionsTimer = "subscriptions";
 
@@ -40,6 +41,8 @@ const Data = z.object({
   label: z.string(),
   /** The space that the block is seen from. Left out by subscribers with the workspace's rights. */
   spaceId: spaceId.exactOptional(),
+  /** The space was confidential when it subscribed. */
+  confidential: z.boolean().exactOptional(),
   /** Frames that it sent, of which this stream takes none. */
   sent: z.number(),
 });
@@ -54,7 +57,7 @@ export const createBlockSubscriptions = (
   env: Pick<Env, "WORKSPACE" | "SPACE">,
   timers: Timers,
   clock: Clock,
-  shares: Pick<Shares, "viewFor">,
+  shares: Pick<Shares, "viewFor" | "isConfidential">,
 ) => {
   const maySubscribe = async ({ principal, data }: Subscriber): Promise<boolean> => {
     const workspace = env.WORKSPACE.getByName(principal.workspaceId);
@@ -121,7 +124,8 @@ export const createBlockSubscriptions = (
       const [client, server] = Object.values(new WebSocketPair());
       if (!client || !server) throw new Error("a WebSocketPair is two sockets");
       ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
-      sockets.accept(server, principal, { label, sent: 0, ...(from === undefined ? {} : { spaceId: from }) });
+      const place = from === undefined ? {} : { spaceId: from, confidential: shares.isConfidential(from) };
+      sockets.accept(server, principal, { label, sent: 0, ...place });
       server.send(JSON.stringify({ type: "welcome", cursor: block.version, block }));
       return new Response(null, { status: 101, webSocket: client });
     },
@@ -147,13 +151,19 @@ export const createBlockSubscriptions = (
       if (value === undefined) sockets.closeWhere(isFollowing, closeCodes.spaceDeleted, "it was deleted");
     },
 
-    /** From now on only members of the space may subscribe from it; of a confidential one, only who reads it (C19). */
+    /**
+     * From now on only members of the space may subscribe from it; of a confidential one, only who reads it (C19), with the
+     * rights that its people have since.
+     */
     keepMembers(from: string, space: Pick<SpaceSnapshot, "confidential" | "members">): void {
       const isKept = (principal: Principal): boolean =>
         (hasWorkspaceRights(principal) || space.members.some(({ id }) => id === principal.entityId)) &&
         mayRead(space, principal);
       const hasLeft = ({ principal, data }: Subscriber): boolean => data.spaceId === from && !isKept(principal);
       sockets.closeWhere(hasLeft, closeCodes.removed, "not in the space any more");
+      const isOlder = ({ data }: Subscriber): boolean => data.spaceId === from && data.confidential !== true;
+      const why = "the space became confidential: open it again";
+      if (space.confidential) sockets.closeWhere(isOlder, closeCodes.rightsChanged, why);
     },
 
     /** The block is not shared with the space any more. */
