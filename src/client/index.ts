@@ -14,7 +14,7 @@ export { type BlockState, initialBlockState, type PendingEdit, shownValue } from
 export type { LiveBlock } from "./blocks/live-block.ts";
 export { allItems, type BlockRef, type Client, type ClientOptions, createClient } from "./client.ts";
 export { messageOf } from "./http.ts";
-export type { LiveSpace, MessagePage, OpenSpaceOptions } from "./live-space.ts";
+export type { LiveSpace, MessagePage, OpenSpaceOptions, Outbox } from "./live-space.ts";
 export { keyOfNote, reduce } from "./reduce.ts";
 export { browserSession } from "./session.ts";
 export { type SpaceList, type SpaceListState, watchSpaces } from "./space-list.ts";

@@ -1,13 +1,14 @@
 import { ulid } from "ulid";
+import { z } from "zod";
 import { type ClientFrame, ServerFrame } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import { MessageText } from "../protocol/text.ts";
-import { ColloquyError } from "../shared/errors.ts";
+import { ColloquyError, errorCodes } from "../shared/errors.ts";
 import { type ConnectionTimings, followStream } from "./connection.ts";
 import type { Credentials } from "./credentials.ts";
 import { messageOf } from "./http.ts";
 import { reduce } from "./reduce.ts";
-import { initialSpaceState, type SpaceFrame, type SpaceState } from "./space-state.ts";
+import { initialSpaceState, type OutgoingMessage, type SpaceFrame, type SpaceState } from "./space-state.ts";
 import { createStore, type Store } from "./store.ts";
 
 type Problem = { code: string; detail: string };
@@ -22,6 +23,7 @@ export type MessagePage = { items: Message[]; hasOlder: boolean };
  * 1. A message that was given to `send` is in `outgoing` or in `messages`. After each welcome the unanswered ones are
  *    sent again under their clientKeys, so a dropped connection neither loses nor doubles a message.
  * 2. Every opening resumes from the newest event that was reduced.
+ *    An `outbox` keeps them beyond the life of this object, for the same person alone.
  * 3. History is loaded by HTTP only after a welcome, so that no event is missed between the page and the stream.
  */
 export type LiveSpace = Store<SpaceState> & {
@@ -48,6 +50,25 @@ export type OpenSpaceOptions = {
   /** Resume after this event. Default: from now on. */
   cursor?: number;
   timings?: Partial<ConnectionTimings>;
+  outbox?: Outbox;
+};
+
+/** Where one person's messages to this space are kept until they are in its log. Null: there are none. */
+export type Outbox = { load(): string | null; keep(text: string | null): void };
+
+const Status = z.union([
+  z.object({ kind: z.literal("pending") }),
+  z.object({ kind: z.literal("failed"), code: z.enum(errorCodes), message: z.string() }),
+]);
+const Own = { clientKey: z.string(), text: z.string(), replyTo: z.string().exactOptional() };
+const Kept = z.array(z.object({ ...Own, createdAt: z.iso.datetime(), status: Status }));
+
+const keptIn = (outbox: Outbox | undefined): OutgoingMessage[] => {
+  try {
+    return Kept.parse(JSON.parse(outbox?.load() ?? "[]"));
+  } catch {
+    return []; // not written by this client
+  }
 };
 
 /** What a live space needs of its client. */
@@ -62,15 +83,22 @@ const pageSize = 50;
 const typingEveryMs = 3000;
 
 export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: OpenSpaceOptions = {}): LiveSpace => {
-  const { update, ...store } = createStore(initialSpaceState(spaceId, options.cursor ?? null));
+  const { outbox } = options;
+  const initial = { ...initialSpaceState(spaceId, options.cursor ?? null), outgoing: keptIn(outbox) };
+  const { update, ...store } = createStore<SpaceState>(initial);
   const problemListeners = new Set<(problem: Problem) => void>();
   let typedAt = 0;
   let tickTimer: ReturnType<typeof setTimeout> | undefined;
   /** Counts the windows that were given up. A page that was requested for an earlier window is dropped. */
   let windowNumber = 0;
 
-  const apply = (frame: SpaceFrame): void => update((state) => reduce(state, frame, Date.now()));
   const state = (): SpaceState => store.getSnapshot();
+  const apply = (frame: SpaceFrame): void => {
+    const before = state().outgoing;
+    update((current) => reduce(current, frame, Date.now()));
+    const { outgoing } = state();
+    if (outgoing !== before) outbox?.keep(outgoing.length === 0 ? null : JSON.stringify(outgoing));
+  };
   const report = (problem: Problem): void => {
     for (const listener of problemListeners) listener(problem);
   };

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 
 import { type BlockState, initialBlockState } from "./blocks/block-state.ts";
 import type { LiveBlock } from "./blocks/live-block.ts";
 import type { Client } from "./client.ts";
-import type { LiveSpace } from "./live-space.ts";
+import type { LiveSpace, Outbox } from "./live-space.ts";
 import { type SpaceList, type SpaceListState, watchSpaces } from "./space-list.ts";
 import { initialSpaceState, type SpaceState } from "./space-state.ts";
 import type { Store } from "./store.ts";
@@ -26,9 +26,13 @@ const useLive = <State, Live extends Store<State> & { close(): void }>(
   return { state, live };
 };
 
-/** Follows a space live. */
-export const useSpace = (client: Client, spaceId: string): { state: SpaceState; live: LiveSpace | null } => {
-  const open = useCallback(() => client.openSpace(spaceId), [client, spaceId]);
+/** Follows a space live. The same `outbox` is to be given each time. */
+export const useSpace = (
+  client: Client,
+  spaceId: string,
+  outbox?: Outbox,
+): { state: SpaceState; live: LiveSpace | null } => {
+  const open = useCallback(() => client.openSpace(spaceId, outbox && { outbox }), [client, spaceId, outbox]);
   const initial = useMemo(() => initialSpaceState(spaceId), [spaceId]);
   return useLive(open, initial);
 };

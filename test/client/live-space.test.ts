@@ -185,6 +185,24 @@ test("a refused message keeps its reason, and can be sent again", async () => {
   expect(state.outgoing).toEqual([]);
 });
 
+test("[D1] a message that was not sent before its space was closed is sent as it is opened again", async () => {
+  let kept: string | null = null;
+  const keep = (text: string | null): void => {
+    kept = text;
+  };
+  const outbox = { load: () => kept, keep };
+  const live = open({ outbox });
+  const clientKey = live.send("Wait for me");
+  live.close();
+  const again = await opened({ outbox });
+  await until(again, (state) => state.messages.length === 1);
+  expect(again.getSnapshot().messages).toMatchObject([{ text: "Wait for me", clientKey }]);
+  expect([again.getSnapshot().outgoing, kept]).toEqual([[], null]);
+  // What somebody else has put there is no message.
+  kept = '[{"text":1}]';
+  expect((await opened({ outbox })).getSnapshot().outgoing).toEqual([]);
+});
+
 test("a blank or too long text is refused before it is sent", async () => {
   const live = await opened();
   expect(() => live.send("  ")).toThrowError(expect.objectContaining({ code: "invalid_request" }));

@@ -161,6 +161,36 @@ test("[C14] [D1] what waits to be sent is never sent as who has signed in meanwh
   expect(await first.getByRole("combobox").inputValue()).toBe("a draft of Ada");
 });
 
+test("[C14] [D1] what waits to be sent is kept through a sign-out, and sent as its own person", async () => {
+  let isDead = false;
+  const first = await open(await ada.link(), undefined, (page) =>
+    page.routeWebSocket(/\/stream(?:\?|$)/, (line) => {
+      const server = line.connectToServer();
+      line.onMessage((frame) => isDead || server.send(frame));
+    }),
+  );
+  await enter(first);
+  isDead = true;
+  await say(first, "Ada's, not sent yet");
+  await first.getByText("Ada's, not sent yet").waitFor();
+  const second = await open(house.url, first);
+  await second.getByRole("button", { name: "Sign out" }).click();
+  await signInPage(first);
+  isDead = false;
+  const signInAs = async (person: Person, own: string) => {
+    await first.goto(await person.link());
+    await enter(first);
+    await say(first, own);
+    await expect.poll(() => sender(own)).toBe(person.id);
+  };
+  await signInAs(bob, "Bob's own");
+  expect(await sender("Ada's, not sent yet")).toBeUndefined();
+  await first.getByRole("button", { name: "Sign out" }).click();
+  await signInPage(first);
+  await signInAs(ada, "Ada is back");
+  await expect.poll(() => sender("Ada's, not sent yet")).toBe(ada.id);
+});
+
 test("[C14] [S5] signing out in one tab ends the session in every other, told of it or not", async () => {
   const deaf = (page: Page) => page.addInitScript(() => Reflect.deleteProperty(globalThis, "BroadcastChannel"));
   const first = await open(await ada.link(), undefined, deaf);

@@ -1,11 +1,12 @@
-import { useEffect, useState } from "react";
-import type { SpaceListItem, SpaceState } from "../../client/index.ts";
+import { useEffect, useMemo, useState } from "react";
+import type { Outbox, SpaceListItem, SpaceState } from "../../client/index.ts";
 import { useSpace } from "../../client/react.ts";
 import { BlocksPanel } from "../blocks/blocks-panel.tsx";
 import { Composer } from "../composer/composer.tsx";
 import { useReply } from "../composer/reply.tsx";
 import { useSignedIn, useSignedOut } from "../session/session.ts";
 import type { OpenSpace } from "../spaces/space-items.ts";
+import { recall, remember } from "../storage.ts";
 import { Announcer } from "../timeline/announcer.tsx";
 import { presence, presenceText } from "../timeline/presence.ts";
 import { quotedIn } from "../timeline/quoted.ts";
@@ -29,7 +30,7 @@ type SpaceViewProps = {
 
 export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceViewProps) => {
   const { client, entityId, isTheirs } = useSignedIn();
-  const { state, live } = useSpace(client, spaceId);
+  const { state, live } = useSpace(client, spaceId, useOutbox(entityId, spaceId));
   const [isAtBottom, setAtBottom] = useState(true);
   const [panel, setPanel] = useState<Panel | null>(null);
   const [led, setLed] = useState<Led | null>(null);
@@ -94,6 +95,13 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
     </div>
   );
 };
+
+/** What was not sent outlives a change of space, a reload and a sign-out, and is sent as nobody else. */
+const useOutbox = (entityId: string, spaceId: string): Outbox =>
+  useMemo(() => {
+    const key = `colloquy.outbox.${entityId}.${spaceId}`;
+    return { load: () => recall("tab", key), keep: (text) => remember("tab", key, text) };
+  }, [entityId, spaceId]);
 
 /** Who is at work or typing. Not a live region: the announcer reports the results. */
 const PresenceLine = ({ state }: { state: SpaceState }) => {
