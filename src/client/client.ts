@@ -94,6 +94,14 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
       const body = { ...input, clientKey };
       return http({ method: "POST", path: at("spaces", spaceId, "messages"), body, answer: MessageAnswer });
     },
+    /** For who said it. Rejects with `forbidden`, or with `gone` where it was deleted. */
+    editMessage: (spaceId: string, messageId: string, text: string) => {
+      const path = at("spaces", spaceId, "messages", messageId);
+      return http({ method: "PATCH", path, body: { text }, answer: MessageAnswer });
+    },
+    /** For who said it, and for admins. Resolves to what is left of it. Rejects with `forbidden` or `conflict`. */
+    deleteMessage: (spaceId: string, messageId: string) =>
+      http({ method: "DELETE", path: at("spaces", spaceId, "messages", messageId), answer: MessageAnswer }),
     /**
      * Answers a tool call that waits for people: an approval with `{result: {approved, inputHash, note?}}`, any other
      * with a result that matches its schema, or with an error. Who approves has seen every field of the call's
@@ -117,9 +125,10 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     /** This person and those it shares a space with, oldest first. */
     listEntities: (query: PageQuery = {}) => http({ path: at("entities"), query, answer: pageOf(Entity) }),
     openSpace: (spaceId: string, options?: OpenSpaceOptions): LiveSpace => {
-      const { listMessages, getSpace } = client;
+      const { listMessages, getSpace, editMessage, deleteMessage } = client;
+      const access = { credentials, listMessages, getSpace, editMessage, deleteMessage };
       const streamAddress = (cursor: number | null) => socketAddress(at("spaces", spaceId, "stream"), cursor);
-      return openLiveSpace({ credentials, streamAddress, listMessages, getSpace }, spaceId, options);
+      return openLiveSpace({ ...access, streamAddress }, spaceId, options);
     },
     /** The blocks that agents share with a space. */
     listBlocks: (spaceId: string) => http({ path: at("spaces", spaceId, "blocks"), answer: itemsOf(Block) }),

@@ -36,6 +36,10 @@ export type LiveSpace = Store<SpaceState> & {
   discard(clientKey: string): void;
   /** Tells the other members that this person is typing, at most every 3 s. */
   typing(): void;
+  /** Shows the new text at once, and takes it back where it is refused: then it rejects with a ColloquyError. */
+  editMessage(messageId: string, text: string): Promise<void>;
+  /** The same for a deletion. */
+  deleteMessage(messageId: string): Promise<void>;
   markRead(messageId: string): void;
   /** Loads the messages before the window. Rejects with a ColloquyError. */
   loadOlder(): Promise<void>;
@@ -77,6 +81,8 @@ export type SpaceAccess = {
   streamAddress(cursor: number | null): string;
   listMessages(spaceId: string, page: { before?: number; limit: number }): Promise<MessagePage>;
   getSpace(spaceId: string): Promise<unknown>;
+  editMessage(spaceId: string, messageId: string, text: string): Promise<Message>;
+  deleteMessage(spaceId: string, messageId: string): Promise<Message>;
 };
 
 const pageSize = 50;
@@ -145,6 +151,17 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
     if (frame.type === "error" && frame.clientKey === undefined) report(frame);
   };
 
+  /** Shows a change as done while it is asked for. */
+  const change = async (messageId: string, shown: Partial<Message>, ask: () => Promise<Message>): Promise<void> => {
+    apply({ type: "local.change", messageId, shown });
+    try {
+      apply({ type: "local.changed", messageId, message: await ask() });
+    } catch (error) {
+      apply({ type: "local.change.failed", messageId });
+      throw error;
+    }
+  };
+
   const following = followStream(
     {
       credentials: access.credentials,
@@ -180,6 +197,16 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
       if (!isOpen() || Date.now() - typedAt < typingEveryMs) return;
       typedAt = Date.now();
       sendFrame({ type: "typing" });
+    },
+    editMessage: async (messageId, text) => {
+      checkText(text);
+      const editedAt = new Date().toISOString();
+      await change(messageId, { text, editedAt }, () => access.editMessage(spaceId, messageId, text));
+    },
+    deleteMessage: (messageId) => {
+      const { you } = state();
+      const deleted = { at: new Date().toISOString(), ...(you && { by: { id: you.id, name: you.name } }) };
+      return change(messageId, { deleted }, () => access.deleteMessage(spaceId, messageId));
     },
     markRead: (messageId) => {
       if (isOpen()) sendFrame({ type: "read", messageId });

@@ -11,6 +11,7 @@ import type {
   SpaceState,
 } from "./space-state.ts";
 
+type Changed = Frame<"space.message.updated" | "message.updated" | "message.deleted">;
 type Frame<Type extends ServerFrame["type"]> = Extract<ServerFrame, { type: Type }>;
 
 /**
@@ -45,6 +46,8 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
     case "space.message":
       return message(state, frame);
     case "space.message.updated":
+    case "message.updated":
+    case "message.deleted":
       return updated(state, frame);
     case "member.joined": {
       const others = state.members.filter((member) => member.id !== frame.member.id);
@@ -115,6 +118,20 @@ const reduceLocal = (state: SpaceState, frame: LocalFrame, now: number): SpaceSt
       const { type: _, ...sent } = frame;
       return { ...state, outgoing: [...withoutKey(state.outgoing, sent.clientKey), { ...sent, status: pending }] };
     }
+    case "local.change": {
+      const known = state.messages.find(({ id }) => id === frame.messageId);
+      if (!known) return state;
+      const changing = { ...state.changing, [known.id]: state.changing[known.id] ?? known };
+      return { ...state, messages: replaced(state, { ...known, ...frame.shown }), changing };
+    }
+    case "local.changed":
+    case "local.change.failed": {
+      const before = state.changing[frame.messageId];
+      // Its event was here before.
+      if (!before) return state;
+      const message = frame.type === "local.changed" ? frame.message : before;
+      return { ...state, messages: replaced(state, message), changing: withoutId(state.changing, frame.messageId) };
+    }
     case "local.retry":
       return withStatus(state, frame.clientKey, pending);
     case "local.discard":
@@ -132,7 +149,9 @@ const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState =>
 
 const welcomed = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
   const { resumed, space, members, you, cursor, streams, active, reads = [] } = frame;
-  const kept = resumed ? state : { ...state, messages: [], unplaced: {}, notes: [], reads: {}, history: loading };
+  const kept = resumed
+    ? state
+    : { ...state, messages: [], unplaced: {}, changing: {}, notes: [], reads: {}, history: loading };
   return {
     ...kept,
     space,
@@ -169,13 +188,23 @@ const placed = ({ cursor, messages }: SpaceState, message: Message): readonly Me
 };
 
 /** A repeated update changes nothing: the message may have been updated again since. */
-const updated = (state: SpaceState, { cursor, message }: Frame<"space.message.updated">): SpaceState => {
+const updated = (state: SpaceState, { cursor, message }: Changed): SpaceState => {
   const { history, messages } = state;
   if (state.cursor !== null && cursor <= state.cursor) return state;
-  const index = messages.findLastIndex((one) => one.id === message.id);
-  if (index >= 0) return { ...state, messages: messages.with(index, message) };
+  const changing = withoutId(state.changing, message.id);
+  if (messages.some((one) => one.id === message.id)) return { ...state, messages: replaced(state, message), changing };
   const isLoading = history.status === "loading" || (history.status === "ready" && history.loadingOlder);
   return isLoading ? { ...state, unplaced: { ...state.unplaced, [message.id]: message } } : state;
+};
+
+/** The window with this message as it is now. */
+const replaced = ({ messages }: SpaceState, message: Message): readonly Message[] =>
+  messages.map((one) => (one.id === message.id ? message : one));
+
+const withoutId = (changing: SpaceState["changing"], messageId: string): SpaceState["changing"] => {
+  if (!(messageId in changing)) return changing;
+  const { [messageId]: _, ...others } = changing;
+  return others;
 };
 
 /** 0 if the message is not loaded. */

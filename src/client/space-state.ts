@@ -64,6 +64,8 @@ export type SpaceState = {
   history: HistoryState;
   /** Updates of messages outside the window, by id. The page that is loading may hold their older versions. */
   unplaced: Readonly<Record<string, Message>>;
+  /** Messages that this person changes, as the log has them: they show as if it were done. */
+  changing: Readonly<Record<string, Message>>;
   /** In the order of their starts. */
   streams: readonly RunningStream[];
   active: readonly ActiveAgent[];
@@ -85,6 +87,9 @@ export type LocalFrame =
   | { type: "local.page"; messages: readonly Message[]; hasOlder: boolean }
   | { type: "local.page.failed"; message: string }
   | ({ type: "local.send" } & Omit<OutgoingMessage, "status">)
+  | { type: "local.change"; messageId: string; shown: Partial<Message> }
+  | { type: "local.changed"; messageId: string; message: Message }
+  | { type: "local.change.failed"; messageId: string }
   | { type: "local.retry"; clientKey: string }
   | { type: "local.discard"; clientKey: string }
   | { type: "local.tick" };
@@ -99,6 +104,7 @@ export const initialSpaceState = (spaceId: string, cursor: number | null = null)
   messages: [],
   history: { status: "loading" },
   unplaced: {},
+  changing: {},
   streams: [],
   active: [],
   backingOff: [],

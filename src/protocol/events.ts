@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Problem } from "../shared/errors.ts";
 import { Entity, Member } from "./entity.ts";
 import { entityId, messageId, runId, streamId, toolCallId } from "./ids.ts";
-import { ClientKey, Message, PostMessage, RouterDecision } from "./message.ts";
+import { ClientKey, EditMessage, Message, PostMessage, RouterDecision } from "./message.ts";
 import { RunOutcome, runResult } from "./run.ts";
 import { Space } from "./space.ts";
 import { Timestamp } from "./text.ts";
@@ -37,6 +37,10 @@ const SpentBudget = z.object({
 export const DurableEvent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("space.message"), cursor, message: Message }),
   z.object({ type: z.literal("space.message.updated"), cursor, message: Message }),
+  /** Its sender has edited a message: the message as it is now. */
+  z.object({ type: z.literal("message.updated"), cursor, message: Message }),
+  /** A message was deleted: what is left of it, without its words. */
+  z.object({ type: z.literal("message.deleted"), cursor, message: Message }),
   z.object({ type: z.literal("member.joined"), cursor, member: Member }),
   z.object({ type: z.literal("member.left"), cursor, entityId, name: z.string() }),
   z.object({ type: z.literal("member.renamed"), cursor, entityId, name: z.string() }),
@@ -92,6 +96,8 @@ export const ErrorFrame = Problem.omit({ type: true }).extend({
   clientKey: ClientKey.optional(),
   /** The call whose answer is refused. */
   toolCallId: toolCallId.optional(),
+  /** The message whose edit or deletion is refused. */
+  messageId: messageId.optional(),
 });
 
 export const LiveFrame = z.union([
@@ -129,6 +135,8 @@ export type ErrorFrame = z.infer<typeof ErrorFrame>;
 
 export const ClientFrame = z.discriminatedUnion("type", [
   PostMessage.extend({ type: z.literal("message.send"), clientKey: ClientKey }),
+  EditMessage.extend({ type: z.literal("message.edit"), messageId }),
+  z.strictObject({ type: z.literal("message.delete"), messageId }),
   z.strictObject({ type: z.literal("read"), messageId }),
   z.strictObject({ type: z.literal("typing") }),
   /** Answers a tool call that waits: `result`, or `error` and why there is none. */

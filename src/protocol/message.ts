@@ -47,6 +47,14 @@ export const Message = component("Message", {
   streamId: streamId.optional(),
   clientKey: z.string().optional(),
   createdAt: Timestamp,
+  editedAt: Timestamp.optional(),
+  deleted: z
+    .object({
+      at: Timestamp,
+      by: z.object({ id: entityId, name: z.string().optional() }).optional().describe("Left out: a secret key"),
+    })
+    .optional()
+    .describe("Of a message that was deleted: who did it, and when. Its words are gone"),
 });
 export type Message = z.infer<typeof Message>;
 
@@ -60,6 +68,9 @@ export const PostMessage = strictComponent("PostMessage", {
   clientKey: ClientKey.optional(),
 });
 export type PostMessage = z.infer<typeof PostMessage>;
+
+export const EditMessage = strictComponent("EditMessage", { text: MessageText });
+export type EditMessage = z.infer<typeof EditMessage>;
 
 export const ReadMark = strictComponent("ReadMark", { messageId });
 

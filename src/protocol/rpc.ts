@@ -66,6 +66,8 @@ export type Delivery = {
   messages: DeliveredMessage[];
   /** People's decisions about this agent's own calls, in the log's order. */
   answers?: ToolCallOutcome[] | undefined;
+  /** Messages that were edited or deleted, in the log's order. */
+  changes?: MessageChange[] | undefined;
   after: number;
   cursor: number;
   left: boolean;
@@ -74,6 +76,12 @@ export type Delivery = {
   /** Of what only the agent's compartment for this space is told: the compartment, and whose it is. */
   compartment?: { mindId: string; agentId: string } | undefined;
 };
+
+/**
+ * What became of a message. `seq` is the change's place in the log. `message` is as it is now, without words where it was
+ * deleted; `was` are the words that stood there before: an agent that has them forgets them.
+ */
+export type MessageChange = { seq: number; kind: "edited" | "deleted"; message: Message; was: string[] };
 
 /** A delivery as JSON: a call clones its arguments object by object, which takes ten times as long as the text of many. */
 export type DeliveryText = string;
@@ -195,6 +203,12 @@ interface SpaceMethods {
   ): Page<Message>;
   /** One message, as it stands now. */
   find(principal: Principal, messageId: string): { message: Message; spaceName: string };
+  /** Its sender edits a message. The same text again changes nothing. */
+  editMessage(principal: Principal, messageId: string, text: string): Message;
+  /**
+   * Deletes a message; again, it answers the same. `agents`: those that may have heard it, the first `maxAskedAgents`.
+   */
+  deleteMessage(principal: Principal, messageId: string): { message: Message; agents: string[] };
   markRead(principal: Principal, messageId: string): null;
   /** The members whose read mark has come to a message, its sender aside. */
   reads(principal: Principal, messageId: string): ReadReceipt[];

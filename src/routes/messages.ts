@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { Message, MessageRouting, PostMessage, ReadMark, ReadReceipt } from "../protocol/message.ts";
+import { EditMessage, Message, MessageRouting, PostMessage, ReadMark, ReadReceipt } from "../protocol/message.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ToolAnswer } from "../protocol/tool-call.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -74,6 +74,35 @@ messages.route("POST /v1/spaces/{spaceId}/messages", {
       }
       context.header(replayedHeader, "true");
     }
+    return { message };
+  },
+});
+
+messages.route("PATCH /v1/spaces/{spaceId}/messages/{messageId}", {
+  summary: "Edit a message",
+  description:
+    "For the person or service who said it. Everybody is told by `message.updated`; it wakes no agent anew, and agents forget the words that stood there. The same text again changes nothing.",
+  access: "space",
+  body: EditMessage,
+  answers: [OneMessage, "The message as it is now, with `editedAt`"],
+  problems: ["not_found", "text_too_long", "acting_entity_required", "gone"],
+  handle: async ({ context, space, params, body }) => {
+    await requireParticipant(context);
+    return {
+      message: await inSpace(context, (principal) => space.editMessage(principal, params.messageId, body.text)),
+    };
+  },
+});
+
+messages.route("DELETE /v1/spaces/{spaceId}/messages/{messageId}", {
+  summary: "Delete a message",
+  description:
+    "For the person or service who said it, and for an admin or a secret key any message, an agent's too; a tool call's once the call is over. Its words go: from the log, which keeps who deleted it and when, and from the agents that have them. Again, it answers the same.",
+  access: "space",
+  answers: [OneMessage, "What is left of the message, with `deleted`"],
+  problems: ["not_found", "conflict"],
+  handle: async ({ context, space, params }) => {
+    const { message } = await inSpace(context, (principal) => space.deleteMessage(principal, params.messageId));
     return { message };
   },
 });

@@ -63,6 +63,9 @@ export const maxIdleLag = 200;
 /** How long a change waits for the workspace's index to have heard of it. It does not fail if the index is late. */
 export const indexWaitMs = 2000;
 
+/** Agents that are asked what they keep of a message that is deleted. */
+export const maxAskedAgents = 100;
+
 export const maxChannels = 1000;
 export const maxStreamsPerChannel = 16;
 /** One line of a channel, in characters. */

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { ClientFrame, closeCodes, type DurableEvent, type ErrorFrame } from "../protocol/events.ts";
-import { toolCallId } from "../protocol/ids.ts";
+import { messageId, toolCallId } from "../protocol/ids.ts";
 import { ClientKey, type Message } from "../protocol/message.ts";
 import { maxTextBytes, textBytes } from "../protocol/text.ts";
 import { ColloquyError, type Issue, problem } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { unsoundness } from "../shared/sound-json.ts";
 import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames, maxMemberFrames } from "./bounds.ts";
+import { deleteMessage, editMessage } from "./message-changes.ts";
 import { post } from "./posting.ts";
 import { markRead } from "./reading.ts";
 import type { SpaceServices } from "./services.ts";
@@ -59,7 +60,9 @@ const obey = (services: SpaceServices, session: SpaceSession, frame: ClientFrame
   // A repeated message is answered to its sender alone: the others have it.
   const tell = (event: { type: DurableEvent["type"]; cursor: number; message: Message }): void =>
     services.sockets.send(session, JSON.stringify(event));
-  if (frame.type === "read") markRead(services, principal, frame.messageId);
+  if (frame.type === "message.edit") editMessage(services, principal, frame.messageId, frame.text);
+  else if (frame.type === "message.delete") deleteMessage(services, principal, frame.messageId);
+  else if (frame.type === "read") markRead(services, principal, frame.messageId);
   else if (frame.type === "typing") tellTyping(services, session.data.entityId);
   else if (frame.type === "tool.result") {
     const { toolCallId, result } = frame;
@@ -103,9 +106,13 @@ const parseFrame = (raw: unknown): ClientFrame => {
     throw new ColloquyError("text_too_long", `A message has at most ${maxTextBytes} bytes of UTF-8 (maxTextBytes)`);
   }
   const issues = parsed.error.issues.map(({ path, message }): Issue => ({ path: path.join("."), message }));
-  throw new ColloquyError("bad_frame", "Send message.send, read, typing or tool.result as the protocol says", {
-    issues,
-  });
+  throw new ColloquyError(
+    "bad_frame",
+    "Send message.send, message.edit, message.delete, read, typing or tool.result as the protocol says",
+    {
+      issues,
+    },
+  );
 };
 
 /** The parts of a bad frame that its refusal needs: which message or call it names, and the text, for its length. */
@@ -113,5 +120,6 @@ const Draft = z.object({ text: z.string().optional().catch(undefined) });
 const Named = z.object({
   clientKey: ClientKey.optional().catch(undefined),
   toolCallId: toolCallId.optional().catch(undefined),
+  messageId: messageId.optional().catch(undefined),
 });
 type Names = z.infer<typeof Named>;

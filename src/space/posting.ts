@@ -36,7 +36,10 @@ export const post = (
   const existing = log.findMessage(id);
   if (existing) {
     const message = messageOf(existing.frame);
-    if (message.text !== text || message.replyTo !== replyTo || message.expectsReply !== expectsReply) {
+    const isChanged = message.editedAt !== undefined || message.deleted !== undefined;
+    const isOther = message.text !== text || message.replyTo !== replyTo || message.expectsReply !== expectsReply;
+    // What it said first is not known any more.
+    if (isOther && !isChanged) {
       throw new ColloquyError("idempotency_mismatch", "This clientKey was used for another message: choose a new one");
     }
     // The crash that kept its answer from who sends it again may have cut off its delivery too.
@@ -171,13 +174,15 @@ const authorOf = ({ log }: SpaceServices, replyTo: string | undefined): string |
   if (!row) {
     throw new ColloquyError("unknown_reference", `${replyTo} is no message of this space: reply to one that is`);
   }
-  if (messageOf(row.frame).kind === "tool_call") {
+  const repliedTo = messageOf(row.frame);
+  if (repliedTo.deleted) throw new ColloquyError("gone", `${replyTo} was deleted: say it without replyTo`);
+  if (repliedTo.kind === "tool_call") {
     throw new ColloquyError("not_repliable", `${replyTo} is a tool call: say what you have to say without replyTo`);
   }
   return row.entityId ?? undefined;
 };
 
-const checkText = (text: string): void => {
+export const checkText = (text: string): void => {
   if (textBytes(text) > maxTextBytes) {
     throw new ColloquyError(
       "text_too_long",

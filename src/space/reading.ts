@@ -13,7 +13,7 @@ import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
 import { maxLateReads, maxPageSize, maxUnreadScan } from "./bounds.ts";
-import { type LogRow, messageOf, type Ordinals } from "./log/log.ts";
+import { heardOf, type LogRow, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
 import { isUntold, publicRun, receiptsOf } from "./receipts.ts";
 import { acting, memberIn, readable, spaceIn } from "./rights.ts";
@@ -36,8 +36,12 @@ import type { RunRead } from "./streams/channel.ts";
 const size = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxPageSize);
 
 /** The messages between two ordinals, with their calls as they stand now. */
-const current = ({ log, toolCalls }: SpaceServices, between: Ordinals, deafMindId?: string): Message[] =>
-  toolCalls.current(log.messages(between), deafMindId);
+const current = (services: SpaceServices, between: Ordinals, deafMindId?: string): Message[] =>
+  services.toolCalls.current(services.log.messages(between, openUpTo(services, deafMindId)), deafMindId);
+
+/** Up to where in the log this mind hears: one that is not deaf hears all. */
+const openUpTo = ({ settings }: SpaceServices, deafMindId: string | undefined): number =>
+  deafMindId === undefined ? Number.POSITIVE_INFINITY : (settings.find()?.confidentialFrom ?? 0);
 
 /**
  * Messages by `seq`, newest last: the newest before `before`, or, given `after` alone, the oldest after it.
@@ -123,7 +127,7 @@ export const historyFor = (
   const over = Math.min(total, services.log.countAt(page.after));
   const upTo = Math.min(total, over + size(page.limit));
   const messages = current(services, { over, upTo }, deafMindId);
-  const [before = null] = services.log.messages({ over: over - 1, upTo: over });
+  const [before = null] = services.log.messages({ over: over - 1, upTo: over }, openUpTo(services, deafMindId));
   const more = upTo < total;
   return { name: space.name, before, messages, cursor: more ? (messages.at(-1)?.seq ?? end) : end, more };
 };
@@ -154,9 +158,10 @@ export const messageFor = (
   messageId: string,
   mindId?: string,
 ): SpaceMessage => {
-  const { total } = readingOf(services, workspaceId, agentId, mindId);
-  const { frame, messageCount } = messageRow(services, messageId, total);
-  return { ...messageOf(frame), newer: total - messageCount };
+  const { total, deafMindId } = readingOf(services, workspaceId, agentId, mindId);
+  const { frame, messageCount, changedSeq } = messageRow(services, messageId, total);
+  const message = heardOf(messageOf(frame), changedSeq, openUpTo(services, deafMindId));
+  return { ...message, newer: total - messageCount };
 };
 
 /** A person had an agent try again what it had failed at: what comes of that is news. */

@@ -77,12 +77,17 @@ export const log = sqliteTable(
     outcome: text("outcome").$type<CallOutcome>(),
     /** Read marks, and members who left: what receipts need and nobody is shown. Null in older rows. */
     read: text("read", { mode: "json" }).$type<ReadPlaces>(),
+    /** Messages only: the place of the newest event that edited or deleted it. */
+    changedSeq: integer("changed_seq"),
+    /** Of an edit or a deletion: the words that stood there, until each agent of the space was told to forget them. */
+    was: text("was", { mode: "json" }).$type<string[]>(),
     /** The event as it goes over the wire, JSON. */
     frame: text("frame").notNull(),
   },
   (table) => [
     uniqueIndex("log_message_id").on(table.messageId).where(sql`message_id IS NOT NULL`),
     uniqueIndex("log_message_count").on(table.messageCount).where(sql`message_id IS NOT NULL`),
+    index("log_was").on(table.seq).where(sql`was IS NOT NULL`),
     // Few rows: those who ever joined are told when the space is deleted, and receipts name those who left. SQLite takes
     // it for a query that says one of the two in these words.
     index("log_members").on(table.type).where(sql`type = 'member.joined' OR type = 'member.left'`),

@@ -27,6 +27,7 @@ import {
   renameMember,
   updateSpace,
 } from "./lifecycle.ts";
+import { deleteMessage, editMessage } from "./message-changes.ts";
 import { appendFromAgent, post, requireOwnMind } from "./posting.ts";
 import {
   findMessage,
@@ -56,6 +57,8 @@ const answers = {
   history: historyFor,
   message: messageFor,
   find: findMessage,
+  editMessage,
+  deleteMessage,
   markRead,
   reads: readsOf,
   routing: routingOf,

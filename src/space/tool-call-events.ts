@@ -1,3 +1,4 @@
+import type { Message } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { AgentToolCall } from "../protocol/rpc.ts";
 import { textBytes } from "../protocol/text.ts";
@@ -7,7 +8,7 @@ import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { isOwnedBy } from "../shared/ids.ts";
 import { maxAnswerBytes, maxExpiredAtOnce, maxOpenToolCalls } from "./bounds.ts";
-import type { Append } from "./log/log.ts";
+import { type Append, messageOf } from "./log/log.ts";
 import { senderOf } from "./members.ts";
 import { recordSpoken, requireHearing, requireSpeaker } from "./posting.ts";
 import { acting, spaceIn } from "./rights.ts";
@@ -52,7 +53,7 @@ const change = (
  * message is the end of the stream that its input was written in (D4), wakes nobody, and is answered as it is then.
  * A call that was canceled before it showed is `gone`.
  */
-export const recordToolCall = (services: SpaceServices, said: AgentToolCall): CallMessage => {
+export const recordToolCall = (services: SpaceServices, said: AgentToolCall): Message => {
   const { agentId, toolCallId, messageId, streamId } = said;
   const { ids, live } = services;
   const space = spaceIn(services, said.workspaceId);
@@ -64,10 +65,16 @@ export const recordToolCall = (services: SpaceServices, said: AgentToolCall): Ca
     );
   }
   const row = rowOf(services, space, toolCallId);
-  if (!row) return show(services, space, said);
+  if (!row) return deletedOf(services, messageId) ?? show(services, space, said);
   if (streamId !== undefined) live.repeated(streamId, agentId);
   const next = advanced(row.message.toolCall, said);
   return next === row.message.toolCall ? row.message : services.record((append) => change(services, append, row, next));
+};
+
+/** What is left of a call whose message was deleted: nothing more shows of it. */
+const deletedOf = ({ log }: SpaceServices, messageId: string): Message | undefined => {
+  const row = log.findMessage(messageId);
+  return row && messageOf(row.frame);
 };
 
 const show = (services: SpaceServices, space: SettingsRow, said: AgentToolCall): CallMessage => {
@@ -128,6 +135,9 @@ export const answerToolCall = (
     );
   }
   const found = rowOf(services, space, toolCallId);
+  if (!found && deletedOf(services, services.ids.deriveOwned("msg", space.id, toolCallId))) {
+    throw new ColloquyError("gone", "The tool call's message was deleted");
+  }
   if (!found) throw new ColloquyError("not_found", `There is no tool call ${toolCallId} in this space`);
   if (member.type !== "human") throw new ColloquyError("forbidden", "Only people answer tool calls");
   const { approvers = [member.entityId], kind } = found.message.toolCall.awaits ?? {};

@@ -30,6 +30,8 @@ type Step =
   | { do: "say" }
   | { do: "call" }
   | { do: "update"; back: number }
+  | { do: "edit"; back: number }
+  | { do: "delete"; back: number }
   | { do: "fail" }
   | { do: "break" }
   | { do: "reconnect"; replayed: number }
@@ -44,6 +46,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("say" as const) }),
   fc.record({ do: fc.constant("call" as const) }),
   { weight: 2, arbitrary: fc.record({ do: fc.constant("update" as const), back: fc.nat(2) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("edit" as const), back: fc.nat(4) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("delete" as const), back: fc.nat(4) }) },
   fc.record({ do: fc.constant("fail" as const) }),
   fc.record({ do: fc.constant("break" as const) }),
   { weight: 2, arbitrary: fc.record({ do: fc.constant("reconnect" as const), replayed: fc.nat(6) }) },
@@ -95,10 +99,22 @@ const play = (steps: Step[]) => {
   const messages = () => {
     const now = new Map<number, Message>();
     for (const event of log) {
-      if (event.type === "space.message" || event.type === "space.message.updated")
-        now.set(event.message.seq, event.message);
+      if ("message" in event) now.set(event.message.seq, event.message);
     }
     return [...now.values()];
+  };
+  /** As the space does: the message's own event tells it as it is from then on, and older changes tell no words. */
+  const change = (type: "message.updated" | "message.deleted", back: number, changed: Partial<Message>): void => {
+    const known = messages().at(-1 - back);
+    if (!known || known.deleted) return;
+    const { text: _, toolCall: _call, ...bare } = known;
+    const now: Message = { ...bare, ...changed };
+    for (const [index, event] of log.entries()) {
+      if (!("message" in event) || event.message.id !== now.id) continue;
+      const { text: _, ...wordless } = now;
+      log[index] = { ...event, message: event.type === "message.updated" ? wordless : now };
+    }
+    append({ type, cursor: log.length + 1, message: now });
   };
 
   const perform = (one: Step): void => {
@@ -128,6 +144,9 @@ const play = (steps: Step[]) => {
       const call = messages().findLast(({ kind }, index, all) => kind === "tool_call" && index < all.length - one.back);
       if (call) append(updated(log.length + 1, { ...call, ...called(log.length) }));
     }
+    if (one.do === "edit") change("message.updated", one.back, { text: `edited ${log.length}` });
+    if (one.do === "delete")
+      change("message.deleted", one.back, { kind: "text", deleted: { at: message(1).createdAt } });
     if (one.do === "fail" && name) {
       streams.delete(name);
       tell({ type: "tool-call.error", streamId: streamId(name), code: "interrupted", message: "…" });
@@ -152,6 +171,7 @@ test("[D1] [D3] [D4] after any drops and repeats the client ends with the server
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const { state, log, streams, posted, messages } = play(steps);
       expect(state.messages).toEqual(messages);
+      expect(state.changing).toEqual({});
       expect(state.cursor).toBe(log.length);
       expect(state.streams.map((stream) => stream.text)).toEqual([...streams.values()]);
       expect(state.outgoing).toEqual([]);

@@ -81,6 +81,19 @@ describe("messages", () => {
     expect(whole.messages.map(({ toolCall }) => toolCall?.output)).toEqual([7, undefined, 1, undefined]);
   });
 
+  test("[L1] what a person changes shows at once, and is undone where it is refused", () => {
+    const shown = after(welcome(0), said(1), { type: "local.change", messageId: messageId(1), shown: { text: "new" } });
+    expect(shown.messages[0]?.text).toBe("new");
+    const undone = next(shown, { type: "local.change.failed", messageId: messageId(1) });
+    expect(undone.messages[0]?.text).toBe("message 1");
+    const [edited, later] = [message(1, { text: "new" }), message(1, { text: "newer" })];
+    const done = next(shown, { type: "local.changed", messageId: messageId(1), message: edited });
+    expect([done.messages[0], done.changing]).toEqual([edited, {}]);
+    // Its event, and one after it, came before the answer.
+    const told = next(shown, { type: "message.updated", cursor: 2, message: later });
+    expect(next(told, { type: "local.changed", messageId: messageId(1), message: edited })).toBe(told);
+  });
+
   test("an update of a message outside the window is dropped when no page is loading", () => {
     const state = after(welcome(5), loaded([message(5)], true), updated(6, message(2, called(1))));
     expect(seqs(state)).toEqual([5]);

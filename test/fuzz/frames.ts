@@ -19,6 +19,14 @@ const validOf: Record<ClientFrame["type"], fc.Arbitrary<Json>> = {
     { type: fc.constant("message.send"), text, clientKey, replyTo: messageMark, expectsReply: fc.boolean() },
     { requiredKeys: ["type", "text", "clientKey"], noNullPrototype: true },
   ),
+  "message.edit": fc.record(
+    { type: fc.constant("message.edit"), messageId: messageMark, text },
+    { noNullPrototype: true },
+  ),
+  "message.delete": fc.record(
+    { type: fc.constant("message.delete"), messageId: messageMark },
+    { noNullPrototype: true },
+  ),
   read: fc.record({ type: fc.constant("read"), messageId: messageMark }, { noNullPrototype: true }),
   typing: fc.constant<Json>({ type: "typing" }),
   "tool.result": fc.record(

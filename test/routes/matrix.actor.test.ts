@@ -176,6 +176,12 @@ const rows: Record<string, Row> = {
   "DELETE /v1/spaces/{spaceId}/members/{entityId}": { own: inSpace(204, 403), removed: 404 },
   "GET /v1/spaces/{spaceId}/messages": { own: inSpace(200), removed: 404 },
   "POST /v1/spaces/{spaceId}/messages": { own: participant(201), removed: 404, body: () => ({ text: "hello" }) },
+  "PATCH /v1/spaces/{spaceId}/messages/{messageId}": {
+    own: participant(200),
+    removed: 404,
+    body: () => ({ text: "Read me again" }),
+  },
+  "DELETE /v1/spaces/{spaceId}/messages/{messageId}": { own: inSpace(200), removed: 404 },
   "GET /v1/spaces/{spaceId}/messages/{messageId}/reads": { own: inSpace(200), removed: 404 },
   "GET /v1/spaces/{spaceId}/messages/{messageId}/origin": { own: inSpace(200), removed: 404 },
   "GET /v1/spaces/{spaceId}/messages/{messageId}/routing": { own: inSpace(200), removed: 404 },

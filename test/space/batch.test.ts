@@ -16,7 +16,8 @@ const everyKind = ["said", "mine", "let out", "decided", ...others] as const;
 type Kind = (typeof everyKind)[number];
 
 const rowFor = (kind: Kind, seq: number): LogRow => {
-  const row = { seq, messageId: null, messageCount: 0, routing: null, outcome: null, read: null, frame: "{}" };
+  const none = { messageId: null, routing: null, outcome: null, read: null, changedSeq: null, was: null };
+  const row = { seq, messageCount: 0, ...none, frame: "{}" };
   if (kind === "said" || kind === "mine" || kind === "let out") {
     const sender = { id: kind === "said" ? other : me, name: "N", type: "agent" };
     const message = {

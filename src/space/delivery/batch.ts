@@ -1,6 +1,6 @@
-import type { DeliveredMessage, ToolCallOutcome, TriggerSource } from "../../protocol/rpc.ts";
+import type { DeliveredMessage, MessageChange, ToolCallOutcome, TriggerSource } from "../../protocol/rpc.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
-import { type LogRow, messageIn } from "../log/log.ts";
+import { heardOf, type LogRow, messageIn } from "../log/log.ts";
 import { toldOutcome } from "../tool-calls/call-state.ts";
 import { type Routing, triggerSource } from "../wake.ts";
 import { memberOf, type SubscriberRow } from "./subscribers.ts";
@@ -10,6 +10,7 @@ export type Batch = {
   messages: DeliveredMessage[];
   /** Decisions about the subscriber's own tool calls. */
   answers: ToolCallOutcome[];
+  changes: MessageChange[];
   /** The last event walked, and whether the subscriber was a member there. */
   cursor: number;
   inside: boolean;
@@ -31,12 +32,22 @@ export const hears = ({ compartmentOf = null }: Subscriber, seq: number, openUpT
 
 const changes = new Set<LogRow["type"]>(["member.joined", "member.left", "member.renamed", "space.updated"]);
 
+export const isChange = ({ type }: Pick<LogRow, "type">): boolean =>
+  type === "message.updated" || type === "message.deleted";
+
+/** Whether a mind of an agent may have the message that this row edits or deletes: it heard it, or said it. */
+const mayHave = (subscriber: Subscriber, row: LogRow, openUpTo: number): boolean => {
+  const isDeaf = (subscriber.compartmentOf ?? null) === null && messageIn(row).seq > openUpTo;
+  return !isDeaf || row.entityId === memberOf(subscriber);
+};
+
 /** Whether the subscriber, as a member, would be told of this event. Of its agent's own messages: what another mind said. */
 export const concerns = (subscriber: Subscriber, row: LogRow, openUpTo: number): boolean => {
   if (row.type === "space.message") {
     const isNews = row.entityId !== memberOf(subscriber) || row.routing?.own !== undefined;
     return subscriber.kind === "agent" && isNews && hears(subscriber, row.seq, openUpTo);
   }
+  if (isChange(row)) return subscriber.kind === "agent" && mayHave(subscriber, row, openUpTo);
   if (row.type !== "space.message.updated") return changes.has(row.type);
   return row.outcome !== null && row.entityId === memberOf(subscriber) && hears(subscriber, row.seq, openUpTo);
 };
@@ -67,6 +78,7 @@ export const batchFor = (
 const indexBatch = (subscriber: Place, rows: LogRow[], openUpTo: number): Batch => ({
   messages: [],
   answers: [],
+  changes: [],
   cursor: rows.at(-1)?.seq ?? subscriber.cursor,
   inside: true,
   left: false,
@@ -83,6 +95,7 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen, openUpTo:
   const batch: Batch = {
     messages: [],
     answers: [],
+    changes: [],
     cursor: subscriber.cursor,
     inside: subscriber.inside,
     left: false,
@@ -106,6 +119,13 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen, openUpTo:
         ...(own && words ? { own: words } : {}),
       });
       length += row.frame.length;
+    }
+    if (isChange(row)) {
+      const end = (subscriber.compartmentOf ?? null) === null ? openUpTo : Number.POSITIVE_INFINITY;
+      const message = heardOf(messageIn(row), row.seq, end);
+      const kind = message.deleted ? "deleted" : "edited";
+      batch.changes.push({ seq: row.seq, kind, message, was: row.was ?? [] });
+      length += row.frame.length + JSON.stringify(row.was).length;
     }
     const { toolCall } = row.outcome ? messageIn(row) : {};
     if (row.outcome && toolCall) {

@@ -23,7 +23,7 @@ import type { Members } from "../members.ts";
 import type { Decisions } from "../router/decisions.ts";
 import type { Settings } from "../settings.ts";
 import { snapshotOf } from "../settings.ts";
-import { type Batch, batchFor, concerns, hears, isOnlyHeard } from "./batch.ts";
+import { type Batch, batchFor, concerns, hears, isChange, isOnlyHeard } from "./batch.ts";
 import { Pauses } from "./pauses.ts";
 import { indexSubscriber, memberOf, type SubscriberRow, type Subscribers } from "./subscribers.ts";
 
@@ -83,6 +83,7 @@ export class Delivery {
     const { timers, clock, subscribers } = this.#around;
     const isFor = (row: LogRow): boolean => {
       if (row.type === "space.message") return subscribers.anyAgentBut(row.entityId ?? "");
+      if (isChange(row)) return row.was !== null;
       return row.type === "space.message.updated" ? row.outcome !== null : row.type !== "member.read";
     };
     if (rows.some(isFor)) timers.setNoLater(deliverTimer, clock.now() + watchdogMs);
@@ -195,7 +196,15 @@ export class Delivery {
     }
     if (end < head) return undefined;
     if (deletedSeq !== undefined && subscriber.cursor < deletedSeq) {
-      const batch: Batch = { messages: [], answers: [], cursor: deletedSeq, inside: false, left: true, pending: true };
+      const batch: Batch = {
+        messages: [],
+        answers: [],
+        changes: [],
+        cursor: deletedSeq,
+        inside: false,
+        left: true,
+        pending: true,
+      };
       return { batch, after: subscriber.cursor, deleted: true, whole: true };
     }
     if (subscriber.kind === "agent" && !place.inside && !members.find(memberOf(subscriber)))
@@ -212,6 +221,7 @@ export class Delivery {
     if (!row) throw new Error("delivery: the space has no settings");
     const { cursor, messages, left } = batch;
     const answers = batch.answers.length > 0 ? { answers: batch.answers } : {};
+    const changes = batch.changes.length > 0 ? { changes: batch.changes } : {};
     // One that was outside keeps what it knew of the space.
     const member = memberOf(subscriber);
     const outside = deleted && subscriber.kind === "agent" && !members.find(member);
@@ -229,7 +239,7 @@ export class Delivery {
     const mind = isCompartment
       ? { compartment: { mindId: subscriber.id, agentId: member } }
       : { openUpTo: row.confidentialFrom ?? undefined };
-    const told: AgentDelivery = { space, messages, ...answers, after, cursor, left, ...mind };
+    const told: AgentDelivery = { space, messages, ...answers, ...changes, after, cursor, left, ...mind };
     const deliver = receivers.AGENT.getByName(subscriber.id).deliver(JSON.stringify(told));
     const delivered = await withTimeout(deliverTimeoutMs, deliver);
     if (delivered.ok) return delivered.value.cursor;
@@ -240,7 +250,7 @@ export class Delivery {
   }
 
   #advance(subscriber: SubscriberRow, { batch, deleted }: Pending, answered: number): void {
-    const { subscribers, onForgotten } = this.#around;
+    const { log, subscribers, onForgotten } = this.#around;
     if (answered < batch.cursor) {
       throw new ColloquyError("conflict", `${subscriber.id} came to ${answered} only, not to ${batch.cursor}`);
     }
@@ -248,6 +258,7 @@ export class Delivery {
       subscribers.remove(subscriber.id);
       if (!subscribers.any()) onForgotten();
     } else subscribers.advance(subscriber.id, { cursor: batch.cursor, inside: batch.inside });
+    log.forgetWords(subscribers.toldUpTo());
   }
 
   #backOff(id: string, error: unknown): void {

@@ -62,6 +62,12 @@ export class Subscribers {
     return false;
   }
 
+  /** How far all agents have come. */
+  toldUpTo(): number {
+    const agents = [...this.#known.get().values()].filter(({ kind }) => kind === "agent");
+    return Math.min(Number.MAX_SAFE_INTEGER, ...agents.map(({ cursor }) => cursor));
+  }
+
   any(): boolean {
     return this.#known.get().size > 0;
   }

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNotNull, lte, ne, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, isNotNull, lte, min, ne, or, sql } from "drizzle-orm";
 import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type Database, prepared, Remembered } from "../../shared/database.ts";
@@ -14,7 +14,9 @@ import { createRecentRows } from "./recent-rows.ts";
  * 1. `seq` counts 1, 2, 3 … without a gap, in the order of appending; it is the only order, and every cursor.
  * 2. A message's `messageCount` is its ordinal among the messages, so that pages, windows, totals and unread counts
  *    read as many rows as they answer, however long the log is.
- * 3. A row is never changed; the frame in it is what goes over the wire, byte by byte.
+ * 3. The frame in a row is what goes over the wire, byte by byte. A row is changed by the edit or deletion of its message
+ *    alone: its own frame then holds it as it is, and those of older changes hold none of its words, so that a replay from
+ *    any cursor tells no old ones.
  * 4. The head and the newest rows are kept in memory as they are stored: this object is the table's only writer.
  */
 export type LogRow = typeof log.$inferSelect;
@@ -25,11 +27,13 @@ export type Head = { seq: number; messageCount: number };
 export type NewEvent = DurableEvent extends infer Event
   ? Event extends { type: "space.message" }
     ? { type: "space.message"; message: Omit<Message, "seq">; routing: Routing }
-    : Event extends { type: "space.message.updated" }
-      ? { type: "space.message.updated"; message: CallMessage; outcome: CallOutcome | null }
-      : Event extends { type: "member.read" | "member.left" }
-        ? Omit<Event, "cursor"> & { places?: ReadPlaces | null }
-        : Omit<Event, "cursor">
+    : Event extends { type: "message.updated" | "message.deleted" }
+      ? { type: Event["type"]; message: Message; was: string[] | null }
+      : Event extends { type: "space.message.updated" }
+        ? { type: "space.message.updated"; message: CallMessage; outcome: CallOutcome | null }
+        : Event extends { type: "member.read" | "member.left" }
+          ? Omit<Event, "cursor"> & { places?: ReadPlaces | null }
+          : Omit<Event, "cursor">
   : never;
 
 /** Appends an event, within the transaction that makes it true. */
@@ -43,12 +47,25 @@ export type Log = ReturnType<typeof createLog>;
 /** The words of the index `log_members`. */
 const isLeft = sql`${log.type} = 'member.left'`;
 
+/** The words of the index `log_was`. */
+const holdsWords = sql`${log.was} is not null`;
+
 /** Events that are looked through for read marks at a time. */
 const readsPageEvents = 500;
 
 export const createLog = (db: Database) => {
   const end = new Remembered<Head>(db, () => newest().get() ?? { seq: 0, messageCount: 0 });
   const recent = new Remembered(db, () => createRecentRows<LogRow>(maxTailLength));
+  /** The first change whose old words are kept. */
+  const keptWords = new Remembered(
+    db,
+    () =>
+      db
+        .select({ seq: min(log.seq) })
+        .from(log)
+        .where(holdsWords)
+        .get()?.seq,
+  );
   const counts = { seq: log.seq, messageCount: log.messageCount };
   const newest = prepared(() => db.select(counts).from(log).orderBy(desc(log.seq)).limit(1));
   const hasId = eq(log.messageId, sql.placeholder("messageId"));
@@ -65,6 +82,8 @@ export const createLog = (db: Database) => {
       routing: sql.placeholder("routing"),
       outcome: sql.placeholder("outcome"),
       read: sql.placeholder("read"),
+      changedSeq: sql.placeholder("changedSeq"),
+      was: sql.placeholder("was"),
       frame: sql.placeholder("frame"),
     }),
   );
@@ -98,9 +117,51 @@ export const createLog = (db: Database) => {
     append(event: NewEvent): LogRow {
       const { seq, messageCount } = head();
       const row = rowOf(event, seq + 1, messageCount);
-      insert().run(row);
+      insert().run({ ...row, was: row.was && JSON.stringify(row.was) });
+      if (row.was) keptWords.forget();
       end.set({ seq: row.seq, messageCount: row.messageCount });
       return recent.get().keep(row);
+    },
+
+    /**
+     * The message in `row`, as it was before, is edited or deleted by the event at `changedSeq`, and by that of its call up to
+     * `updatedSeq`. In the transaction that appended the event.
+     */
+    amend(row: LogRow, message: Message, changedSeq: number, updatedSeq = row.seq): void {
+      const told = (each: LogRow, message: Message): LogRow => ({
+        ...each,
+        frame: JSON.stringify({ ...eventIn(each), message }),
+      });
+      const store = ({ seq, ...changed }: LogRow): void => {
+        db.update(log).set(changed).where(eq(log.seq, seq)).run();
+        recent.get().change({ seq, ...changed });
+      };
+      // Nobody is woken by what was deleted, and it is unread no more.
+      store({ ...told(row, message), changedSeq, ...(message.deleted && { routing: null }) });
+      const last = row.changedSeq === null ? undefined : this.at(row.changedSeq);
+      const { text: _, mentions: _mentions, ...wordless } = message;
+      if (last) store(told(last, wordless));
+      if (updatedSeq === row.seq) return;
+      const isOfCall = and(eq(log.type, "space.message.updated"), sql`${log.frame} ->> '$.message.id' = ${message.id}`);
+      const updates = and(
+        gt(log.seq, row.seq),
+        lte(log.seq, updatedSeq),
+        eq(log.entityId, row.entityId ?? ""),
+        isOfCall,
+      );
+      for (const each of db.select().from(log).where(updates).all()) store(told(each, message));
+    },
+
+    /** All agents were told of the changes up to `seq`: the words that stood there before are no more. */
+    forgetWords(seq: number): void {
+      if ((keptWords.get() ?? Number.POSITIVE_INFINITY) > seq) return;
+      keptWords
+        .writing()
+        .update(log)
+        .set({ was: null })
+        .where(and(holdsWords, lte(log.seq, seq)))
+        .run();
+      recent.forget();
     },
 
     findMessage: (messageId: string): LogRow | undefined => message().get({ messageId }),
@@ -147,15 +208,16 @@ export const createLog = (db: Database) => {
       return upTo?.messageCount ?? 0;
     },
 
-    /** The messages between two ordinals, oldest first. */
-    messages(between: Ordinals): Message[] {
-      const frames = db.select({ frame: log.frame }).from(log).where(isBetween(between)).orderBy(asc(log.messageCount));
-      return frames.all().map(({ frame }) => messageOf(frame));
+    /** The messages between two ordinals, oldest first; to who hears nothing after `openUpTo`, as `heardOf` tells them. */
+    messages(between: Ordinals, openUpTo = Number.POSITIVE_INFINITY): Message[] {
+      const { frame, changedSeq } = log;
+      const rows = db.select({ frame, changedSeq }).from(log).where(isBetween(between)).orderBy(asc(log.messageCount));
+      return rows.all().map((row) => heardOf(messageOf(row.frame), row.changedSeq, openUpTo));
     },
 
-    /** How many of the messages between two ordinals are not `entityId`'s own, counted no further than `most`. */
+    /** How many of the messages between two ordinals are not `entityId`'s own and not deleted, counted no further than `most`. */
     countOthers(entityId: string, between: Ordinals, most: number): number {
-      const isOthers = and(isBetween(between), ne(log.entityId, entityId));
+      const isOthers = and(isBetween(between), ne(log.entityId, entityId), isNotNull(log.routing));
       const others = db.select({ seq: log.seq }).from(log).where(isOthers).orderBy(asc(log.messageCount)).limit(most);
       return others.all().length;
     },
@@ -177,7 +239,8 @@ export const messageIn = (row: LogRow): Message => {
 };
 
 const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
-  const row = { seq, type: event.type, messageId: null, messageCount, routing: null, outcome: null, read: null };
+  const none = { messageId: null, routing: null, outcome: null, read: null, changedSeq: null, was: null };
+  const row = { seq, type: event.type, messageCount, ...none };
   if (event.type === "space.message") {
     const { type, routing } = event;
     const message: Message = { ...event.message, seq };
@@ -186,6 +249,11 @@ const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
     const said = { ...row, entityId: sender.id, messageId, messageCount: messageCount + 1, routing, frame };
     parsed.set(said, message);
     return said;
+  }
+  if (event.type === "message.updated" || event.type === "message.deleted") {
+    const { type, message, was } = event;
+    const frame = JSON.stringify({ type, cursor: seq, message });
+    return { ...row, entityId: message.sender.id, was, frame };
   }
   if (event.type === "space.message.updated") {
     const { type, message, outcome } = event;
@@ -199,7 +267,7 @@ const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
 };
 
 const subjectOf = (
-  event: Exclude<NewEvent, { type: "space.message" | "space.message.updated" | "member.read" | "member.left" }>,
+  event: Exclude<NewEvent, { message: unknown } | { type: "member.read" | "member.left" }>,
 ): string | null => {
   switch (event.type) {
     case "member.joined":
@@ -212,9 +280,23 @@ const subjectOf = (
   }
 };
 
-/** The message in a stored frame, as it was then. Parsed, not trusted: what an older version stored must still make sense. */
+/** A message, for who hears nothing after `openUpTo`: what was edited after that is deleted for them. */
+export const heardOf = (message: Message, changedSeq: number | null, openUpTo: number): Message =>
+  (changedSeq ?? 0) <= openUpTo || message.deleted
+    ? message
+    : tombstoneOf(message, { at: message.editedAt ?? message.createdAt });
+
+/** What is left of a message that is deleted. Its sender finds it by its `clientKey`. */
+export const tombstoneOf = (
+  { id, seq, spaceId, sender, clientKey, createdAt }: Message,
+  deleted: NonNullable<Message["deleted"]>,
+): Message => ({ id, seq, spaceId, kind: "text", sender, clientKey, createdAt, deleted });
+
+const eventIn = ({ frame }: LogRow): DurableEvent => DurableEvent.parse(JSON.parse(frame));
+
+/** The message in a stored frame, as it was then, or as it is where it was edited or deleted. Parsed, not trusted: what an older version stored must still make sense. */
 export const messageOf = (frame: string): Message => {
   const event = DurableEvent.parse(JSON.parse(frame));
-  if (event.type === "space.message" || event.type === "space.message.updated") return event.message;
+  if ("message" in event) return event.message;
   throw new Error(`log: ${event.type} is not a message`);
 };

@@ -1,6 +1,6 @@
 /**
  * Rows of the log in memory, those that were kept last: all who follow the log are told of the same rows, and the first
- * alone reads them from the database. Rows never change. Their frames have `maxLength` characters at most.
+ * alone reads them from the database. Their frames have `maxLength` characters at most.
  */
 export const createRecentRows = <Row extends { seq: number; frame: string }>(maxLength: number) => {
   const rows = new Map<number, Row>();
@@ -18,6 +18,14 @@ export const createRecentRows = <Row extends { seq: number; frame: string }>(max
         length -= frame.length;
       }
       return row;
+    },
+
+    /** The row at this place has changed. */
+    change(row: Row): void {
+      const known = rows.get(row.seq);
+      if (!known) return;
+      rows.set(row.seq, row);
+      length += row.frame.length - known.frame.length;
     },
 
     /** The rows after `cursor` up to and with `upTo`; undefined where they are not all kept. */

@@ -159,6 +159,11 @@ export const createRouter = (surroundings: Surroundings) => {
     if (!row || !isUndecided()) return undefined;
     const startedAt = clock.now();
     if (breaker.openUntil() > startedAt) return breaker.openUntil();
+    // Nobody is woken by what was deleted.
+    if (row.routing === null) {
+      record((append) => decided(append, row, { outcome: "nobody", agents: [] }));
+      return undefined;
+    }
     const decision = attempts > maxRouterTries ? failed(interrupted()) : await decide(row, signal);
     fault("space.before-decision", ctx);
     if (!decision) return breaker.openUntil();

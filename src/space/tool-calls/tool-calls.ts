@@ -99,6 +99,11 @@ export const createToolCalls = (db: Database) => {
       return waiting.where(isNotNull(toolCalls.expiresAt)).get()?.at ?? undefined;
     },
 
+    /** Its message was deleted. */
+    remove(seq: number): void {
+      db.delete(toolCalls).where(eq(toolCalls.seq, seq)).run();
+    },
+
     clear(): void {
       db.delete(toolCalls).run();
     },

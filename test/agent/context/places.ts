@@ -50,6 +50,8 @@ const whole: Required<KnownMessage> = {
     streamId: "str_1",
     clientKey: "k",
     createdAt: at,
+    editedAt: at,
+    deleted: { at },
   },
   origin: { spaceId: "spc_1", messageId: "msg_9", sourceSpaceName: free, sourceSenderName: free, sourceEvent: free },
   toolCall: { id: "tc_1", name: free, status: "complete", input: freeJson, output: freeJson },

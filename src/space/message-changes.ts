@@ -1,0 +1,126 @@
+import type { Message } from "../protocol/message.ts";
+import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
+import type { ToolCall } from "../protocol/tool-call.ts";
+import { isoTime } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { mentionsIn } from "../shared/mentions.ts";
+import { maxAskedAgents } from "./bounds.ts";
+import { type LogRow, messageOf, tombstoneOf } from "./log/log.ts";
+import { checkText } from "./posting.ts";
+import { acting, readable } from "./rights.ts";
+import { requireStorage, type SpaceServices } from "./services.ts";
+
+/**
+ * Messages that people and services edit, and that they and admins delete.
+ *
+ * Invariants
+ * 1. A change is an event of the log. In its transaction every frame that tells the message tells it as it is from then on:
+ *    no row holds the old words but the change's own `was`, until each agent was told.
+ * 2. An edit wakes nobody: who is woken was decided by the message as it was posted. Mentions of the new text are for show.
+ * 3. What was deleted stays deleted. A second deletion answers the first, and the same edit again changes nothing.
+ */
+const rowOf = ({ log }: SpaceServices, messageId: string): LogRow => {
+  const row = log.findMessage(messageId);
+  if (row) return row;
+  throw new ColloquyError("not_found", `There is no message ${messageId} in this space`);
+};
+
+/** Each text in a value. */
+const textsIn = (value: unknown): string[] => {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+};
+
+const wordsOf = ({ text, toolCall }: Message): string[] => {
+  const { input, output, error, awaits, answer }: Partial<ToolCall> & { answer?: unknown } = toolCall ?? {};
+  const texts = [text ?? "", ...textsIn([input, output, error, awaits, answer])];
+  return [...new Set(texts.filter((each) => each.trim() !== ""))];
+};
+
+/** Stores the message as it is now, and tells it. `before` is what it was; `updatedSeq` its call's newest event. */
+const change = (services: SpaceServices, row: LogRow, before: Message, message: Message, updatedSeq?: number): void => {
+  const { log, subscribers, record, toolCalls } = services;
+  const type = message.deleted ? "message.deleted" : "message.updated";
+  // Where no agent is, nobody is told to forget them.
+  const was = subscribers.anyAgentBut("") ? wordsOf(before) : null;
+  record((append) => {
+    const { seq } = append({ type, message, was });
+    log.amend(row, message, seq, updatedSeq);
+    if (updatedSeq !== undefined) toolCalls.remove(row.seq);
+  });
+};
+
+export const editMessage = (
+  services: SpaceServices,
+  principal: Principal,
+  messageId: string,
+  text: string,
+): Message => {
+  const { member } = acting(services, principal);
+  const row = rowOf(services, messageId);
+  const before = messageOf(row.frame);
+  if (before.kind === "tool_call" || before.sender.id !== member.entityId || member.type === "agent") {
+    throw new ColloquyError(
+      "forbidden",
+      "Only the person or service who said a message edits it: say it anew yourself",
+    );
+  }
+  if (before.deleted) throw new ColloquyError("gone", "The message was deleted: say it anew");
+  checkText(text);
+  if (before.text === text) return before;
+  requireStorage(services);
+  const mentions = mentionsIn(
+    text,
+    services.members.all().map(({ entityId: id, name }) => ({ id, name })),
+  );
+  const { mentions: _, ...kept } = before;
+  const editedAt = isoTime(services.clock.now());
+  const message: Message = { ...kept, text, ...(mentions.length > 0 && { mentions }), editedAt };
+  change(services, row, before, message);
+  return message;
+};
+
+/** Who deletes. Throws where they may not. */
+const requireDeleting = (services: SpaceServices, principal: Principal, before: Message): void => {
+  const { entityId } = principal;
+  const isOwn = entityId !== undefined && before.sender.id === entityId && before.sender.type !== "agent";
+  if (isOwn) acting(services, principal);
+  else readable(services, principal);
+  if (isOwn || hasWorkspaceRights(principal)) return;
+  throw new ColloquyError(
+    "forbidden",
+    "Only its sender, an admin or a secret key deletes a message: ask an admin, by HTTP",
+  );
+};
+
+/** The newest event of a tool call that is over, and that its agent has heard. */
+const endOfCall = ({ toolCalls, subscribers }: SpaceServices, { seq }: LogRow, agentId: string): number | undefined => {
+  const call = toolCalls.at(seq);
+  if (!call) return undefined;
+  const cursor = subscribers.find(agentId)?.cursor ?? Number.POSITIVE_INFINITY;
+  const isUnheard = call.updatedSeq > cursor && call.message.toolCall.awaits !== undefined;
+  if (!call.isOpen && !isUnheard) return call.updatedSeq;
+  throw new ColloquyError(
+    "conflict",
+    "The tool call is not over: answer it or cancel its run, then delete its message",
+  );
+};
+
+export const deleteMessage = (
+  services: SpaceServices,
+  principal: Principal,
+  messageId: string,
+): { message: Message; agents: string[] } => {
+  readable(services, principal);
+  const row = rowOf(services, messageId);
+  const [before = messageOf(row.frame)] = services.toolCalls.current([messageOf(row.frame)]);
+  requireDeleting(services, principal, before);
+  const agents = services.log.agents(row.seq).slice(0, maxAskedAgents);
+  if (before.deleted) return { message: before, agents };
+  const { entityId: id } = principal;
+  const name = id === undefined ? undefined : services.members.find(id)?.name;
+  const by = id === undefined ? {} : { by: { id, ...(name !== undefined && { name }) } };
+  const message = tombstoneOf(before, { at: isoTime(services.clock.now()), ...by });
+  change(services, row, before, message, endOfCall(services, row, before.sender.id));
+  return { message, agents };
+};

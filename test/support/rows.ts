@@ -1,0 +1,13 @@
+/** Each row of each table of an object, those of its indexes of words too, as text: to look for words that are to be gone. */
+export const allRows = ({ sql }: DurableObjectStorage): string[] => {
+  const tables = sql
+    .exec("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'")
+    .toArray();
+  return tables.flatMap(({ name }) => {
+    const rows = sql.exec(`SELECT * FROM "${String(name)}"`).toArray();
+    return rows.map((row) => `${String(name)} ${Object.values(row).map(asText).join(" ")}`);
+  });
+};
+
+const asText = (value: SqlStorageValue): string =>
+  value instanceof ArrayBuffer ? new TextDecoder("latin1").decode(value) : String(value);
