@@ -15,7 +15,11 @@ const keyCaller = async (env: Env, ids: Ids, secretKey: string, entityId: string
   const workspace = env.WORKSPACE.getByName(workspaceId);
   const isIssued = ids.isIssued("wsp", workspaceId);
   const key = isIssued ? await keyWithHash(workspace, workspaceId, hashSecretKey(secretKey)) : undefined;
-  if (!key) throw new ColloquyError("unauthorized", "The secret key is not valid: it was revoked, or never issued.");
+  if (!key)
+    throw new ColloquyError(
+      "unauthorized",
+      "The secret key is not valid: it was revoked, has expired, or was never issued.",
+    );
   if (entityId === undefined) return { kind: "key", workspaceId, ...key };
   if (!ids.isIssued("ent", entityId) || !(await standingOf(workspace, workspaceId, entityId))) {
     throw new ColloquyError("acting_entity_required", "X-Entity-Id names no entity of this workspace.");
@@ -38,7 +42,8 @@ const entityCaller = async (
   const entity = { kind: "entity", ...claims, admin: false } as const;
   if (sessionId === undefined && !isSession) return entity;
   const workspace = env.WORKSPACE.getByName(claims.workspaceId);
-  const session = sessionId !== undefined && isSession ? await livingSession(workspace, sessionId) : undefined;
+  const session =
+    sessionId !== undefined && isSession ? await livingSession(workspace, claims.workspaceId, sessionId) : undefined;
   if (session) return { ...entity, session };
   throw new ColloquyError("unauthorized", "The session has ended, or is none: sign in again.");
 };

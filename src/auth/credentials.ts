@@ -38,8 +38,11 @@ export const sameText = (one: string, other: string): boolean => timingSafeEqual
 export const isOperator = (adminKey: string | undefined, presented: string): boolean =>
   adminKey !== undefined && adminKey !== "" && sameText(adminKey, presented);
 
-/** `sk_<workspaceId>_<secret>`: it says which workspace to ask, and is stored there only as a hash. */
-const secretKeyPattern = /^sk_(wsp_[0-9A-HJKMNP-TV-Z]{34})_([A-Za-z0-9_-]{43})$/;
+/**
+ * `sk_<workspaceId>_<the key id's own part>_<secret>`: it says which workspace to ask and, to who finds one that leaked,
+ * which key to revoke; it is stored there only as a hash. Keys of before have no part of their id.
+ */
+const secretKeyPattern = /^sk_(wsp_[0-9A-HJKMNP-TV-Z]{34})_(?:[0-9A-HJKMNP-TV-Z]{34}_)?([A-Za-z0-9_-]{43})$/;
 const secretBytes = 32;
 
 /** `si_<workspaceId>_<code>`: what a sign-in link holds, once. Like a key, it is stored only as a hash. */
@@ -51,8 +54,8 @@ export const hashSecretKey = (key: string): string => createHash("sha256").updat
 /** The workspace that a well-formed key names; whether it was issued and lives is still to be asked. */
 export const workspaceOfSecretKey = (key: string): string | undefined => secretKeyPattern.exec(key)?.[1];
 
-const secretKey = (workspaceId: string, secret: Uint8Array): string =>
-  `sk_${workspaceId}_${Buffer.from(secret).toString("base64url")}`;
+const secretKey = (workspaceId: string, keyId: string, secret: Uint8Array): string =>
+  `sk_${workspaceId}_${keyId.slice("key_".length)}_${Buffer.from(secret).toString("base64url")}`;
 
 /** The workspace that a well-formed code names. */
 export const workspaceOfSignInCode = (code: string): string | undefined => signInCodePattern.exec(code)?.[1];
@@ -60,8 +63,9 @@ export const workspaceOfSignInCode = (code: string): string | undefined => signI
 export const mintSignInCode = (workspaceId: string): string =>
   `si_${workspaceId}_${randomBytes(secretBytes).toString("base64url")}`;
 
-export const mintSecretKey = (workspaceId: string): string => secretKey(workspaceId, randomBytes(secretBytes));
+export const mintSecretKey = (workspaceId: string, keyId: string): string =>
+  secretKey(workspaceId, keyId, randomBytes(secretBytes));
 
 /** The key that always follows from its id: what a repeated request with an `Idempotency-Key` gets again. */
 export const deriveSecretKey = (signingSecret: string, workspaceId: string, keyId: string): string =>
-  secretKey(workspaceId, deriveKey(signingSecret, `secret-key:${keyId}`, secretBytes));
+  secretKey(workspaceId, keyId, deriveKey(signingSecret, `secret-key:${keyId}`, secretBytes));

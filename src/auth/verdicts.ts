@@ -1,5 +1,6 @@
 import type { EntityType, Role } from "../protocol/entity.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
+import type { KeyScope } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
 import { unwrap } from "../shared/errors.ts";
 import { ExpiringMap } from "./expiring-map.ts";
@@ -9,7 +10,7 @@ import { ExpiringMap } from "./expiring-map.ts";
  *
  * Invariants
  * 1. A remembered verdict is at most `verdictMs` old.
- * 2. A key that was revoked, a session that was ended or an entity that was changed through this isolate is not answered from the cache, even
+ * 2. Where a key, a session or an entity was ended or changed through this isolate, nothing of before is answered from the cache, even
  *    where a request asked the workspace before the change.
  */
 const verdictMs = 60_000;
@@ -18,14 +19,47 @@ const maxVerdicts = 20_000;
 export type Standing = { role: Role; type: EntityType };
 
 /** A living key, and when its workspace was asked for it. */
-export type ProvenKey = { keyId: string; provenAt: number };
+export type ProvenKey = { keyId: string; scopes?: KeyScope[]; expiresAt?: number; provenAt: number };
 
-const keyVerdicts = new ExpiringMap<{ key: ProvenKey | undefined }>(verdictMs, maxVerdicts);
-const revokedKeys = new ExpiringMap<true>(2 * verdictMs, maxVerdicts);
-const sessionVerdicts = new ExpiringMap<{ lives: boolean; provenAt: number }>(verdictMs, maxVerdicts);
-const endedSessions = new ExpiringMap<true>(2 * verdictMs, maxVerdicts);
+/** `endings`: how often credentials of its workspace had ended through this isolate when it was asked for. */
+type Verdict<Value> = { value: Value; provenAt: number; endings: number | undefined };
+
+const keyVerdicts = new ExpiringMap<Verdict<Omit<ProvenKey, "provenAt"> | undefined>>(verdictMs, maxVerdicts);
+const sessionVerdicts = new ExpiringMap<Verdict<boolean>>(verdictMs, maxVerdicts);
+const endings = new ExpiringMap<number>(2 * verdictMs, maxVerdicts);
 const standings = new ExpiringMap<{ standing: Standing | undefined }>(verdictMs, maxVerdicts);
 const changes = new ExpiringMap<number>(2 * verdictMs, maxVerdicts);
+
+const remembered = <Value>(
+  verdicts: ExpiringMap<Verdict<Value>>,
+  workspaceId: string,
+  name: string,
+): Verdict<Value> | undefined => {
+  const verdict = verdicts.get(`${workspaceId}:${name}`);
+  return verdict?.endings === endings.get(workspaceId) ? verdict : undefined;
+};
+
+/** What is remembered under the name, else what `ask` answers: once more where something ended meanwhile. */
+const verdictOn = async <Value>(
+  verdicts: ExpiringMap<Verdict<Value>>,
+  workspaceId: string,
+  name: string,
+  ask: () => Promise<Value>,
+): Promise<Verdict<Value>> => {
+  for (;;) {
+    const known = remembered(verdicts, workspaceId, name);
+    if (known) return known;
+    const begun = { provenAt: systemClock.now(), endings: endings.get(workspaceId) };
+    verdicts.set(`${workspaceId}:${name}`, { ...begun, value: await ask() });
+  }
+};
+
+/** Something ended or changed that credentials of this workspace hang on: each is asked for again. */
+export const forgetCredentials = (workspaceId: string): void =>
+  endings.set(workspaceId, (endings.get(workspaceId) ?? 0) + 1);
+
+const isOver = ({ expiresAt }: { expiresAt?: number }): boolean =>
+  expiresAt !== undefined && expiresAt <= systemClock.now();
 
 /** The living key with this hash, or nothing. */
 export const keyWithHash = async (
@@ -33,41 +67,31 @@ export const keyWithHash = async (
   workspaceId: string,
   keyHash: string,
 ): Promise<ProvenKey | undefined> => {
-  const place = `${workspaceId}:${keyHash}`;
-  let verdict = keyVerdicts.get(place);
-  if (!verdict) {
-    const provenAt = systemClock.now();
+  const { value, provenAt } = await verdictOn(keyVerdicts, workspaceId, keyHash, async () => {
     const outcome = await workspace.verifyKey(keyHash);
-    verdict = { key: outcome.ok ? { keyId: outcome.value.keyId, provenAt } : undefined };
-    keyVerdicts.set(place, verdict);
-  }
-  return verdict.key && revokedKeys.get(verdict.key.keyId) ? undefined : verdict.key;
+    return outcome.ok ? outcome.value : undefined;
+  });
+  return value && !isOver(value) ? { ...value, provenAt } : undefined;
 };
 
 /** Whether a key with this hash is known here to live, without asking its workspace. */
 export const isKnownKey = (workspaceId: string, keyHash: string): boolean => {
-  const key = keyVerdicts.get(`${workspaceId}:${keyHash}`)?.key;
-  return key !== undefined && !revokedKeys.get(key.keyId);
+  const value = remembered(keyVerdicts, workspaceId, keyHash)?.value;
+  return value !== undefined && !isOver(value);
 };
-
-export const forgetKey = (keyId: string): void => revokedKeys.set(keyId, true);
 
 /** A session of the page that lives, and when its workspace was asked for it; undefined where it has ended. */
 export const livingSession = async (
   workspace: Pick<WorkspaceRpc, "sessionLives">,
+  workspaceId: string,
   id: string,
 ): Promise<{ id: string; provenAt: number } | undefined> => {
-  let verdict = sessionVerdicts.get(id);
-  if (!verdict) {
-    const provenAt = systemClock.now();
+  const { value, provenAt } = await verdictOn(sessionVerdicts, workspaceId, id, async () => {
     const outcome = await workspace.sessionLives(id);
-    verdict = { lives: outcome.ok && outcome.value, provenAt };
-    sessionVerdicts.set(id, verdict);
-  }
-  return verdict.lives && !endedSessions.get(id) ? { id, provenAt: verdict.provenAt } : undefined;
+    return outcome.ok && outcome.value;
+  });
+  return value ? { id, provenAt } : undefined;
 };
-
-export const forgetSession = (id: string): void => endedSessions.set(id, true);
 
 /** Role and type of an entity of the workspace, or nothing if it is not (or no longer) there. */
 export const standingOf = async (
@@ -76,8 +100,8 @@ export const standingOf = async (
   entityId: string,
 ): Promise<Standing | undefined> => {
   const place = `${workspaceId}:${entityId}`;
-  const remembered = standings.get(place);
-  if (remembered) return remembered.standing;
+  const known = standings.get(place);
+  if (known) return known.standing;
   const changesBefore = changes.get(place);
   const outcome = await workspace.standing(entityId);
   if (!outcome.ok && outcome.problem.code !== "not_found") unwrap(outcome);

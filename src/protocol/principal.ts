@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { entityId, keyId, workspaceId } from "./ids.ts";
+import { KeyScope } from "./workspace.ts";
 
 /**
  * The caller, as the worker authenticated it for the actors. The operator never reaches a space or an agent.
@@ -10,6 +11,10 @@ export const KeyPrincipal = z.object({
   workspaceId,
   keyId,
   entityId: entityId.exactOptional(),
+  /** Left out: `full`. */
+  scopes: z.array(KeyScope).exactOptional(),
+  /** When it ends, in milliseconds since the epoch; left out: when it is revoked. */
+  expiresAt: z.number().exactOptional(),
   /** When the workspace was asked whether the key lives, in milliseconds since the epoch; left out: just now. */
   provenAt: z.number().exactOptional(),
 });
@@ -38,6 +43,10 @@ export const principalHeader = "x-colloquy-principal";
 
 /** Whether the caller may do what a workspace's secret key may (keys and secrets aside). */
 export const hasWorkspaceRights = (principal: Principal): boolean => principal.kind === "key" || principal.admin;
+
+/** Whether a secret key may do what its scopes, or no scope but `full`, stand for. */
+export const hasScope = ({ scopes }: Pick<KeyPrincipal, "scopes">, ...meant: KeyScope[]): boolean =>
+  scopes === undefined || scopes.some((scope) => scope === "full" || meant.includes(scope));
 
 /** Who made a session for the entity. An impersonated one makes no others, so that nobody gets rid of the mark. */
 export const impersonatorOf = (principal: Principal, entityId: string): string | undefined => {

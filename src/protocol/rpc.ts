@@ -6,7 +6,7 @@ import type { Principal } from "./principal.ts";
 import type { ReadSpace } from "./run.ts";
 import type { CreateSpace, Space, UpdateSpace } from "./space.ts";
 import type { AwaitedAnswer, ToolAnswer, ToolCall, WaitingToolCall } from "./tool-call.ts";
-import type { ImpersonatedApprovals, Key, UpdateWorkspace, Workspace } from "./workspace.ts";
+import type { ImpersonatedApprovals, Key, KeyScope, UpdateKey, UpdateWorkspace, Workspace } from "./workspace.ts";
 
 /**
  * The RPC of the actors, for each other and for the routes. Its methods are written with what they answer when all is
@@ -256,13 +256,21 @@ interface WorkspaceMethods {
   create(input: { id: string; name: string; keyId: string; keyHash: string }): Workspace;
   describe(): Workspace;
   update(changes: UpdateWorkspace): Workspace;
-  /** Whether the hash of a presented key is one of this workspace's living keys. */
-  verifyKey(keyHash: string): { keyId: string };
-  /** Whether the key was issued here and not revoked. */
+  /** The living key whose hash was presented. Without `scopes`: `full`. */
+  verifyKey(keyHash: string): { keyId: string; scopes?: KeyScope[]; expiresAt?: number };
+  /** Whether the key was issued here, not revoked, and has not expired. */
   keyLives(keyId: string): boolean;
-  addKey(input: { keyId: string; keyHash: string }): Key;
+  addKey(input: NewKey): Key;
+  /** Those that live, oldest first. */
+  keys(): Key[];
+  /** `by` as in `NewKey`. */
+  updateKey(keyId: string, changes: UpdateKey, by: string): Key;
+  /** Makes the successor, of the same name, scopes and end, and ends the key after `overlapMs`. */
+  rollKey(keyId: string, successor: NewKey, overlapMs: number): { key: Key; previous: Key };
   revokeKey(keyId: string): null;
 
+  /** Whether a token may be made for the entity. `by`: the key that makes it, where one does. */
+  admitToken(entityId: string, by?: string): null;
   /** Keeps the hash of a person's one-time code. `madeBy`: the admin who made it for another. `issuer`: by whose right. */
   addSignInCode(code: { hash: string; entityId: string; madeBy: string | null; issuer: string }): { expiresAt: number };
   /** Whom a code would sign in; `unauthorized` where it was used, has run out, or its maker may make none any more. */
@@ -314,6 +322,16 @@ interface WorkspaceMethods {
   beginRequest(input: RequestName & { bodyHash: string }): BegunRequest;
   endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): null;
 }
+
+/** A secret key to be. `by`: the key that asks for it; nobody gets more by it than that key has. `expiresAt`: milliseconds. */
+export type NewKey = {
+  keyId: string;
+  keyHash: string;
+  name?: string | undefined;
+  scopes?: KeyScope[] | undefined;
+  expiresAt?: number | undefined;
+  by?: string | undefined;
+};
 
 /** Whom a sign-in link signs in, and the admin who made it for another person. */
 export type OfferedSession = { entity: Entity; madeBy: string | null };

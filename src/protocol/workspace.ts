@@ -25,8 +25,49 @@ export const UpdateWorkspace = strictComponent("UpdateWorkspace", {
 });
 export type UpdateWorkspace = z.infer<typeof UpdateWorkspace>;
 
-export const Key = component("Key", { id: keyId, createdAt: Timestamp });
+/** What a secret key may do: all; ask (`GET`); sign people in and out; wake agents. */
+export const KeyScope = z.enum(["full", "read", "tokens", "hooks"]);
+export type KeyScope = z.infer<typeof KeyScope>;
+
+const KeyScopes = z
+  .array(KeyScope)
+  .min(1)
+  .refine((scopes) => new Set(scopes).size === scopes.length, "must name each scope once");
+
+/** A secret key as it is listed. An answer that an earlier version kept for a repeated request has `id` and `createdAt`. */
+export const Key = component("Key", {
+  id: keyId,
+  name: z.string().nullable().default(null),
+  scopes: z.array(KeyScope).default(["full"]),
+  createdAt: Timestamp,
+  lastUsedAt: Timestamp.nullable().default(null).meta({ description: "To the hour; null where it was never used" }),
+  expiresAt: Timestamp.nullable().default(null),
+});
 export type Key = z.infer<typeof Key>;
+
+const maxKeySeconds = 10 * 365 * 24 * 60 * 60;
+const maxOverlapSeconds = 30 * 24 * 60 * 60;
+const dayInSeconds = 24 * 60 * 60;
+
+export const CreateKey = strictComponent("CreateKey", {
+  name: Name.optional(),
+  scopes: KeyScopes.default(["full"]),
+  expiresAt: Timestamp.optional(),
+  expiresInSeconds: z.int().min(1).max(maxKeySeconds).optional(),
+}).refine(({ expiresAt, expiresInSeconds }) => expiresAt === undefined || expiresInSeconds === undefined, {
+  error: "leave it out, or leave expiresAt out: they say the same",
+  path: ["expiresInSeconds"],
+});
+export type CreateKey = z.infer<typeof CreateKey>;
+
+export const UpdateKey = strictComponent("UpdateKey", { name: Name.optional(), scopes: KeyScopes.optional() });
+export type UpdateKey = z.infer<typeof UpdateKey>;
+
+export const RollKey = strictComponent("RollKey", {
+  overlapSeconds: z.int().min(0).max(maxOverlapSeconds).default(dayInSeconds).meta({
+    description: "How long the key until now goes on beside its successor",
+  }),
+});
 
 /** A workspace secret: at most 8 KiB, written and never read back. */
 export const PutSecret = strictComponent("PutSecret", { value: z.string().min(1).max(8192) });

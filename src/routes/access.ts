@@ -2,7 +2,8 @@ import { waitUntil } from "cloudflare:workers";
 import { authenticate, type Caller } from "../auth/authenticate.ts";
 import { addressOf, countRequest, requireRoom } from "../auth/rates.ts";
 import { standingOf } from "../auth/verdicts.ts";
-import type { Principal } from "../protocol/principal.ts";
+import { hasScope, type Principal } from "../protocol/principal.ts";
+import type { KeyScope } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { HttpContext } from "./http-context.ts";
@@ -69,6 +70,22 @@ export const countingStrangers = async <T>(
   }
 };
 
+/** The scopes, beside `full`, of the keys that a request is for. */
+export const scopesOf = (method: string, scope: KeyScope | undefined): KeyScope[] => [
+  ...(method === "GET" ? (["read"] as const) : []),
+  ...(scope ? [scope] : []),
+];
+
+/** Throws `forbidden` for a key that none of its scopes lets in. */
+const requireScope = (principal: Principal, meant: KeyScope[]): void => {
+  if (principal.kind !== "key" || hasScope(principal, ...meant)) return;
+  const own = (principal.scopes ?? []).join(", ");
+  throw new ColloquyError(
+    "forbidden",
+    `This secret key has the scope ${own} only: use one of scope ${["full", ...meant].join(" or ")} for this.`,
+  );
+};
+
 /** The caller as the route admits it. A token stops when its entity is removed, which its workspace knows. */
 const admitted = async (context: HttpContext, { entities }: Admission, principal: Principal): Promise<Principal> => {
   if (principal.kind === "key" || entities === undefined) return principal;
@@ -99,7 +116,7 @@ const callerOf = (context: HttpContext, allowQueryToken: boolean): Promise<Calle
   });
 
 /** Lets the caller of a guarded route in, as the context's `principal`, or throws the refusal. */
-export const admit = async (context: HttpContext, access: Access): Promise<void> => {
+export const admit = async (context: HttpContext, access: Access, scopes: KeyScope[]): Promise<void> => {
   const admission: Admission = accesses[access];
   const caller = await callerOf(context, admission.queryToken === true);
   if (access === "operator" && caller.kind === "operator") return;
@@ -109,5 +126,6 @@ export const admit = async (context: HttpContext, access: Access): Promise<void>
   if (caller.kind === "operator") {
     throw new ColloquyError("forbidden", "The operator has no place inside a workspace: use its secret key.");
   }
+  requireScope(caller, scopes);
   context.set("principal", await admitted(context, admission, caller));
 };

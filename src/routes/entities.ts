@@ -111,18 +111,14 @@ entities.route("POST /v1/tokens", {
   description:
     "A token that an admin mints for another entity is impersonated: it may do all but answer approvals, unless the workspace's `impersonatedApprovals` allows that. A secret key's tokens are the entity's own.",
   access: "workspace",
+  scope: "tokens",
   body: CreateToken,
   status: 201,
   answers: [Token, "The token"],
   problems: ["unknown_reference"],
   handle: async ({ context, workspaceId, principal, body: { entityId, expiresInSeconds } }) => {
-    const [entity] = unwrap(await workspaceOf(context).resolve([entityId]));
-    if (entity?.type === "agent") {
-      throw new ColloquyError(
-        "unknown_reference",
-        "An agent speaks through its runs: tokens are for people and services.",
-      );
-    }
+    const by = principal.kind === "key" ? principal.keyId : undefined;
+    unwrap(await workspaceOf(context).admitToken(entityId, by));
     const issuedAt = systemClock.now();
     const expiresAt = issuedAt + expiresInSeconds * 1000;
     const impersonatedBy = impersonatorOf(principal, entityId);

@@ -16,6 +16,7 @@ inbox.route("POST /v1/agents/{agentId}/trigger", {
   description:
     "A request that a tool of an agent set off passes its `Colloquy-Root` on within a day: what it wakes counts for what began it. Without one `maxRunsPerHour` bounds it.",
   access: "workspace",
+  scope: "hooks",
   headers: RootHeaders,
   body: TriggerAgent,
   idempotent: true,

@@ -1,50 +1,110 @@
 import { z } from "zod";
 import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
 import { seal } from "../auth/sealing.ts";
-import { forgetKey } from "../auth/verdicts.ts";
+import { forgetCredentials } from "../auth/verdicts.ts";
+import type { Principal } from "../protocol/principal.ts";
 import { component, Label } from "../protocol/text.ts";
-import { Key, PutSecret } from "../protocol/workspace.ts";
+import { CreateKey, Key, PutSecret, RollKey, UpdateKey } from "../protocol/workspace.ts";
+import { systemClock } from "../shared/clock.ts";
 import { unwrap } from "../shared/errors.ts";
-import { workspaceOf } from "./http-context.ts";
+import { type HttpContext, workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { listOf, onePage } from "./route-parts.ts";
 
-const CreatedKey = component("CreatedKey", {
-  key: Key,
-  secretKey: z.string().meta({ description: "Shown this once" }),
-});
+const secretKeyShown = z.string().meta({ description: "Shown this once" });
+const CreatedKey = component("CreatedKey", { key: Key, secretKey: secretKeyShown });
+const RolledKey = component("RolledKey", { key: Key, secretKey: secretKeyShown, previous: Key });
+const OneKey = z.object({ key: Key });
 
 /** What opens the workspace, and secrets for tools and models, which are written here and never read back. */
 export const keysAndSecrets = new Resource("Keys and secrets");
 
+/** A new key's text, and the key as its workspace is told. One under an `Idempotency-Key` follows from its id. */
+const newKey = ({ env, var: { principal } }: HttpContext, keyId: string, isRepeatable: boolean) => {
+  const { workspaceId } = principal;
+  const secretKey = isRepeatable
+    ? deriveSecretKey(env.SIGNING_SECRET, workspaceId, keyId)
+    : mintSecretKey(workspaceId, keyId);
+  return { secretKey, asked: { keyId, keyHash: hashSecretKey(secretKey), by: actingKey(principal) } };
+};
+
+/** The key that asks: only secret keys come here. */
+const actingKey = (principal: Principal): string => (principal.kind === "key" ? principal.keyId : "");
+
+/** When a key is to end, in milliseconds since the epoch. */
+const endIn = ({ expiresAt, expiresInSeconds }: CreateKey): number | undefined => {
+  if (expiresInSeconds !== undefined) return systemClock.now() + expiresInSeconds * 1000;
+  return expiresAt === undefined ? undefined : Date.parse(expiresAt);
+};
+
+keysAndSecrets.route("GET /v1/workspace/keys", {
+  summary: "The workspace's secret keys",
+  description: "Those that live. What a key holds between its workspace and its secret is its id without `key_`.",
+  access: "secretKey",
+  answers: [listOf(Key), "All of them, oldest first, without their secrets"],
+  handle: async ({ context }) => onePage(unwrap(await workspaceOf(context).keys())),
+});
+
 keysAndSecrets.route("POST /v1/workspace/keys", {
   summary: "Create another secret key",
-  description: "To roll keys: create one, move to it, revoke the old one.",
+  description:
+    "Of scope `full` it may do all, of `read` it may ask (`GET`), of `tokens` it makes tokens and sign-in links for people who are no admins and signs people out, of `hooks` it triggers agents. None outlives the key that makes it.",
   access: "secretKey",
+  body: CreateKey,
   idempotent: "sealed",
   status: 201,
   answers: [CreatedKey, "The key"],
-  problems: ["invalid_request", "limit_reached"],
-  handle: ({ context, workspaceId, idempotencyKey, once }) =>
+  problems: ["invalid_request", "invalid_time", "limit_reached"],
+  handle: ({ context, body, idempotencyKey, once }) =>
     once(async (newId) => {
-      const keyId = newId("key");
-      const secretKey =
-        idempotencyKey === undefined
-          ? mintSecretKey(workspaceId)
-          : deriveSecretKey(context.env.SIGNING_SECRET, workspaceId, keyId);
-      const key = unwrap(await workspaceOf(context).addKey({ keyId, keyHash: hashSecretKey(secretKey) }));
+      const { secretKey, asked } = newKey(context, newId("key"), idempotencyKey !== undefined);
+      const { name, scopes } = body;
+      const key = unwrap(await workspaceOf(context).addKey({ ...asked, name, scopes, expiresAt: endIn(body) }));
       return { key, secretKey };
+    }),
+});
+
+keysAndSecrets.route("PATCH /v1/workspace/keys/{keyId}", {
+  summary: "Change a secret key's name or scopes",
+  access: "secretKey",
+  body: UpdateKey,
+  answers: [OneKey, "The key"],
+  problems: ["not_found", "conflict"],
+  handle: async ({ context, workspaceId, principal, params: { keyId }, body }) => {
+    const key = unwrap(await workspaceOf(context).updateKey(keyId, body, actingKey(principal)));
+    forgetCredentials(workspaceId);
+    return { key };
+  },
+});
+
+keysAndSecrets.route("POST /v1/workspace/keys/{keyId}/roll", {
+  summary: "Put another secret key in the place of one",
+  description:
+    "The successor has its name, scopes and end. The key until now goes on for `overlapSeconds` (a day, if left out), so that all who use it can move.",
+  access: "secretKey",
+  body: RollKey,
+  idempotent: "sealed",
+  status: 201,
+  answers: [RolledKey, "The successor, and the key until now with its end"],
+  problems: ["not_found", "conflict", "limit_reached"],
+  handle: ({ context, workspaceId, params, body: { overlapSeconds }, idempotencyKey, once }) =>
+    once(async (newId) => {
+      const { secretKey, asked } = newKey(context, newId("key"), idempotencyKey !== undefined);
+      const rolled = unwrap(await workspaceOf(context).rollKey(params.keyId, asked, overlapSeconds * 1000));
+      forgetCredentials(workspaceId);
+      return { ...rolled, secretKey };
     }),
 });
 
 keysAndSecrets.route("DELETE /v1/workspace/keys/{keyId}", {
   summary: "Revoke a secret key",
-  description: "It stops at once here, and within 60 s everywhere. The last key cannot be revoked.",
+  description:
+    "It stops at once here, and within 60 s everywhere, on open sockets too. The last key of scope `full` without an end cannot be revoked.",
   access: "secretKey",
   problems: ["not_found", "conflict"],
-  handle: async ({ context, params: { keyId } }) => {
+  handle: async ({ context, workspaceId, params: { keyId } }) => {
     unwrap(await workspaceOf(context).revokeKey(keyId));
-    forgetKey(keyId);
+    forgetCredentials(workspaceId);
   },
 });
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { idPattern } from "../protocol/ids.ts";
 import { type ErrorCode, errorKind, Problem } from "../shared/errors.ts";
-import { accesses, isGuarded } from "./access.ts";
+import { accesses, isGuarded, scopesOf } from "./access.ts";
 import { MindQuery } from "./mind-query.ts";
 import type { Route } from "./route.ts";
 
@@ -18,7 +18,7 @@ const securitySchemes = {
   secretKey: {
     type: "http",
     scheme: "bearer",
-    bearerFormat: "sk_<workspaceId>_<secret>",
+    bearerFormat: "sk_<workspaceId>_<the key id's own part>_<secret>",
     description: "A workspace's secret key. It acts as an entity with `X-Entity-Id: ent_…`.",
   },
   secretKeyHeader: { type: "apiKey", in: "header", name: "x-secret-key", description: "The same secret key" },
@@ -234,6 +234,8 @@ const actingEntity: ApiParameter = {
 const operation = (schemas: ApiSchemas, route: Route): ApiOperation => {
   const { tag, summary, description, ownBody } = route;
   const { who, security } = accesses[route.access];
+  const forKeys = security.some((scheme) => "secretKey" in scheme);
+  const scopes = ["full", ...scopesOf(route.method, route.scope)];
   const body = ownBody ?? (route.body && json(route.body));
   return {
     operationId: operationId(route.method.toLowerCase(), route.path),
@@ -241,13 +243,13 @@ const operation = (schemas: ApiSchemas, route: Route): ApiOperation => {
     summary,
     ...(description === undefined ? {} : { description }),
     security,
-    "x-who": who,
+    "x-who": forKeys ? `${who}; of keys, those of scope ${scopes.join(", ")}` : who,
     parameters: [
       ...parametersIn(schemas, "path", route.params),
       ...parametersIn(schemas, "query", route.query),
       ...parametersIn(schemas, "query", route.mind && MindQuery),
       ...parametersIn(schemas, "header", route.headers),
-      ...(security.some((scheme) => "secretKey" in scheme) ? [actingEntity] : []),
+      ...(forKeys ? [actingEntity] : []),
     ],
     ...(body ? { requestBody: { required: true, content: contentOf(schemas, body, "input") } } : {}),
     responses: Object.fromEntries(

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import type { Principal } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
+import type { KeyScope } from "../protocol/workspace.ts";
 import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
 import { excerpt } from "../shared/quote.ts";
 import { soundJsonIn } from "../shared/sound-json.ts";
-import { type Access, accesses, admit, countPublic, isGuarded } from "./access.ts";
+import { type Access, accesses, admit, countPublic, isGuarded, scopesOf } from "./access.ts";
 import { type AskedAgent, agentAt, askedAgent, type HttpContext, spaceAt } from "./http-context.ts";
 import { idempotently, type NewId } from "./idempotent.ts";
 import { askedSpace, MindQuery, mindIdOf, requireReader } from "./mind-query.ts";
@@ -20,6 +21,8 @@ type Description<Query = z.ZodType, Headers = z.ZodObject, Body = z.ZodType, Ans
   summary: string;
   description?: string;
   access: Access;
+  /** A secret key of this scope is let in too, beside those of `full` and, for `GET`, of `read`. */
+  scope?: KeyScope;
   query?: Query;
   /** It is of an agent's mind: with `?space=`, of what the agent has from that confidential space. */
   mind?: true;
@@ -140,6 +143,7 @@ export class Resource {
     const headers = idempotent ? IdempotencyHeaders.extend(description.headers?.shape ?? {}) : description.headers;
     const params = pathSchema(path, described);
     const guarded = isGuarded(access);
+    const scopes = scopesOf(method, description.scope);
     const idsOnly = guarded && holdsIdsOnly(params);
     const inQuery = [
       ...(query instanceof z.ZodObject ? Object.keys(query.shape) : []),
@@ -155,7 +159,7 @@ export class Resource {
       let mindId = agentId ?? "";
       let mindOf: string | undefined;
       if (guarded) {
-        await admit(context, access);
+        await admit(context, access, scopes);
         if (description.mind && req.url.includes("?")) mindOf = askedSpace(queryIn(context));
         if (mindOf !== undefined) mindId = mindIdOf(context, mindId, mindOf);
         requireIssued(context.get("ids"), inPath, mindId);

@@ -9,7 +9,7 @@ import {
   sessionToken,
 } from "../auth/session-cookie.ts";
 import { mintToken, type Proven, verifyToken } from "../auth/tokens.ts";
-import { forgetSession, livingSession } from "../auth/verdicts.ts";
+import { forgetCredentials, livingSession } from "../auth/verdicts.ts";
 import { impersonatorOf } from "../protocol/principal.ts";
 import type { OfferedSession } from "../protocol/rpc.ts";
 import { Session, SignIn, SignInLink, sessionSeconds } from "../protocol/workspace.ts";
@@ -33,6 +33,7 @@ sessions.route("POST /v1/entities/{entityId}/sign-in-links", {
   summary: "Make a link that signs a person in to the page",
   description: "It works once, for ten minutes. Send it to that person only.",
   access: "workspace",
+  scope: "tokens",
   status: 201,
   answers: [SignInLink, "The link"],
   problems: ["not_found", "conflict", "limit_reached"],
@@ -78,7 +79,7 @@ const claimsIn = async ({ env, req, get }: HttpContext): Promise<Claims | null> 
 /** The session, while it lives. A removed person has none. */
 const sessionOf = async ({ env }: HttpContext, claims: Claims | null): Promise<Session | null> => {
   const workspace = env.WORKSPACE.getByName(claims?.workspaceId ?? "");
-  if (!claims || !(await livingSession(workspace, claims.sessionId))) return null;
+  if (!claims || !(await livingSession(workspace, claims.workspaceId, claims.sessionId))) return null;
   const entity = await workspace.entity(claims.entityId);
   if (!entity.ok && entity.problem.code === "not_found") return null;
   return { entity: unwrap(entity), expiresAt: isoTime(claims.expiresAt) };
@@ -86,7 +87,7 @@ const sessionOf = async ({ env }: HttpContext, claims: Claims | null): Promise<S
 
 const end = async ({ env }: HttpContext, { workspaceId, sessionId }: Claims): Promise<void> => {
   unwrap(await env.WORKSPACE.getByName(workspaceId).endSession(sessionId));
-  forgetSession(sessionId);
+  forgetCredentials(workspaceId);
 };
 
 sessions.route("GET /v1/session", {

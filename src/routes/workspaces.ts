@@ -29,7 +29,7 @@ workspaces.route("POST /v1/workspaces", {
     const isRepeatable = idempotencyKey !== undefined;
     const id = isRepeatable ? ids.derive("wsp", "operator", idempotencyKey) : ids.mint("wsp");
     const keyId = isRepeatable ? ids.derive("key", id, "first") : ids.mint("key");
-    const secretKey = isRepeatable ? deriveSecretKey(context.env.SIGNING_SECRET, id, keyId) : mintSecretKey(id);
+    const secretKey = isRepeatable ? deriveSecretKey(context.env.SIGNING_SECRET, id, keyId) : mintSecretKey(id, keyId);
     const stub = context.env.WORKSPACE.getByName(id);
     const creation = await stub.create({ id, name, keyId, keyHash: hashSecretKey(secretKey) });
     const isThere = isRepeatable && !creation.ok && creation.problem.code === "conflict";
@@ -39,7 +39,7 @@ workspaces.route("POST /v1/workspaces", {
       if (isThere && workspace.name !== name) {
         throw new ColloquyError("idempotency_mismatch", "This Idempotency-Key came with another body: send a new key.");
       }
-      return { workspace, key: { id: keyId, createdAt: workspace.createdAt }, secretKey };
+      return { workspace, key: Key.parse({ id: keyId, createdAt: workspace.createdAt }), secretKey };
     };
     if (!isRepeatable) return make();
     const key = `POST /v1/workspaces ${idempotencyKey}`;

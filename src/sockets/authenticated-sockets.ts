@@ -13,7 +13,7 @@ import type { Timers } from "../timers/timers.ts";
  *
  * Invariants
  * 1. What must survive a sleep is in the socket's attachment.
- * 2. A socket closes when its token expires. One whose rights must be proven closes when they are denied, and when they
+ * 2. A socket closes when its token or key expires. One whose rights must be proven closes when they are denied, and when they
  *    were not proven for `proofMs`. A timer, which survives a sleep, sees to both (S5). Where their end is told, one proof
  *    that was asked for after the opening is enough.
  * 3. A socket that was closed from here has no session from that turn on: what its client still sends is not heard.
@@ -96,7 +96,7 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
   }
 
   const expiresAt = ({ principal, provenUntil }: Session<Data>): number =>
-    Math.min(principal.kind === "entity" ? principal.expiresAt : never, provenUntil ?? never);
+    Math.min(principal.expiresAt ?? never, provenUntil ?? never);
 
   /** When something is to be done about the session: rights are proven again before they run out. */
   const dueAt = (session: Session<Data>): number => {
@@ -170,7 +170,7 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
     /** Takes the socket in. Throws `token_expired`. */
     accept(socket: WebSocket, principal: Principal, data: Data): Session<Data> {
       const now = clock.now();
-      if (principal.kind === "entity" && principal.expiresAt <= now) {
+      if ((principal.expiresAt ?? never) <= now) {
         throw new ColloquyError("token_expired", "The token has expired: get a new one");
       }
       const provenAt = (principal.kind === "key" ? principal.provenAt : principal.session?.provenAt) ?? now;

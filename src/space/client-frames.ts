@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ClientFrame, closeCodes, type DurableEvent, type ErrorFrame } from "../protocol/events.ts";
 import { messageId, toolCallId } from "../protocol/ids.ts";
 import { ClientKey, type Message } from "../protocol/message.ts";
+import { hasScope } from "../protocol/principal.ts";
 import { maxTextBytes, textBytes } from "../protocol/text.ts";
 import { ColloquyError, type Issue, problem } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
@@ -57,6 +58,12 @@ export const receiveFrame = (services: SpaceServices, session: SpaceSession, dat
 
 const obey = (services: SpaceServices, session: SpaceSession, frame: ClientFrame): void => {
   const { principal } = session;
+  if (principal.kind === "key" && !hasScope(principal)) {
+    throw new ColloquyError(
+      "forbidden",
+      "The secret key of this socket may only read: open one by a key of scope full",
+    );
+  }
   // A repeated message is answered to its sender alone: the others have it.
   const tell = (event: { type: DurableEvent["type"]; cursor: number; message: Message }): void =>
     services.sockets.send(session, JSON.stringify(event));

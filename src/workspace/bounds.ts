@@ -10,7 +10,10 @@ export const maxSpacesOfPerson = 1000;
 export const maxSpacesOfPersonPerDay = 50;
 /** How long a space counts as being made that its workspace has not heard of. */
 export const makingSpaceMs = 60_000;
+/** Secret keys that live. Beside them, as many that were rolled and go on for their overlap. */
 export const maxKeys = 20;
+/** The last use of a key is written once in this time. */
+export const keyUseMs = 60 * 60_000;
 export const maxSecrets = 100;
 
 /** How long a sign-in link can be used. */

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
+import type { KeyScope } from "../protocol/workspace.ts";
 
 export { jobs, timers } from "../timers/schema.ts";
 
@@ -41,7 +42,14 @@ export const keys = sqliteTable(
   {
     id: text("id").primaryKey(),
     hash: text("hash").notNull(),
+    name: text("name"),
+    scopes: text("scopes", { mode: "json" }).$type<KeyScope[]>().notNull().default(["full"]),
     createdAt: integer("created_at").notNull(),
+    /** To the hour: a use within the hour after it is not written. */
+    lastUsedAt: integer("last_used_at"),
+    expiresAt: integer("expires_at"),
+    /** The key that it was rolled to. */
+    successorId: text("successor_id"),
     /** Kept when it is revoked: a repeated request must not bring it back. */
     revokedAt: integer("revoked_at"),
   },

@@ -1,4 +1,5 @@
 import { and, eq, gt, lte } from "drizzle-orm";
+import type { Role } from "../protocol/entity.ts";
 import type { OfferedSession } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
@@ -20,10 +21,16 @@ export const createSignInCodes = (
   db: Database,
   clock: Clock,
   directory: Pick<Directory, "get" | "find">,
-  keys: Pick<Keys, "lives">,
+  keys: Pick<Keys, "signsIn">,
 ) => {
-  const mayMakeIt = (maker: string): boolean =>
-    maker.startsWith("key_") ? keys.lives(maker) : directory.find(maker)?.role === "admin";
+  const mayMakeIt = (maker: string, role: Role): boolean =>
+    maker.startsWith("key_") ? keys.signsIn(maker, role) : directory.find(maker)?.role === "admin";
+
+  /** Throws `forbidden` for a key that may only sign people in: by an admin it would have more than it has. */
+  const requireRight = (by: string | null | undefined, role: Role): void => {
+    if (!by?.startsWith("key_") || mayMakeIt(by, role)) return;
+    throw new ColloquyError("forbidden", "To sign an admin in takes a secret key of scope full, or an admin.");
+  };
 
   /** Whom the code signs in. */
   const offered = (hash: string): OfferedSession => {
@@ -31,7 +38,7 @@ export const createSignInCodes = (
     const row = db.select().from(signInCodes).where(isLiving).get();
     const entity = row && directory.find(row.entityId);
     const makers = [row?.issuer ?? [], row?.madeBy ?? []].flat();
-    if (row && entity && makers.every(mayMakeIt)) return { entity, madeBy: row.madeBy };
+    if (row && entity && makers.every((maker) => mayMakeIt(maker, entity.role))) return { entity, madeBy: row.madeBy };
     const detail =
       "The sign-in code is not valid: it was used, has run out, was never issued, or its maker has no right to it any more. Ask for a new link.";
     throw new ColloquyError("unauthorized", detail);
@@ -40,8 +47,19 @@ export const createSignInCodes = (
   return {
     offered,
 
+    admitToken(entityId: string, by: string | undefined): void {
+      const entity = directory.find(entityId);
+      if (!entity) throw new ColloquyError("unknown_reference", `Not in this workspace: ${entityId}.`);
+      if (entity.type === "agent") {
+        const detail = "An agent speaks through its runs: tokens are for people and services.";
+        throw new ColloquyError("unknown_reference", detail);
+      }
+      requireRight(by, entity.role);
+    },
+
     add(code: Omit<typeof signInCodes.$inferInsert, "expiresAt">): { expiresAt: number } {
-      const { type, name } = directory.get(code.entityId);
+      const { type, name, role } = directory.get(code.entityId);
+      requireRight(code.issuer, role);
       if (type !== "human") {
         throw new ColloquyError("conflict", `${JSON.stringify(name)} is no person: only people sign in to the page.`);
       }

@@ -71,8 +71,11 @@ const answers: Served<Pick<WorkspaceRpc, Installed>, Services & { row: Row }> = 
   },
 
   verifyKey: ({ keys }, keyHash) => keys.verify(keyHash),
-  keyLives: ({ keys }, keyId) => keys.lives(keyId),
-  addKey: ({ keys }, { keyId, keyHash }) => keys.add(keyId, keyHash),
+  keyLives: ({ keys }, keyId) => keys.isUsed(keyId),
+  addKey: ({ keys }, key) => keys.add(key),
+  keys: ({ keys }) => keys.all(),
+  updateKey: ({ keys }, keyId, changes, by) => keys.update(keyId, changes, by),
+  rollKey: ({ keys }, keyId, successor, overlapMs) => keys.roll(keyId, successor, overlapMs),
   revokeKey: ({ keys }, keyId) => keys.revoke(keyId),
 
   putSecret: ({ secrets, outbox }, name, sealed) => {
@@ -86,6 +89,7 @@ const answers: Served<Pick<WorkspaceRpc, Installed>, Services & { row: Row }> = 
   secretNames: ({ secrets }) => secrets.names(),
   sealedSecrets: ({ secrets }) => secrets.sealed(),
 
+  admitToken: ({ signInCodes }, entityId, by) => signInCodes.admitToken(entityId, by),
   addSignInCode: ({ signInCodes }, code) => signInCodes.add(code),
   offeredSession: ({ signInCodes }, hash) => signInCodes.offered(hash),
   useSignInCode: ({ signInCodes, sessions }, hash, session) => {
@@ -188,7 +192,7 @@ export class Workspace extends DurableObject<Env> implements Pick<WorkspaceRpc, 
         .returning()
         .get();
       self.forget();
-      keys.add(input.keyId, input.keyHash);
+      keys.add(input);
       return viewOf(row);
     });
   }

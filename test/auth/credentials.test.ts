@@ -31,7 +31,7 @@ test("[S5] x-secret-key takes only secret keys, and a query token counts only wh
 });
 
 test("[S5] a key never counts in a query, where it would end in logs", () => {
-  const key = mintSecretKey(ids.mint("wsp"));
+  const key = mintSecretKey(ids.mint("wsp"), ids.mint("key"));
   for (const bearer of [key, "the-operators-key"]) expect(from({}, `?token=${bearer}`, true).bearer).toBeUndefined();
 });
 
@@ -42,19 +42,24 @@ test("[S5] nobody is the operator where no key is set", () => {
   expect(isOperator("key", "key")).toBe(true);
 });
 
-test("a secret key says which workspace to ask", () => {
-  const workspaceId = ids.mint("wsp");
-  const key = mintSecretKey(workspaceId);
+test("[L2] a secret key says which workspace to ask, and which key it is", () => {
+  const [workspaceId, keyId] = [ids.mint("wsp"), ids.mint("key")];
+  const key = mintSecretKey(workspaceId, keyId);
+  const [, , workspace, own = "", secret = ""] = /^sk_(wsp_(\w{34}))_(\w{34})_([\w-]{43})$/.exec(key) ?? [];
+  expect([workspaceId, keyId]).toEqual([`wsp_${workspace}`, `key_${own}`]);
+  // One that was made before keys held their ids.
+  expect(workspaceOfSecretKey(`sk_${workspaceId}_${secret}`)).toBe(workspaceId);
   expect(workspaceOfSecretKey(key)).toBe(workspaceId);
   expect(workspaceOfSecretKey(`${key}x`)).toBeUndefined();
   expect(workspaceOfSecretKey("sk_wsp_x_y")).toBeUndefined();
-  expect(mintSecretKey(workspaceId)).not.toBe(key);
+  expect(mintSecretKey(workspaceId, keyId)).not.toBe(key);
   expect(hashSecretKey(key)).toMatch(/^[0-9a-f]{64}$/);
 });
 
 test("a derived key follows from its id and from the deployment's secret", () => {
   const workspaceId = ids.mint("wsp");
-  expect(deriveSecretKey(secret, workspaceId, "key_1")).toBe(deriveSecretKey(secret, workspaceId, "key_1"));
-  expect(deriveSecretKey(secret, workspaceId, "key_1")).not.toBe(deriveSecretKey(secret, workspaceId, "key_2"));
-  expect(workspaceOfSecretKey(deriveSecretKey(secret, workspaceId, "key_1"))).toBe(workspaceId);
+  const [one, other] = [ids.mint("key"), ids.mint("key")];
+  expect(deriveSecretKey(secret, workspaceId, one)).toBe(deriveSecretKey(secret, workspaceId, one));
+  expect(deriveSecretKey(secret, workspaceId, one)).not.toBe(deriveSecretKey(secret, workspaceId, other));
+  expect(workspaceOfSecretKey(deriveSecretKey(secret, workspaceId, one))).toBe(workspaceId);
 });

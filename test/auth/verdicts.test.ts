@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ExpiringMap } from "../../src/auth/expiring-map.ts";
-import { forgetKey, forgetStanding, keyWithHash, standingOf } from "../../src/auth/verdicts.ts";
+import { forgetCredentials, forgetStanding, isKnownKey, keyWithHash, standingOf } from "../../src/auth/verdicts.ts";
 import type { WorkspaceRpc } from "../../src/protocol/rpc.ts";
 import { ok, refuse } from "../../src/shared/errors.ts";
 
@@ -23,10 +23,23 @@ test("[S5] a key's verdict is kept for 60 s, and no longer", async () => {
 
 test("[S5] a revoked key stops at once where it was revoked, also for a request under way", async () => {
   const answer = Promise.withResolvers<Awaited<ReturnType<Asked["verifyKey"]>>>();
-  const asking = keyWithHash({ verifyKey: () => answer.promise }, "wsp_2", "hash");
-  forgetKey("key_2");
+  const verifyKey = vi.fn<Asked["verifyKey"]>().mockReturnValueOnce(answer.promise);
+  const asking = keyWithHash({ verifyKey }, "wsp_2", "hash");
+  forgetCredentials("wsp_2");
+  verifyKey.mockResolvedValue(refuse("unauthorized", "revoked"));
   answer.resolve(ok({ keyId: "key_2" }));
   expect(await asking).toBeUndefined();
+});
+
+test("[L2] a key stops at its end where its workspace is not asked", async () => {
+  const expiresAt = Date.now() + 10_000;
+  const verifyKey = vi.fn<Asked["verifyKey"]>().mockResolvedValue(ok({ keyId: "key_4", scopes: ["read"], expiresAt }));
+  expect(await keyWithHash({ verifyKey }, "wsp_4", "hash")).toMatchObject({ scopes: ["read"], expiresAt });
+  expect(isKnownKey("wsp_4", "hash")).toBe(true);
+  vi.setSystemTime(expiresAt);
+  expect(await keyWithHash({ verifyKey }, "wsp_4", "hash")).toBeUndefined();
+  expect(isKnownKey("wsp_4", "hash")).toBe(false);
+  expect(verifyKey).toHaveBeenCalledTimes(1);
 });
 
 test("[S5] a changed standing is asked for again, also by a request under way", async () => {

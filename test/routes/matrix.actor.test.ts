@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { SignJWT } from "jose";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { mintToken } from "../../src/auth/tokens.ts";
@@ -10,7 +10,7 @@ import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type P
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
 import { archivedFact, carriedMessage, endedRun, routedMessage, waitingEvent } from "./inside-things.ts";
-import { fill, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
+import { fill, isForOperator, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
 
 /**
  * Every operation of the API's own document, asked by every kind of principal: a new route without a row fails.
@@ -39,9 +39,10 @@ type Scene = {
 
 const nobodies = ["nobody", "forged", "unsigned", "expired", "revokedKey"] as const;
 const others = ["removed", "operator", "otherKey", "otherAdmin", "otherAsMona"] as const;
+const scoped = ["readKey", "tokensKey", "hooksKey", "readAndHooksKey", "expiredKey"] as const;
 const own = ["key", "keyAsMona", "keyAsStranger", "keyAsAgent", "admin", "member", "stranger"] as const;
-type Who = (typeof nobodies)[number] | (typeof others)[number] | (typeof own)[number];
-const everyone: Who[] = [...nobodies, ...others, ...own];
+type Who = (typeof nobodies)[number] | (typeof others)[number] | (typeof own)[number] | (typeof scoped)[number];
+const everyone: Who[] = [...nobodies, ...others, ...own, ...scoped];
 
 /** What each of `own` gets, in that order; then what the operator and who is of another workspace get, if not 403 and 404. */
 type Row = {
@@ -52,6 +53,10 @@ type Row = {
   removed?: number;
   body?: (scene: Scene) => unknown;
 };
+
+/** What keys of less than all may ask beside what a scope lists: a route that is not here is none of theirs. */
+const ofTokens = ["POST /v1/tokens", "POST /v1/entities/{entityId}/sign-in-links"];
+const ofHooks = ["POST /v1/agents/{agentId}/trigger"];
 
 const all = (status: number): Row["own"] => [status, status, status, status, status, status, status];
 /** For the workspace's rights: `status`; for its other entities 403. */
@@ -78,6 +83,9 @@ const rows: Record<string, Row> = {
   "GET /v1/workspace": { own: workspace(200), elsewhere: 200 },
   "PATCH /v1/workspace": { own: workspace(200), elsewhere: 200, body: named("Here") },
   "POST /v1/workspace/keys": { own: keyOnly(201), elsewhere: 201 },
+  "GET /v1/workspace/keys": { own: keyOnly(200), elsewhere: 200 },
+  "PATCH /v1/workspace/keys/{keyId}": { own: keyOnly(200), body: named("Renamed") },
+  "POST /v1/workspace/keys/{keyId}/roll": { own: keyOnly(201), body: () => ({}) },
   "DELETE /v1/workspace/keys/{keyId}": { own: keyOnly(204) },
   "GET /v1/workspace/secrets": { own: keyOnly(200), elsewhere: 200 },
   "PUT /v1/workspace/secrets/{name}": { own: keyOnly(204), elsewhere: 204, body: () => ({ value: "x" }) },
@@ -214,7 +222,16 @@ const expected = (operation: Operation, row: Row, who: Who): number => {
     case "unsigned":
     case "expired":
     case "revokedKey":
+    case "expiredKey":
       return 401;
+    case "readKey":
+      return operation.method === "GET" && !isForOperator(operation) ? key : 403;
+    case "tokensKey":
+      return ofTokens.includes(operation.name) ? key : 403;
+    case "hooksKey":
+      return ofHooks.includes(operation.name) ? key : 403;
+    case "readAndHooksKey":
+      return operation.method === "GET" || ofHooks.includes(operation.name) ? key : 403;
     case "operator":
       return row.operator ?? 403;
     case "removed":
@@ -251,6 +268,13 @@ beforeAll(async () => {
   );
   await call(`/v1/workspace/keys/${revoked.key.id}`, { method: "DELETE", bearer: house.secretKey });
   await call(`/v1/entities/${gone.id}`, { method: "DELETE", bearer: house.secretKey });
+  const scopedKey = async (scopes: string[], fields = {}) =>
+    (
+      await expectOk(
+        z.object({ key: Key, secretKey: z.string() }),
+        call("/v1/workspace/keys", { bearer: house.secretKey, body: { name: "Kept", scopes, ...fields } }),
+      )
+    ).secretKey;
   const claims = { workspaceId: house.workspaceId, entityId: mona.id };
   const signed = (alg: string) =>
     new SignJWT({ wsp: house.workspaceId, sub: mona.id })
@@ -274,6 +298,11 @@ beforeAll(async () => {
       otherAdmin: { bearer: foreigner.token },
       otherAsMona: { bearer: other.secretKey, as: mona.id },
       key: { bearer: house.secretKey },
+      readKey: { bearer: await scopedKey(["read"]) },
+      tokensKey: { bearer: await scopedKey(["tokens"]) },
+      hooksKey: { bearer: await scopedKey(["hooks"]) },
+      readAndHooksKey: { bearer: await scopedKey(["hooks", "read"]) },
+      expiredKey: { bearer: await scopedKey(["full"], { expiresInSeconds: 1 }) },
       keyAsMona: { headers: { "x-secret-key": house.secretKey }, as: mona.id },
       keyAsStranger: { bearer: house.secretKey, as: stranger.id },
       keyAsAgent: { bearer: house.secretKey, as: agent.id },
@@ -287,6 +316,7 @@ beforeAll(async () => {
     waiting: await waitingEvent(house),
     otherAgentId: (await house.agent({ name: "Reader" })).id,
   };
+  await vi.waitUntil(async () => (await call("/v1/workspace", scene.callers.expiredKey)).status === 401);
   // The first request brings the whole worker up, and the first document what it is made with.
   await loadLoro();
 }, 60_000);
@@ -316,6 +346,16 @@ const newHook = async (agentId: string): Promise<string> => {
     .hookId;
 };
 
+/** A key in the place of those that the calls before have left: a workspace has few. */
+const newKey = async (): Promise<string> => {
+  const { secretKey: bearer, keyId } = scene.house;
+  const path = "/v1/workspace/keys";
+  const { items } = await expectOk(z.object({ items: z.array(Key) }), call(path, { bearer }));
+  const left = items.filter(({ id, name }) => id !== keyId && name !== "Kept");
+  await Promise.all(left.map(({ id }) => call(`${path}/${id}`, { bearer, method: "DELETE" })));
+  return (await expectOk(z.object({ key: Key }), call(path, { bearer, body: {} }))).key.id;
+};
+
 /** One that waits for people, or for a server. */
 const newCall = async (path: string, spaceId: string, agentId: string): Promise<string> => {
   const { house } = scene;
@@ -342,10 +382,7 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
     path.includes("{spaceId}") || path.includes("{entityId}") ? (await house.space("Alpha", members)).id : "";
   const message =
     path.endsWith("/read") || path.includes("{messageId}") ? await house.say(spaceId, mona, "Read me") : undefined;
-  const keyId = path.includes("{keyId}")
-    ? (await expectOk(z.object({ key: Key }), call("/v1/workspace/keys", { method: "POST", bearer: house.secretKey })))
-        .key.id
-    : "";
+  const keyId = path.includes("{keyId}") ? await newKey() : "";
   if (method === "DELETE" || path.includes("/blocks")) await putForDeletion(path, agentId);
   if (path.includes("{label}") && path.includes("{spaceId}")) {
     // One that is shared with no other space: each has its own.

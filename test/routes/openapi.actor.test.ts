@@ -9,7 +9,10 @@ const promised = `
 POST /v1/workspaces
 GET /v1/workspace
 PATCH /v1/workspace
+GET /v1/workspace/keys
 POST /v1/workspace/keys
+PATCH /v1/workspace/keys/{keyId}
+POST /v1/workspace/keys/{keyId}/roll
 DELETE /v1/workspace/keys/{keyId}
 GET /v1/workspace/secrets
 PUT /v1/workspace/secrets/{name}
