@@ -47,6 +47,7 @@ const MessagesAnswer = pageOf(Message).transform(
   ({ items, nextCursor }): MessagePage => ({ items, hasOlder: nextCursor !== null }),
 );
 const OriginAnswer = z.object({ message: Message, spaceName: z.string() });
+const AgentAnswer = z.object({ agent: z.object({ warnings: z.array(z.string()).default([]) }) });
 const EntityAnswer = z.object({ entity: Entity }).transform(({ entity }) => entity);
 const NoAnswer = z.unknown().transform((): void => undefined);
 
@@ -122,6 +123,9 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     getOrigin: (spaceId: string, messageId: string) =>
       http({ path: at("spaces", spaceId, "messages", messageId, "origin"), answer: OriginAnswer }),
     getEntity: (entityId: string) => http({ path: at("entities", entityId), answer: EntityAnswer }),
+    /** For admins: what of an agent's config cannot work in confidential spaces, and what to do. */
+    agentWarnings: async (agentId: string): Promise<readonly string[]> =>
+      (await http({ path: at("agents", agentId), answer: AgentAnswer })).agent.warnings,
     /** This person and those it shares a space with, oldest first. */
     listEntities: (query: PageQuery = {}) => http({ path: at("entities"), query, answer: pageOf(Entity) }),
     openSpace: (spaceId: string, options?: OpenSpaceOptions): LiveSpace => {

@@ -1,6 +1,6 @@
 import type { runEventTypes, ServerFrame, WelcomeFrame } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
-import { type ErrorCode, errorCodes, errorKind } from "../shared/errors.ts";
+import { isPassing } from "../shared/errors.ts";
 import type {
   LocalFrame,
   Note,
@@ -148,7 +148,7 @@ const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState =>
   (frame.spent ?? []).reduce(spent, welcomed(state, frame));
 
 const welcomed = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
-  const { resumed, space, members, you, cursor, streams, active, reads = [] } = frame;
+  const { resumed, space, members, you, cursor, streams, active, waiting, reads = [] } = frame;
   const kept = resumed
     ? state
     : { ...state, messages: [], unplaced: {}, changing: {}, notes: [], reads: {}, history: loading };
@@ -160,7 +160,7 @@ const welcomed = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
     active,
     cursor: resumed && state.cursor !== null ? state.cursor : cursor,
     streams: streams.map(({ type: _, ...stream }) => stream),
-    backingOff: resumed ? state.backingOff : [],
+    backingOff: waiting?.map(({ entityId, runId }) => ({ entityId, runId })) ?? (resumed ? state.backingOff : []),
     reads: { ...kept.reads, ...Object.fromEntries(reads.map((mark) => [mark.entityId, readMark(kept, mark)])) },
     connection: { status: "open" },
   };
@@ -234,15 +234,8 @@ const presence = (state: SpaceState, frame: Frame<"agent.active" | "agent.inacti
   if (type === "agent.active") {
     return active.length < state.active.length ? state : { ...state, active: [...active, { entityId, runId }] };
   }
-  // `interrupted` reports a cut channel; the run goes on at once.
-  if (!isPassing(reason) || reason === "interrupted") return { ...state, active };
+  if (!isPassing(reason)) return { ...state, active };
   return { ...state, active, backingOff: [...state.backingOff, { entityId, runId }] };
-};
-
-/** Whether a run stopped for a retryable error. With any other reason it waits, has ended or was cut. */
-const isPassing = (reason: string | undefined): boolean => {
-  const code = errorCodes.find((one: ErrorCode) => one === reason);
-  return code !== undefined && "retryable" in errorKind(code);
 };
 
 /** Any news of a run ends its backing off. */

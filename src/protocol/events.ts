@@ -75,6 +75,8 @@ export const WelcomeFrame = z.object({
   streams: z.array(StreamSnapshot),
   /** Agents at work here now. */
   active: z.array(z.object({ entityId, runId })),
+  /** Agents that stopped for an error that may pass, and will try again: `reason` is its code. */
+  waiting: z.array(z.object({ entityId, runId, reason: z.string() })).optional(),
   /** The agents whose budget is used up now, and for whom: `cursor` is where it was told. */
   spent: z.array(SpentBudget.extend({ cursor })).optional(),
   /** The members' read marks, those who have one. */

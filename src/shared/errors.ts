@@ -70,6 +70,10 @@ export const errorCodes = Object.keys(table) as [ErrorCode, ...ErrorCode[]];
 
 export const errorKind = (code: ErrorCode): ErrorKind => table[code];
 
+/** Whether a run that stopped with this reason tries again later. One that was `interrupted` goes on at once. */
+export const isPassing = (reason: string | undefined): boolean =>
+  errorCodes.some((code) => code === reason && code !== "interrupted" && errorKind(code).retryable === true);
+
 /** One thing wrong with an input: where (a path into it) and what. */
 export type Issue = { path: string; message: string };
 

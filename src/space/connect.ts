@@ -41,6 +41,7 @@ export const connect = (services: SpaceServices, request: Request): Response => 
     resumed: missed !== undefined,
     streams: services.live.snapshots(),
     active: services.live.active(),
+    waiting: services.live.waiting(),
     reads: marksOf(members),
     spent: spentBy(members, services.clock.now()),
   };

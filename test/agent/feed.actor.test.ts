@@ -125,6 +125,8 @@ describe.each(both)("%s:", (continuity) => {
     expect(await inboxOf(house.workspaceId, secret.mind)).toMatchObject([{ status: "pending" }]);
     expect(await secret.runs()).toEqual([]);
     await vi.waitFor(() => expect(works()).toContain("unavailable"));
+    const later = await secret.space.watch(husam);
+    await vi.waitFor(() => expect(later[0]).toMatchObject({ waiting: [{ reason: "unavailable" }] }));
     const { activity } = unwrap(await secret.stub().describe(house.workspaceId));
     const lastError = { code: "unavailable" };
     expect(activity).toMatchObject({ state: "backing_off", nextRetryAt: expect.any(String), lastError });

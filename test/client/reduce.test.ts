@@ -222,6 +222,14 @@ describe("the people and agents", () => {
     expect(next(state, welcome(0, { active: [] })).active).toEqual([]);
   });
 
+  test("an agent that waits to try again is told to who comes later, until it runs", () => {
+    const agent = { entityId: nova.id, runId: runId("a") };
+    const state = after(welcome(0, { waiting: [{ ...agent, reason: "unavailable" }] }));
+    expect(state.backingOff).toEqual([agent]);
+    expect(next(state, { type: "agent.active", ...agent }).backingOff).toEqual([]);
+    expect(next(state, welcome(0, { waiting: [] })).backingOff).toEqual([]);
+  });
+
   test("a member has one read mark, the latest", () => {
     const read = (seq: number) =>
       ({ type: "member.read", cursor: seq + 10, entityId: sara.id, messageId: messageId(seq) }) as const;

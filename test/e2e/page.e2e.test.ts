@@ -166,6 +166,25 @@ test("a person creates a space with known people, and leaves it", async () => {
   await page.getByRole("link", { name: "Book club" }).waitFor({ state: "detached" });
 });
 
+test("an admin sees among the members what of an agent's config cannot work, and nobody else does", async () => {
+  const tool = { inputSchema: { type: "object" }, executionType: "internal", description: "Checks" };
+  const atlas = await house.addAgent({
+    name: "Atlas",
+    tools: [
+      { ...tool, name: "check" },
+      { ...tool, name: "pay", confidential: "allowed" },
+    ],
+    toolRules: [{ rule: "requires_prior", tool: "pay", tools: ["check"] }],
+  });
+  await house.api.post(`/v1/spaces/${spaceId}/members`, { entityId: atlas });
+  await house.api.patch(`/v1/entities/${sara.id}`, { role: "admin" });
+  const [hers, his] = [await signIn(sara), await signIn(husam)];
+  for (const page of [hers, his]) await page.getByRole("button", { name: /^Members/ }).click();
+  await hers.getByText("in confidential spaces each call of pay is refused").waitFor();
+  await his.getByText("Atlas", { exact: true }).waitFor();
+  expect(await his.getByText("each call of pay is refused").count()).toBe(0);
+});
+
 test("[C17] a person makes a space confidential, sees the mark, and says who may release words", async () => {
   const page = await signIn(husam);
   const create = async (name: string, confidential: boolean) => {

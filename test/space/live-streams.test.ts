@@ -23,3 +23,25 @@ test("[B3] one channel too many is refused by the bound's name, and its writer d
   const [again] = spoken;
   if (again) expect(live.open(again, () => undefined).stopped).toBeUndefined();
 });
+
+test("who comes later is told which agents wait to try again, until they run or are stopped", () => {
+  const live = new LiveStreams({ now: () => 0 }, () => undefined);
+  const agentId = ids.mint("ent");
+  const open = { workspaceId, agentId, runId: ids.mintOwned("run", agentId) };
+  const speak = (reason?: string) => {
+    const channel = live.open(open, () => undefined);
+    live.receive(channel, { type: "active" });
+    live.receive(channel, { type: "end", ...(reason && { reason }) });
+  };
+  const waits = [{ entityId: agentId, runId: open.runId, reason: "unavailable" }];
+  speak("unavailable");
+  expect(live.waiting()).toEqual(waits);
+  speak();
+  expect(live.waiting()).toEqual([]);
+  // Such an error does not pass by itself, and a cut run goes on at once.
+  for (const reason of ["forbidden", "interrupted"]) speak(reason);
+  expect(live.waiting()).toEqual([]);
+  speak("unavailable");
+  live.stopAgent(agentId, "gone", "It left");
+  expect(live.waiting()).toEqual([]);
+});

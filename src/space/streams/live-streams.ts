@@ -1,7 +1,7 @@
-import type { ChannelFrame, ChannelOpen, LiveFrame, StreamSnapshot } from "../../protocol/events.ts";
+import type { ChannelFrame, ChannelOpen, LiveFrame, StreamSnapshot, WelcomeFrame } from "../../protocol/events.ts";
 import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
+import { ColloquyError, type ErrorCode, isPassing } from "../../shared/errors.ts";
 import { maxChannels, maxEndedStreams, maxStreamsPerChannel, maxToolInputBytes } from "../bounds.ts";
 import { Coalescer, Pace } from "./coalescer.ts";
 
@@ -36,6 +36,8 @@ export type Channel = {
   onStop: () => void;
 };
 
+type Waiting = NonNullable<WelcomeFrame["waiting"]>[number];
+
 /** Keeps the newest `maxEndedStreams`. */
 const remember = (streams: Set<string>, streamId: string): void => {
   streams.add(streamId);
@@ -52,6 +54,8 @@ export class LiveStreams {
   readonly #said = new Set<string>();
   /** Streams that were given up, oldest first: their speaker may say it after all. */
   readonly #givenUp = new Set<string>();
+  /** By run: what stopped for an error that may pass, and was not heard of since. As many as there may be channels. */
+  readonly #waiting = new Map<string, Waiting>();
   readonly #pace = new Pace();
   #measuring = false;
 
@@ -75,6 +79,7 @@ export class LiveStreams {
       this.stop(earlier, "interrupted", "The agent started again");
     }
     this.#channels.set(open.runId, channel);
+    this.#waiting.delete(open.runId);
     return channel;
   }
 
@@ -115,6 +120,9 @@ export class LiveStreams {
     if (this.#channels.get(runId) === channel) this.#channels.delete(runId);
     for (const stream of channel.streams.values()) this.#giveUp(stream, code, message);
     if (channel.active) this.#tell({ type: "agent.inactive", entityId, runId, reason });
+    if (channel.active && reason !== undefined && isPassing(reason) && this.#waiting.size < maxChannels) {
+      this.#waiting.set(runId, { entityId, runId, reason });
+    }
     channel.onStop();
   }
 
@@ -122,6 +130,7 @@ export class LiveStreams {
     for (const channel of this.#channels.values()) {
       if (channel.open.agentId === agentId) this.stop(channel, code, message, code);
     }
+    for (const { entityId, runId } of this.#waiting.values()) if (entityId === agentId) this.#waiting.delete(runId);
   }
 
   stopAll(code: ErrorCode, message: string): void {
@@ -170,6 +179,8 @@ export class LiveStreams {
     const active = [...this.#channels.values()].filter((channel) => channel.active);
     return active.map(({ open }) => ({ entityId: open.agentId, runId: open.runId }));
   }
+
+  waiting = (): Waiting[] => [...this.#waiting.values()];
 
   #start(channel: Channel, { streamId: id, toolName, speaks }: Extract<ChannelFrame, { type: "start" }>): void {
     if (this.#said.has(id) || this.#streams.has(id)) return;

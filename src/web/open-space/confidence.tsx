@@ -1,24 +1,22 @@
-import { use, useCallback, useState } from "react";
+import { use, useState } from "react";
 import type { SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { Icon } from "../look/icon.tsx";
 import { ConfidentialSpacesContext } from "../session/own-spaces.ts";
 import { useSignedIn } from "../session/session.ts";
-import { useRequest } from "../session/use-request.ts";
 import { confidentialWords } from "../spaces/space-items.ts";
 
 type Release = NonNullable<NonNullable<SpaceState["space"]>["release"]>;
 
 /** Whether the space is confidential, what that means, and, for who runs the space, how it becomes so. */
-export const Confidence = ({ state }: { state: SpaceState }) => {
+export const Confidence = ({ state, isAdmin }: { state: SpaceState; isAdmin: boolean }) => {
   const { client, entityId } = useSignedIn();
-  const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
   const confidential = use(ConfidentialSpacesContext);
   const [asked, setAsked] = useState<"confidential" | "release" | null>(null);
   const { space, spaceId, members } = state;
   if (!space) return null;
-  const isRunner = space.createdBy === entityId || you?.role === "admin";
+  const isRunner = space.createdBy === entityId || isAdmin;
   const close = (): void => setAsked(null);
   const labels = { title: `Make ${space.name} confidential?`, cancelLabel: "Leave it open", submitLabel: "Make it so" };
   const seal = async (): Promise<void> => {

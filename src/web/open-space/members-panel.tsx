@@ -1,10 +1,11 @@
-import { useState } from "react";
+import { useCallback, useState } from "react";
 import type { SpaceState } from "../../client/index.ts";
 import { Avatar, TypeBadge } from "../look/avatar.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { Icon } from "../look/icon.tsx";
 import { Panel } from "../look/panel.tsx";
 import { useSignedIn } from "../session/session.ts";
+import { useRequest } from "../session/use-request.ts";
 import { presence } from "../timeline/presence.ts";
 import { Confidence } from "./confidence.tsx";
 
@@ -13,6 +14,8 @@ type MembersPanelProps = { state: SpaceState; spaceName: string; onClose: () => 
 export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPanelProps) => {
   const { client, entityId } = useSignedIn();
   const [isLeaving, setLeaving] = useState(false);
+  const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
+  const isAdmin = you?.role === "admin";
   const doings = new Map(presence(state).map(({ entityId: id, doing }) => [id, doing]));
   // People first, then agents and services, each by name.
   const { human = [], other = [] } = Object.groupBy(
@@ -38,12 +41,13 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
                 <TypeBadge type={member.type} />
               </span>
               {doings.has(member.id) && <span className="tiny soft">{doings.get(member.id)} …</span>}
+              {isAdmin && member.type === "agent" && <Warnings agentId={member.id} />}
             </span>
           </li>
         ))}
       </ul>
       <div className="members-foot">
-        <Confidence state={state} />
+        <Confidence {...{ state, isAdmin }} />
         <button type="button" className="button button-plain button-danger" onClick={() => setLeaving(true)}>
           <Icon name="leave" size={18} /> Leave this space
         </button>
@@ -55,4 +59,15 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
       )}
     </Panel>
   );
+};
+
+/** What of the agent's config cannot work. Only admins may ask, and change it. */
+const Warnings = ({ agentId }: { agentId: string }) => {
+  const { client } = useSignedIn();
+  const { answer } = useRequest(useCallback(() => client.agentWarnings(agentId), [client, agentId]));
+  return answer?.map((warning) => (
+    <span key={warning} className="tiny danger">
+      {warning}
+    </span>
+  ));
 };
