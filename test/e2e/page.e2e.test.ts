@@ -166,7 +166,7 @@ test("a person creates a space with known people, and leaves it", async () => {
   await page.getByRole("link", { name: "Book club" }).waitFor({ state: "detached" });
 });
 
-test("an admin sees among the members what of an agent's config cannot work, and nobody else does", async () => {
+test("an admin sees among the members what of an agent's config cannot work", async () => {
   const tool = { inputSchema: { type: "object" }, executionType: "internal", description: "Checks" };
   const atlas = await house.addAgent({
     name: "Atlas",
