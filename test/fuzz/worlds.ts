@@ -11,13 +11,15 @@ import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
+import { log } from "../../src/shared/log.ts";
 import { type AgentSettings, agentStub, ids, openHouse, told } from "../agent/fixture.ts";
 import { call, installModel, type ScriptedPart, scriptedModel, step, text } from "../support/scripted-model.ts";
 
 /**
- * Two worlds that are equal but for what is said in a confidential space, and how much. A case is a conversation: some
- * messages in the confidential space, other ones and another number of them in each world, then one thing that happens
- * outside of it, the same in both. What each world is outside is compared after each case, to the last row.
+ * Worlds that are equal but for what is said in a confidential space, and how much. A case is a conversation: some
+ * messages in the confidential space, then one thing that happens outside of it, the same in all. Nothing is said there in
+ * the quiet world, which is played once. What each other world is outside is compared with it after each case, to the last
+ * row. Worlds that are equal to the quiet one are equal to each other.
  */
 
 /** What a run does that knows a secret word: all that could carry it out of the space, or change what is open. */
@@ -108,12 +110,16 @@ const exchange = fc.record({
   deeds: fc.array(fc.constantFrom(...keysOf(insideDeeds)), { maxLength: 3 }),
   crash: fc.constantFrom(...crashes, ...seldom(12)),
 });
+type Exchange = typeof exchange extends fc.Arbitrary<infer E> ? E : never;
 const inside = fc.array(exchange, { maxLength: 2 });
 
+/** The secret words of each world that is compared with a quiet one. Words of one are no words of another. */
+const secretWords = ["plum", "walnuts", "rhubarb", "fig", "gooseberries"] as const;
+export const comparedWorlds = secretWords.length;
+
 const conversation = fc.record({
-  /** What is said in the confidential space in each of the two worlds. */
-  one: inside,
-  other: inside,
+  /** What is said in the confidential space, in each world that is not quiet. */
+  insides: fc.array(inside, { minLength: comparedWorlds, maxLength: comparedWorlds }),
   from: fc.constantFrom("Alpha", "Beta", "service", "plan"),
   deeds: fc.array(fc.constantFrom(...keysOf(outsideDeeds)), { maxLength: 3 }),
   crash: fc.constantFrom(...crashes, ...seldom(20)),
@@ -121,16 +127,24 @@ const conversation = fc.record({
 
 export const conversationsInWorld = 20;
 
-export const worlds = fc.record({
+const worlds = fc.record({
   messaging: fc.constantFrom("simple", "threaded"),
   maxTokens: fc.constantFrom(6000, 32_000),
   strategy: fc.constantFrom("self_summaries", "truncate", "recursive_summarization"),
   historyMessages: fc.constantFrom(4, 50),
-  /** The space is confidential from its creation, or from this conversation on. */
-  confidentialAt: fc.constantFrom(0, 0, 3, 8),
   conversations: fc.array(conversation, { minLength: conversationsInWorld, maxLength: conversationsInWorld }),
 });
-export type Worlds = typeof worlds extends fc.Arbitrary<infer W> ? W : never;
+/** The space is confidential from its creation, or from this conversation on. */
+const switches = [0, 3, 0, 8];
+
+/** The worlds of a seed, whichever others are played. Seeds that follow each other take all switches in turn. */
+export const worldsOf = (seed: number) => {
+  // Seeds that are alike would draw alike.
+  const [drawn] = fc.sample(worlds, { seed: Math.imul(seed + 1, 0x9e3779b1), numRuns: 1, unbiased: true });
+  if (!drawn) throw new Error("one was asked for");
+  return { ...drawn, confidentialAt: switches[seed % switches.length] ?? 0 };
+};
+export type Worlds = ReturnType<typeof worldsOf>;
 type Continuity = "consciousness" | "timeline";
 
 const tool = (name: string, more: object = {}) => ({
@@ -226,16 +240,28 @@ const digest = (told: string): string => {
   return (hash >>> 0).toString(36);
 };
 
+/** The runs of a mind, and what it has still to do. */
+const workLeft = `SELECT (SELECT count(*) FROM runs) AS runs,
+  (SELECT count(*) FROM runs WHERE status IN ('running', 'waiting_reply', 'waiting_tool'))
+    + (SELECT count(*) FROM inbox WHERE status = 'pending' AND wakes) AS left`;
+/** A mind is looked at as runs end, and this often in between. */
+const lookMs = 20;
+const manyLooks = 100;
+const maxLooks = 1000;
+
 /** What of a world is seen outside its confidential space after one conversation, in words. */
 type Seen = Record<string, string>;
 /** What was seen after each conversation, and what happened. */
 export type World = { seen: Seen[]; happened: Set<string> };
 
-/** Plays one of the two worlds. `began`: the same time in both. */
-const playWorld = async (
-  drawn: Worlds,
-  { continuity, which, began }: { continuity: Continuity; which: "one" | "other"; began: number },
-): Promise<World> => {
+/** All worlds begin at the same time. */
+const began = Date.parse("2026-03-02T08:00:00Z");
+
+/** The quiet world is of no number. */
+const quiet = -1;
+
+/** Plays the world of a number. */
+const playWorld = async (drawn: Worlds, continuity: Continuity, which: number): Promise<World> => {
   vi.setSystemTime(began);
   const house = await openHouse();
   const { workspaceId } = house;
@@ -283,50 +309,55 @@ const playWorld = async (
     }),
   );
 
-  const countsOf = async (mind: { id: string }) => {
-    const query =
-      "SELECT count(*) AS runs, total(status IN ('running', 'waiting_reply', 'waiting_tool')) AS open FROM runs";
-    const waiting = "SELECT count(*) AS events FROM inbox WHERE status = 'pending' AND wakes";
-    return runInDurableObject(agentStub(mind), (_, { storage: { sql } }) => {
+  /** How many runs a mind has begun, and whether it rests. A compartment has no tables before its first delivery. */
+  const stateOf = (mind: { id: string }) =>
+    runInDurableObject(agentStub(mind), (_, { storage: { sql } }) => {
       const exists = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'runs'").toArray().length > 0;
-      if (!exists) return { runs: 0, open: 0, events: 0 };
-      return {
-        runs: Number(sql.exec(query).one().runs),
-        open: Number(sql.exec(query).one().open),
-        events: Number(sql.exec(waiting).one().events),
-      };
+      if (!exists) return { runs: 0, left: 0 };
+      const { runs, left } = sql.exec<{ runs: number; left: number }>(workLeft).one();
+      return { runs, left };
     });
-  };
   let crashed = false;
+  /** Looked for below: a promise that an object resolves goes on in that object. */
+  let stirred = false;
+  vi.spyOn(log, "info").mockImplementation((event) => {
+    if (event === "run.ended") stirred = true;
+  });
   /** Resolves once a mind has ended a run more, and rests. */
-  const settled = (mind: { id: string }, more: number): Promise<void> =>
-    vi.waitFor(
-      async () => {
-        const now = await countsOf(mind);
-        if (now.runs >= more && now.open === 0 && now.events === 0) return;
-        if (crashed) {
-          vi.setSystemTime(Date.now() + watchdogMs + 1);
-          await runDurableObjectAlarm(agentStub(mind)).catch(() => false);
-        }
-        throw new Error(`${JSON.stringify(now)}, not ${more} runs`);
-      },
-      { timeout: 10_000, interval: 5 },
-    );
+  const settled = async (mind: { id: string }, more: number): Promise<void> => {
+    for (let looks = 0, looksAfterCrash = 0; looks < maxLooks; looks += 1) {
+      stirred = false;
+      const now = await stateOf(mind).catch(() => undefined);
+      if (now && now.runs >= more && now.left === 0) return;
+      // The clock goes on once, so that it is the same in all worlds. It goes on again only where that was not enough.
+      if (crashed && looksAfterCrash % manyLooks === 0) {
+        vi.setSystemTime(Date.now() + watchdogMs + 1);
+        await runDurableObjectAlarm(agentStub(mind)).catch(() => false);
+      }
+      if (crashed) looksAfterCrash += 1;
+      for (let waited = 0; !stirred && waited < lookMs; waited += 2) await scheduler.wait(2);
+    }
+    throw new Error(`a mind does not rest after ${more} runs`);
+  };
   const arm = (crash: (typeof crashes)[number] | undefined): void => {
     crashed = false;
-    if (crash) void armFault(crash).then(() => (crashed = true));
+    if (!crash) return;
+    void armFault(crash).then(() => {
+      crashed = true;
+      stirred = true;
+    });
   };
 
   let secrets = 0;
-  /** Says something in the confidential space. The words are no word of the other world. */
-  const sayInside = async ({ by, deeds, crash }: Worlds["conversations"][number]["one"][number]): Promise<void> => {
+  /** Says something in the confidential space. */
+  const sayInside = async (secret: string, { by, deeds, crash }: Exchange): Promise<void> => {
     secrets += 1;
-    const word = `${which === "one" ? "plum" : "walnuts"}${secrets}`;
+    const word = `${secret}${secrets}`;
     isInside = true;
     mark = `(inside ${word})`;
     play = deeds.flatMap((deed) => insideDeeds[deed](word, places));
     for (const deed of deeds) happened.add(`inside: ${deed}`);
-    const before = await countsOf(compartment);
+    const before = await stateOf(compartment);
     arm(crash);
     const said = `the report says ${word}, ${word} and ${word}`;
     unwrap(
@@ -335,8 +366,8 @@ const playWorld = async (
         { text: said },
       ),
     );
-    await told(vault.id);
     await settled(compartment, before.runs + 1);
+    await told(vault.id);
     if (crashed) happened.add("inside: a crash");
     disarmFaults();
     isInside = false;
@@ -349,7 +380,7 @@ const playWorld = async (
     for (const deed of deeds) happened.add(`outside: ${deed}`);
     happened.add(`outside: by ${from}`);
     inputs = [];
-    const before = await countsOf(analyst);
+    const before = await stateOf(analyst);
     arm(crash);
     if (from === "service") {
       unwrap(await agent().trigger(workspaceId, { serviceName: "crm", payload: { about: word } }));
@@ -358,8 +389,9 @@ const playWorld = async (
       unwrap(await agent().putPlan(workspaceId, `p${number}`, { name: "Due", instruction: word, scheduledAt: at }));
       vi.setSystemTime(Date.now() + 61_000);
       await runDurableObjectAlarm(agentStub(analyst)).catch(() => false);
-    } else await spaces[from].post(people.Husam, `what about ${word}?`);
+    } else unwrap(await spaces[from].stub().post(spaces[from].as(people.Husam), { text: `what about ${word}?` }));
     await settled(analyst, before.runs + 1);
+    for (const space of Object.values(spaces)) await told(space.id);
     if (crashed) happened.add("outside: a crash");
     disarmFaults();
   };
@@ -411,7 +443,7 @@ const playWorld = async (
       }
       if (index >= drawn.confidentialAt) {
         vi.setSystemTime(began + index * 3_600_000);
-        for (const exchanged of each[which]) await sayInside(exchanged);
+        for (const exchanged of each.insides[which] ?? []) await sayInside(secretWords[which] ?? "", exchanged);
       }
       vi.setSystemTime(began + index * 3_600_000 + 1_800_000);
       await sayOutside(index, each);
@@ -436,21 +468,26 @@ const difference = (one: string, other: string): string => {
   return `…${one.slice(from, at + 150)}… differs from …${other.slice(from, at + 150)}…`;
 };
 
-/** Where two worlds differ outside the confidential space, by conversation. */
+export type Leak = { world: number; conversation: number; what: string; how: string };
+
+/** Where worlds differ from the quiet one outside the confidential space, by world and conversation. */
 export const compareWorlds = async (
   drawn: Worlds,
   continuity: Continuity,
-): Promise<{ leaks: { conversation: number; what: string; how: string }[]; happened: Set<string> }> => {
-  const began = Date.parse("2026-03-02T08:00:00Z");
-  const one = await playWorld(drawn, { continuity, which: "one", began });
-  const other = await playWorld(drawn, { continuity, which: "other", began });
-  const leaks = one.seen.flatMap((seen, conversation) =>
-    Object.entries(seen).flatMap(([what, here]) => {
-      const there = other.seen[conversation]?.[what] ?? "";
-      return here === there ? [] : [{ conversation, what, how: difference(here, there) }];
-    }),
-  );
-  return { leaks, happened: new Set([...one.happened, ...other.happened]) };
+): Promise<{ leaks: Leak[]; happened: Set<string> }> => {
+  const { seen: expected, happened } = await playWorld(drawn, continuity, quiet);
+  const leaks: Leak[] = [];
+  for (const world of secretWords.keys()) {
+    const played = await playWorld(drawn, continuity, world);
+    for (const what of played.happened) happened.add(what);
+    for (const [conversation, seen] of played.seen.entries()) {
+      for (const [what, there] of Object.entries(seen)) {
+        const here = expected[conversation]?.[what] ?? "";
+        if (here !== there) leaks.push({ world, conversation, what, how: difference(here, there) });
+      }
+    }
+  }
+  return { leaks, happened };
 };
 
 /** What happens in the worlds of one continuity, once there are many. */
