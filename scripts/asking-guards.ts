@@ -74,7 +74,7 @@ export const asking: Guard[] = [
     ...hidden,
     name: "admins are told of no call of a confidential space",
     file: "src/workspace/waiting-calls.ts",
-    guard: "!request.openOnly ||",
+    guard: "!openOnly ||",
     open: "true ||",
     named: "waits for servers, not for admins",
   },
