@@ -217,20 +217,8 @@ const rowsOf = (stub: DurableObjectStub, vault: string): Promise<Record<string, 
         JSON.stringify(row).includes(vault) || !/^(spaces|search_sources)$/.test(table) ? unshown[table] : [];
       return Object.fromEntries(Object.entries(row).filter(([column]) => !hidden?.includes(column)));
     };
-    return Object.fromEntries(
-      tables.flatMap(({ name }) => {
-        if (isApart(name)) return [];
-        return [
-          [
-            name,
-            sql
-              .exec(`SELECT * FROM "${name}"`)
-              .toArray()
-              .map((row) => shown(name, row)),
-          ],
-        ];
-      }),
-    );
+    const rowsIn = (name: string) => [...sql.exec(`SELECT * FROM "${name}"`)].map((row) => shown(name, row));
+    return Object.fromEntries(tables.flatMap(({ name }) => (isApart(name) ? [] : [[name, rowsIn(name)]])));
   });
 
 /** A short name of a text: whatever is made of the text differs where it does. */
