@@ -25,13 +25,15 @@ type CompartmentFacts = Pick<
 /** What owns the ids of all that this object does: the agent, or its compartment. */
 export const mindOf = ({ id, compartmentId }: Pick<AgentRow, "id" | "compartmentId">): string => compartmentId ?? id;
 
+const defaultLimits = Limits.parse({});
+const query = prepared((db) => db.select().from(agent));
+
 export const createIdentity = (db: Database, clock: Clock, signingSecret: string) => {
-  const query = prepared(() => db.select().from(agent));
   const known = new Remembered(db, () => {
-    const row = query().get();
+    const row = query(db).get();
     if (!row) return undefined;
     // A config that was stored before a limit there was has its default.
-    const config = { ...row.config, limits: { ...Limits.parse({}), ...row.config.limits } };
+    const config = { ...row.config, limits: { ...defaultLimits, ...row.config.limits } };
     return { ...row, config: withoutIdleTimeouts(config) };
   });
 

@@ -47,6 +47,42 @@ export const messagesOf = (rows: JournalRow[]): ModelMessage[] => rows.filter(is
 
 export type Journal = ReturnType<typeof createJournal>;
 
+const inStretch = prepared((db) => {
+  const [from, to] = [sql.placeholder("from"), sql.placeholder("to")];
+  const isIn = sql`seq between ${from} and ${to} and run_ordinal = ${sql.placeholder("ordinal")}`;
+  return db.select().from(journal).where(isIn).orderBy(asc(journal.seq));
+});
+const { content, ...others } = getTableColumns(journal);
+/** The rows in some stretches. SQLite reads nothing between them. */
+const withinAs = (shown: SQL) =>
+  prepared((db) =>
+    db
+      .select({ ...others, content: shown.mapWith(content) })
+      .from(sql`json_each(${sql.placeholder("stretches")}) stretch`)
+      .crossJoin(journal)
+      .where(sql`seq between value ->> 'from' and value ->> 'to' and run_ordinal = value ->> 'ordinal'`),
+  );
+const within = withinAs(sql`${content}`);
+/** Without the texts of inputs, which are long: SQLite skips them. */
+const withinUntold = withinAs(sql`iif(${journal.kind} = 'inbox', '{"role":"user","content":""}', ${content})`);
+/** The same, and of a long result its beginning alone. SQLite tells its bytes without reading it. */
+const withinShort = withinAs(sql`case when ${journal.kind} = 'inbox' then '{"role":"user","content":""}'
+  when ${journal.kind} = 'result' and octet_length(${content}) > ${sql.raw(String(maxPastResultBytes))} then
+    json_object('role', 'tool', 'content', json_array(json_object('type', 'tool-result', 'toolCallId', '', 'toolName', '',
+      'output', json_object('type', 'json', 'value', json_object('bytes', octet_length(${content}),
+        'beginning', substr(${content}, instr(${content}, '"value":') + 8, ${sql.raw(String(maxPastResultCharacters))}))))))
+  else ${content} end`);
+const appending = prepared((db) =>
+  db
+    .insert(journal)
+    // As a column's own placeholder, no meta would be the text "null".
+    .values({
+      ...placeholders(["runOrdinal", "step", "kind", "content", "createdAt"]),
+      meta: sql`${sql.placeholder("meta")}`,
+    })
+    .returning(),
+);
+
 export const createJournal = (db: Database, clock: Clock) => {
   const lastSeq = new Remembered(db, () => {
     const last = db.select({ seq: max(journal.seq) }).from(journal);
@@ -55,41 +91,6 @@ export const createJournal = (db: Database, clock: Clock) => {
   /** The ordinals of the runs that are in a loop, and their rows as far as they were read. */
   const held = new Set<number>();
   const heldRows = new Remembered<Map<number, JournalRow[]>>(db, () => new Map());
-  const inStretch = prepared(() => {
-    const [from, to] = [sql.placeholder("from"), sql.placeholder("to")];
-    const isIn = sql`seq between ${from} and ${to} and run_ordinal = ${sql.placeholder("ordinal")}`;
-    return db.select().from(journal).where(isIn).orderBy(asc(journal.seq));
-  });
-  const { content, ...others } = getTableColumns(journal);
-  /** The rows in some stretches. SQLite reads nothing between them. */
-  const withinAs = (shown: SQL) =>
-    prepared(() =>
-      db
-        .select({ ...others, content: shown.mapWith(content) })
-        .from(sql`json_each(${sql.placeholder("stretches")}) stretch`)
-        .crossJoin(journal)
-        .where(sql`seq between value ->> 'from' and value ->> 'to' and run_ordinal = value ->> 'ordinal'`),
-    );
-  const within = withinAs(sql`${content}`);
-  /** Without the texts of inputs, which are long: SQLite skips them. */
-  const withinUntold = withinAs(sql`iif(${journal.kind} = 'inbox', '{"role":"user","content":""}', ${content})`);
-  /** The same, and of a long result its beginning alone. SQLite tells its bytes without reading it. */
-  const withinShort = withinAs(sql`case when ${journal.kind} = 'inbox' then '{"role":"user","content":""}'
-    when ${journal.kind} = 'result' and octet_length(${content}) > ${sql.raw(String(maxPastResultBytes))} then
-      json_object('role', 'tool', 'content', json_array(json_object('type', 'tool-result', 'toolCallId', '', 'toolName', '',
-        'output', json_object('type', 'json', 'value', json_object('bytes', octet_length(${content}),
-          'beginning', substr(${content}, instr(${content}, '"value":') + 8, ${sql.raw(String(maxPastResultCharacters))}))))))
-    else ${content} end`);
-  const appending = prepared(() =>
-    db
-      .insert(journal)
-      // As a column's own placeholder, no meta would be the text "null".
-      .values({
-        ...placeholders(["runOrdinal", "step", "kind", "content", "createdAt"]),
-        meta: sql`${sql.placeholder("meta")}`,
-      })
-      .returning(),
-  );
 
   /**
    * Takes in the names of the rows since it was asked last. Each row is read for it once.
@@ -111,7 +112,7 @@ export const createJournal = (db: Database, clock: Clock) => {
   return {
     append({ meta, ...row }: NewRow): JournalRow {
       const noted = meta ? JSON.stringify(meta) : null;
-      const appended = appending().get({ createdAt: clock.now(), ...row, meta: noted });
+      const appended = appending(db).get({ createdAt: clock.now(), ...row, meta: noted });
       lastSeq.get().seq = appended.seq;
       heldRows.get().get(row.runOrdinal)?.push(appended);
       return appended;
@@ -140,7 +141,7 @@ export const createJournal = (db: Database, clock: Clock) => {
     ofRun(run: Lived, to?: number): JournalRow[] {
       const known = heldRows.get().get(run.ordinal);
       if (known) return known.filter(({ seq }) => seq <= (to ?? seq));
-      const rows = stretchesOf({ ...run, journalTo: to ?? null }).flatMap((stretch) => inStretch().all(stretch));
+      const rows = stretchesOf({ ...run, journalTo: to ?? null }).flatMap((stretch) => inStretch(db).all(stretch));
       if (held.has(run.ordinal) && to === undefined) heldRows.get().set(run.ordinal, [...rows]);
       return rows;
     },
@@ -150,8 +151,8 @@ export const createJournal = (db: Database, clock: Clock) => {
      * given is left out of them; `short`ened, most of long results too.
      */
     ofRuns(runs: Lived[], { texts = true, short = false } = {}): JournalRow[] {
-      const untold = short ? withinShort() : withinUntold();
-      const query = texts ? within() : untold;
+      const untold = short ? withinShort(db) : withinUntold(db);
+      const query = texts ? within(db) : untold;
       const rows = query.all({ stretches: JSON.stringify(runs.flatMap(stretchesOf)) });
       return rows.sort((one, other) => one.seq - other.seq);
     },

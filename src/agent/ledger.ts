@@ -28,6 +28,17 @@ import { ledger } from "./schema.ts";
  */
 export type Ledger = ReturnType<typeof createLedger>;
 
+const ofDay = prepared((db) => rowsBy(db, ledger, ledger.day));
+const store = prepared((db) =>
+  db
+    .insert(ledger)
+    .select(sql`select value ->> 0, value ->> 1, value ->> 2 from json_each(${sql.placeholder("rows")}) where true`)
+    .onConflictDoUpdate({
+      target: ledger.day,
+      set: { spent: sql`excluded.spent`, reserved: sql`excluded.reserved` },
+    }),
+);
+
 /** `billedOf`: what a step was billed by the journal, by its name here; undefined if the journal does not hold it. */
 export const createLedger = (
   db: Database,
@@ -36,16 +47,6 @@ export const createLedger = (
 ) => {
   /** The rows of one day that were read: the day's, and persons'. Undefined where there is none. */
   const known = new Remembered<Known>(db, () => ({ day: "", rows: new Map() }));
-  const ofDay = prepared(() => rowsBy(db, ledger, ledger.day));
-  const store = prepared(() =>
-    db
-      .insert(ledger)
-      .select(sql`select value ->> 0, value ->> 1, value ->> 2 from json_each(${sql.placeholder("rows")}) where true`)
-      .onConflictDoUpdate({
-        target: ledger.day,
-        set: { spent: sql`excluded.spent`, reserved: sql`excluded.reserved` },
-      }),
-  );
 
   const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
   const today = (): string => dayOf(clock.now());
@@ -62,7 +63,7 @@ export const createLedger = (
     const key = keyOf(day, person);
     const rows = held(day);
     if (rows.has(key)) return rows.get(key);
-    let row = ofDay().get({ key });
+    let row = ofDay(db).get({ key });
     for (const step of Object.keys(row?.reserved ?? {})) {
       const billed = billedOf(step);
       if (row && billed !== undefined) row = settled(row, step, billed);
@@ -72,7 +73,7 @@ export const createLedger = (
   };
 
   const write = (day: string, rows: LedgerRow[]): void => {
-    store().run({ rows: JSON.stringify(rows.map((row) => [row.day, row.spent, JSON.stringify(row.reserved)])) });
+    store(db).run({ rows: JSON.stringify(rows.map((row) => [row.day, row.spent, JSON.stringify(row.reserved)])) });
     for (const row of rows) held(day).set(row.day, row);
   };
 

@@ -1,7 +1,7 @@
 import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
 import type { Clock } from "../shared/clock.ts";
-import { among, type Database, prepared, Remembered } from "../shared/database.ts";
+import { among, type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { crowdedRetryMs, runsHourMs, workNoteMs } from "./bounds.ts";
 import { runs } from "./schema.ts";
@@ -60,58 +60,72 @@ const maxKnownPersons = 1000;
 
 export type Runs = ReturnType<typeof createRuns>;
 
+/** The runs that this holds for, oldest first. */
+const those = (where: SQL) => prepared((db) => db.select().from(runs).where(where).orderBy(runs.ordinal));
+const frontQuery = those(
+  sql`${runs.ordinal} in (select ${runs.ordinal} from ${runs} where ${isInFront} union all select max(${runs.ordinal}) from ${runs})`,
+);
+const atQuery = those(eq(runs.ordinal, sql.placeholder("ordinal")));
+const keptQuery = those(sql`${runs.ordinal} in (with recursive chain(ordinal) as (
+  select ${sql.placeholder("last")} where ${sql.placeholder("last")} >= ${sql.placeholder("from")} union all
+  select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal
+    where ${runs.keptBefore} >= ${sql.placeholder("from")})
+  select ordinal from chain)`);
+const absorbedQuery = those(sql`${runs.endedBy} = ${sql.placeholder("id")} and ${runs.status} = 'absorbed'`);
+const restedQuery = prepared((db) =>
+  db
+    .select()
+    .from(runs)
+    .where(sql`${runs.rests} is not null and ${runs.completedAt} is not null`)
+    .orderBy(desc(runs.completedAt))
+    .limit(sql.placeholder("limit")),
+);
+/** The person's runs have ordinals of their own: the newest of them, or the one that is asked for. */
+const ofPerson = prepared((db) => {
+  const { person, personRuns, startedAt } = runs;
+  const nth = sql`coalesce(${sql.placeholder("nth")}, (select max(person_runs) from runs where person = ${sql.placeholder("person")}))`;
+  const where = and(eq(person, sql.placeholder("person")), eq(personRuns, nth));
+  return db
+    .select({ nth: sql<number>`${personRuns}`, startedAt })
+    .from(runs)
+    .where(where);
+});
+const ownQuery = prepared((db) => {
+  const isOwn = sql`${runs.fed} = 0 and ${runs.ordinal} < ${sql.placeholder("before")}`;
+  const newestFirst = db.select().from(runs).where(isOwn).orderBy(desc(runs.ordinal));
+  return newestFirst.limit(1).offset(sql.placeholder("skipped"));
+});
+const ownKeptQuery = prepared((db) => {
+  const isIt = sql`${runs.fed} = 0 and ${runs.kept} and ${runs.ordinal} < ${sql.placeholder("before")}`;
+  return db.select().from(runs).where(isIt).orderBy(desc(runs.ordinal)).limit(1);
+});
+
+const beginning = prepared((db) =>
+  db
+    .insert(runs)
+    .values({
+      ...placeholders(["ordinal", "id", "status", "continuity", "trigger", "events", "roots", "spaceIds", "windowId"]),
+      ...placeholders(["journalFrom", "told", "keptBefore", "silentBefore", "activeSpaceId", "startedAt"]),
+      ...placeholders(["person", "personRuns", "worksSince"]),
+      // As a column's own placeholder, null would be false.
+      fed: sql`${sql.placeholder("fed")}`,
+    })
+    .returning(),
+);
+
 export const createRuns = (db: Database, clock: Clock) => {
-  /** The runs that this holds for, oldest first. */
-  const those = (where: SQL) => prepared(() => db.select().from(runs).where(where).orderBy(runs.ordinal));
-  const frontQuery = those(
-    sql`${runs.ordinal} in (select ${runs.ordinal} from ${runs} where ${isInFront} union all select max(${runs.ordinal}) from ${runs})`,
-  );
-  const atQuery = those(eq(runs.ordinal, sql.placeholder("ordinal")));
-  const keptQuery = those(sql`${runs.ordinal} in (with recursive chain(ordinal) as (
-    select ${sql.placeholder("last")} where ${sql.placeholder("last")} >= ${sql.placeholder("from")} union all
-    select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal
-      where ${runs.keptBefore} >= ${sql.placeholder("from")})
-    select ordinal from chain)`);
-  const absorbedQuery = those(sql`${runs.endedBy} = ${sql.placeholder("id")} and ${runs.status} = 'absorbed'`);
-  const restedQuery = prepared(() =>
-    db
-      .select()
-      .from(runs)
-      .where(sql`${runs.rests} is not null and ${runs.completedAt} is not null`)
-      .orderBy(desc(runs.completedAt))
-      .limit(sql.placeholder("limit")),
-  );
-  /** The person's runs have ordinals of their own: the newest of them, or the one that is asked for. */
-  const ofPerson = prepared(() => {
-    const { person, personRuns, startedAt } = runs;
-    const nth = sql`coalesce(${sql.placeholder("nth")}, (select max(person_runs) from runs where person = ${sql.placeholder("person")}))`;
-    const where = and(eq(person, sql.placeholder("person")), eq(personRuns, nth));
-    return db
-      .select({ nth: sql<number>`${personRuns}`, startedAt })
-      .from(runs)
-      .where(where);
-  });
   /** The newest run of each person, as far as they were asked for. */
   const newestOf = new Remembered(db, () => new Map<string, PersonsRun | undefined>());
   const newestOfPerson = (person: string): PersonsRun | undefined => {
     const known = newestOf.get();
     if (!known.has(person)) {
       if (known.size >= maxKnownPersons) known.clear();
-      known.set(person, ofPerson().get({ person, nth: null }));
+      known.set(person, ofPerson(db).get({ person, nth: null }));
     }
     return known.get(person);
   };
-  const ownQuery = prepared(() => {
-    const isOwn = sql`${runs.fed} = 0 and ${runs.ordinal} < ${sql.placeholder("before")}`;
-    const newestFirst = db.select().from(runs).where(isOwn).orderBy(desc(runs.ordinal));
-    return newestFirst.limit(1).offset(sql.placeholder("skipped"));
-  });
-  const ownKeptQuery = prepared(() => {
-    const isIt = sql`${runs.fed} = 0 and ${runs.kept} and ${runs.ordinal} < ${sql.placeholder("before")}`;
-    return db.select().from(runs).where(isIt).orderBy(desc(runs.ordinal)).limit(1);
-  });
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
-  const known = new Remembered(db, () => frontQuery().all());
+  const known = new Remembered(db, () => frontQuery(db).all());
   /** Those of the open mind stand among them: this is a compartment. */
   const isMixed = (): boolean => typeof known.get().at(-1)?.fed === "boolean";
   return {
@@ -133,7 +147,7 @@ export const createRuns = (db: Database, clock: Clock) => {
     /** The newest run before this one that the mind did itself, `skipped` others before it. */
     own(before: number, skipped = 0): RunRow | undefined {
       const ordinal = before - 1 - skipped;
-      if (isMixed()) return ownQuery().get({ before, skipped });
+      if (isMixed()) return ownQuery(db).get({ before, skipped });
       return ordinal < 1 ? undefined : this.at(ordinal);
     },
 
@@ -158,7 +172,7 @@ export const createRuns = (db: Database, clock: Clock) => {
       const now = clock.now();
       const newest = newestOfPerson(person);
       if (!newest || newest.nth < most) return undefined;
-      const first = ofPerson().get({ person, nth: newest.nth - most + 1 });
+      const first = ofPerson(db).get({ person, nth: newest.nth - most + 1 });
       if (!first || Math.min(first.startedAt, now) + runsHourMs <= now) return undefined;
       return Math.min(newest.startedAt, now) + runsHourMs;
     },
@@ -172,7 +186,7 @@ export const createRuns = (db: Database, clock: Clock) => {
       }
       const started = { status: "running", worksSince: run.startedAt } as const;
       const row = { ...run, ...this.past(ordinal), ordinal, personRuns, ...started };
-      return known.writing().insert(runs).values(row).returning().get();
+      return beginning(known.writing()).get({ ...row, fed: run.fed === null ? null : Number(run.fed) });
     },
 
     /** Stores a run that the open mind did, as one that has ended. Of its events only the number is known here. */
@@ -251,7 +265,7 @@ export const createRuns = (db: Database, clock: Clock) => {
 
     at(ordinal: number): RunRow | undefined {
       const row = known.get().find((each) => each.ordinal === ordinal);
-      return row ? { ...row } : atQuery().get({ ordinal });
+      return row ? { ...row } : atQuery(db).get({ ordinal });
     },
 
     /** The kept run and the silent events before run `before`. */
@@ -261,13 +275,13 @@ export const createRuns = (db: Database, clock: Clock) => {
 
     /** Runs from `from` (1 or more) on whose cycles are part of consciousness, oldest first. Reads no others. */
     kept(from: number, before: number): RunRow[] {
-      return keptQuery().all({ from, last: this.past(before).keptBefore });
+      return keptQuery(db).all({ from, last: this.past(before).keptBefore });
     },
 
     /** The newest kept run before this one that the mind did itself. */
     lastKept(before: number): RunRow | undefined {
       const row = this.at(this.past(before).keptBefore);
-      return row?.fed ? ownKeptQuery().get({ before }) : row;
+      return row?.fed ? ownKeptQuery(db).get({ before }) : row;
     },
 
     /** The silent ones of the newest `limit` runs after the last kept, newest first; and the events of all silent ones. */
@@ -279,7 +293,7 @@ export const createRuns = (db: Database, clock: Clock) => {
     },
 
     /** Those that this run absorbed itself, oldest first. */
-    absorbedBy: (id: string): RunRow[] => absorbedQuery().all({ id }),
+    absorbedBy: (id: string): RunRow[] => absorbedQuery(db).all({ id }),
 
     /** Those, and the ones that they had absorbed before. */
     absorbedInto(id: string): RunRow[] {
@@ -287,7 +301,7 @@ export const createRuns = (db: Database, clock: Clock) => {
     },
 
     /** The newest `limit` to end of those that waited. */
-    rested: (limit: number): RunRow[] => restedQuery().all({ limit }),
+    rested: (limit: number): RunRow[] => restedQuery(db).all({ limit }),
 
     /** Newest first. `own`: those alone that the mind did itself. */
     page(before: number | undefined, limit: number, status: RunStatus | undefined, own = false): RunRow[] {

@@ -32,18 +32,19 @@ const fedRow = (snapshot: SpaceSnapshot): SpaceRow => {
   return { id: snapshot.id, snapshot, version: snapshot.version, ...all, leftToHistory: 0, left: false };
 };
 
+const one = prepared((db) => rowsBy(db, spaces, spaces.id));
+const move = prepared((db) =>
+  db
+    .update(spaces)
+    .set({
+      cursor: sql`${sql.placeholder("cursor")}`,
+      leftToHistory: sql`${sql.placeholder("leftToHistory")}`,
+    })
+    .where(eq(spaces.id, sql.placeholder("id"))),
+);
+
 export const createSpaces = (db: Database, fed: Fed) => {
   const known = new Remembered(db, () => new Map<string, SpaceRow>());
-  const one = prepared(() => rowsBy(db, spaces, spaces.id));
-  const move = prepared(() =>
-    db
-      .update(spaces)
-      .set({
-        cursor: sql`${sql.placeholder("cursor")}`,
-        leftToHistory: sql`${sql.placeholder("leftToHistory")}`,
-      })
-      .where(eq(spaces.id, sql.placeholder("id"))),
-  );
 
   const { id, cursor, snapshot } = spaces;
   const isMine = eq(spaces.left, false);
@@ -75,7 +76,7 @@ export const createSpaces = (db: Database, fed: Fed) => {
   return {
     get(id: string): SpaceRow | undefined {
       const rows = known.get();
-      const row = rows.get(id) ?? one().get({ key: id });
+      const row = rows.get(id) ?? one(db).get({ key: id });
       const open = row ? undefined : fed.space(id);
       if (open) return fedRow(open);
       if (!row || rows.has(id)) return row;
@@ -146,7 +147,7 @@ export const createSpaces = (db: Database, fed: Fed) => {
       const snapshot = row && (left || deleted) ? { ...row.snapshot, version, ...(deleted ? { deleted } : {}) } : told;
       const leftToHistory = (row?.leftToHistory ?? 0) + unheard;
       if (row?.version === version && row.left === left) {
-        move().run({ id, cursor, leftToHistory });
+        move(db).run({ id, cursor, leftToHistory });
         known.get().set(id, { ...row, cursor, leftToHistory });
         if (unheard > 0) unread.forget();
         return;

@@ -4,6 +4,7 @@ import { migrate } from "drizzle-orm/durable-sqlite/migrator";
 import type { SQLiteColumn, SQLiteTable, SQLiteView } from "drizzle-orm/sqlite-core";
 
 export type Database = DrizzleSqliteDODatabase & {
+  $client: DurableObjectStorage;
   /** Changes when what was read may not be what is stored: `Remembered` follows it. */
   epoch: number;
 };
@@ -42,13 +43,26 @@ export const isMigrated = ({ sql }: DurableObjectStorage, { journal }: Migration
 
 export const createSchema = (db: Database, migrations: Migrations): Promise<void> => migrate(db, migrations);
 
+/** A database of nobody, to build queries with. */
+const nobodys: Database = Object.assign(drizzle(Object.create(null)), { epoch: 0 });
+
 /**
- * A query that is asked often: built and prepared when it is first asked, and kept. Building one costs many times what
- * SQLite takes to answer it. What changes from time to time is a `sql.placeholder`.
+ * A query that is asked often: built when it is first asked, and kept for all objects of the process. Building one costs
+ * as much as SQLite takes to answer it, and an object that wakes asks a dozen. What changes from time to time is a
+ * `sql.placeholder`.
  */
-export const prepared = <Statement>(build: () => { prepare(): Statement }): (() => Statement) => {
-  let statement: Statement | undefined;
-  return () => (statement ??= build().prepare());
+export const prepared = <Statement extends object>(build: (db: Database) => { prepare(): Statement }) => {
+  let built: Statement | undefined;
+  const own = new WeakMap<Database, Statement>();
+  return (db: Database): Statement => {
+    const known = own.get(db);
+    if (known) return known;
+    built ??= build(nobodys).prepare();
+    // Drizzle's statement asks its own `client`.
+    const statement: Statement = Object.create(built, { client: { value: db.$client } });
+    own.set(db, statement);
+    return statement;
+  };
 };
 
 /** The values of a prepared insert: for each of these columns a placeholder of its name. */
@@ -102,6 +116,9 @@ export const rowsBy = <Table extends SQLiteTable>(db: Database, table: Table, co
 export const countOf = (db: Database, table: SQLiteTable | SQLiteView, isMeant?: SQL): number =>
   db.select({ rows: count() }).from(table).where(isMeant).get()?.rows ?? 0;
 
-/** `column IN values` as one bound parameter: SQLite in a Durable Object takes a hundred of them at most. */
-export const among = (column: SQLiteColumn, values: readonly (string | number)[]): SQL =>
-  sql`${column} in (select value from json_each(${JSON.stringify(values)}))`;
+/**
+ * `column IN values` as one bound parameter: SQLite in a Durable Object takes a hundred of them at most. The text of a JSON
+ * array stands for them in a prepared query.
+ */
+export const among = (column: SQLiteColumn, values: readonly (string | number)[] | Placeholder): SQL =>
+  sql`${column} in (select value from json_each(${Array.isArray(values) ? JSON.stringify(values) : values}))`;

@@ -30,6 +30,15 @@ type Whose = { agentId?: string | undefined; spaceId?: string | undefined };
 type Alarm = Pick<DurableObjectStorage, "setAlarm" | "deleteAlarm">;
 type Handle = (name: string) => Promise<void> | void;
 
+const all = prepared((db) => db.select({ name: timers.name, dueAt: timers.dueAt }).from(timers));
+const store = prepared((db) =>
+  db
+    .insert(timers)
+    .values({ name: sql.placeholder("name"), dueAt: sql.placeholder("dueAt") })
+    .onConflictDoUpdate({ target: timers.name, set: { dueAt: sql`excluded.due_at`, failures: 0 } }),
+);
+const erase = prepared((db) => db.delete(timers).where(eq(timers.name, sql.placeholder("name"))));
+
 export type Timers = ReturnType<typeof createTimers>;
 
 /** `whose` is the object's own id, for the log: one that was never created has none. */
@@ -44,22 +53,13 @@ export const createTimers = (
   const armed = new Remembered<number | null | undefined>(db, () => undefined);
   /** The due times by name, once they are asked for. */
   const known = new Remembered(db, () => {
-    const rows = db.all<{ name: string; dueAt: number }>(sql`select name, due_at as dueAt from ${timers}`);
+    const rows = all(db).all();
     return new Map(rows.map(({ name, dueAt }) => [name, dueAt]));
   });
   /** The guards that may be set, and until when the alarm must have told. */
   const doubted = new Remembered(db, () => ({ names: new Set(guards), dueAt: clock.now() + leaseMs }));
   /** Timers that were set since they fell due, also by the handler of another. */
   const setAnew = new Set<string>();
-  const [name, placed] = [sql.placeholder("name"), sql.placeholder("dueAt")];
-  const store = prepared(() =>
-    db
-      .insert(timers)
-      .values({ name, dueAt: placed })
-      .onConflictDoUpdate({ target: timers.name, set: { dueAt: sql`excluded.due_at`, failures: 0 } }),
-  );
-  const isIt = eq(timers.name, name);
-  const erase = prepared(() => db.delete(timers).where(isIt));
 
   /** Memory follows what is stored. A guard is nowhere else. */
   const keep = (name: string, dueAt: number | undefined): void => {
@@ -69,7 +69,7 @@ export const createTimers = (
   };
 
   const remove = (name: string): void => {
-    if (!guards.includes(name)) erase().run({ name });
+    if (!guards.includes(name)) erase(db).run({ name });
     keep(name, undefined);
   };
 
@@ -100,7 +100,7 @@ export const createTimers = (
   const set = (name: string, dueAt: number): void => {
     setAnew.add(name);
     const at = Math.ceil(dueAt);
-    if (!guards.includes(name)) store().run({ name, dueAt: at });
+    if (!guards.includes(name)) store(db).run({ name, dueAt: at });
     keep(name, at);
     arm();
   };

@@ -45,9 +45,10 @@ const asksServer = sql`(${calls.phase} in ('ready', 'running') or (${calls.phase
 
 export type Calls = ReturnType<typeof createCalls>;
 
+const one = prepared((db) => rowsBy(db, calls, calls.callId));
+const allOfRun = prepared((db) => rowsBy(db, calls, calls.runOrdinal));
+
 export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
-  const one = prepared(() => rowsBy(db, calls, calls.callId));
-  const allOfRun = prepared(() => rowsBy(db, calls, calls.runOrdinal));
   /** Whether there are none, as most agents never have any. */
   const none = new Remembered(db, () => db.get(sql`select 1 from ${calls} limit 1`) === undefined);
 
@@ -73,9 +74,9 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
   };
 
   return {
-    get: (callId: string): CallRow | undefined => (none.get() ? undefined : one().get({ key: callId })),
+    get: (callId: string): CallRow | undefined => (none.get() ? undefined : one(db).get({ key: callId })),
 
-    ofRun: (runOrdinal: number): CallRow[] => (none.get() ? [] : allOfRun().all({ key: runOrdinal })),
+    ofRun: (runOrdinal: number): CallRow[] => (none.get() ? [] : allOfRun(db).all({ key: runOrdinal })),
 
     /** Belongs in the transaction that journals the call as begun. */
     begin(call: NewCall): CallRow {

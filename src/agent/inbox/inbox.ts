@@ -73,34 +73,39 @@ type Around = Pick<CallServices, "clock" | "identity" | "spaces" | "armLoop"> & 
   outOfBudget: OutOfBudget;
 };
 
+const newest = prepared((db) => db.select({ seq: newestSeq }).from(sql`(select 1)`));
+const adding = prepared((db) =>
+  db
+    .insert(inbox)
+    .select(sql`${added}, value ->> 5, 0, value ->> 6, null, value ->> 7 ${fromRows}`)
+    .onConflictDoNothing(),
+);
+const hear = prepared((db) => db.insert(overheard).select(sql`${added} ${fromRows}`));
+/** Rows of both tables. */
+const eventsWhere = (where: SQL | undefined, order: SQL, limit: number) =>
+  prepared((db) => db.select().from(events).where(where).orderBy(order).limit(limit));
+const pendingOnes = eventsWhere(isReadyEvent, asc(events.seq), maxBatchEvents);
+const answering = eventsWhere(isReadyAnswer, asc(events.seq), maxBatchEvents);
+const heardIn = eventsWhere(isReadyUnheeded, asc(events.seq), maxOverheardEvents);
+const ownLetOut = eventsWhere(isLetOut, desc(events.seq), maxBatchEvents);
+const heardBefore = prepared((db) => {
+  const isBefore = lt(overheard.seq, sql.placeholder("seq"));
+  return db.select(heardAs("pending")).from(overheard).where(isBefore).orderBy(desc(overheard.seq));
+});
+/** Messages have no index for it: who asks for one has just taken it in. */
+const oneByEventId = eventsWhere(eq(events.eventId, sql.placeholder("eventId")), desc(events.seq), 1);
+const wakingOne = prepared((db) => db.select().from(inbox).where(isReadyWaking).orderBy(asc(inbox.seq)).limit(1));
+const beyond = prepared((db) => db.select({ seq: newestBeyond }).from(sql`(select 1)`));
+const unprocessedIn = prepared((db) => db.select({ seq: messageSeq }).from(events).where(isMessageOfSpace));
+const counting = prepared((db) => db.select({ rows: count() }).from(inbox));
+const isAmong = among(inbox.seq, sql.placeholder("seqs"));
+const rowsAmong = prepared((db) => db.select().from(inbox).where(isAmong).orderBy(asc(inbox.seq)));
+const taking = prepared((db) => db.update(inbox).set({ status: "taken" }).where(isAmong));
+const deleting = prepared((db) => db.delete(inbox).where(isAmong));
+
 export const createInbox = (db: Database, { clock, identity, spaces, roots, outOfBudget, armLoop }: Around) => {
-  const newest = prepared(() => db.select({ seq: newestSeq }).from(sql`(select 1)`));
-  const adding = prepared(() =>
-    db
-      .insert(inbox)
-      .select(sql`${added}, value ->> 5, 0, value ->> 6, null, value ->> 7 ${fromRows}`)
-      .onConflictDoNothing(),
-  );
-  const hear = prepared(() => db.insert(overheard).select(sql`${added} ${fromRows}`));
-  /** Rows of both tables. */
-  const eventsWhere = (where: SQL | undefined, order: SQL, limit: number) =>
-    prepared(() => db.select().from(events).where(where).orderBy(order).limit(limit));
-  const pendingOnes = eventsWhere(isReadyEvent, asc(events.seq), maxBatchEvents);
-  const answering = eventsWhere(isReadyAnswer, asc(events.seq), maxBatchEvents);
-  const heardIn = eventsWhere(isReadyUnheeded, asc(events.seq), maxOverheardEvents);
-  const ownLetOut = eventsWhere(isLetOut, desc(events.seq), maxBatchEvents);
   /** The newest words of its own that were let out of confidential spaces. A timeline's stay until they are evicted. */
-  const letOut = new Remembered(db, () => ownLetOut().all());
-  const heardBefore = prepared(() => {
-    const isBefore = lt(overheard.seq, sql.placeholder("seq"));
-    return db.select(heardAs("pending")).from(overheard).where(isBefore).orderBy(desc(overheard.seq));
-  });
-  /** Messages have no index for it: who asks for one has just taken it in. */
-  const oneByEventId = eventsWhere(eq(events.eventId, sql.placeholder("eventId")), desc(events.seq), 1);
-  const wakingOne = prepared(() => db.select().from(inbox).where(isReadyWaking).orderBy(asc(inbox.seq)).limit(1));
-  const beyond = prepared(() => db.select({ seq: newestBeyond }).from(sql`(select 1)`));
-  const unprocessedIn = prepared(() => db.select({ seq: messageSeq }).from(events).where(isMessageOfSpace));
-  const counting = prepared(() => db.select({ rows: count() }).from(inbox));
+  const letOut = new Remembered(db, () => ownLetOut(db).all());
 
   /** Changes these events. */
   const change = (seqs: number[], changes: Changes): void => {
@@ -108,10 +113,10 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
   };
 
   const rowsOf = (seqs: number[]): InboxRow[] =>
-    seqs.length === 0 ? [] : db.select().from(inbox).where(among(inbox.seq, seqs)).orderBy(asc(inbox.seq)).all();
+    seqs.length === 0 ? [] : rowsAmong(db).all({ seqs: JSON.stringify(seqs) });
 
   const acknowledge = (seqs: number[]): void => {
-    if (seqs.length > 0) db.delete(inbox).where(among(inbox.seq, seqs)).run();
+    if (seqs.length > 0) deleting(db).run({ seqs: JSON.stringify(seqs) });
   };
 
   /** Deletes events that no run will take. Messages are left to their space's history, as the agent is told; the log tells of others. */
@@ -135,7 +140,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
 
   /** Leaves the oldest of more than `maxOverheardEvents`, or than `maxOverheardBytes` hold. */
   const evictOverheard = (): void => {
-    const upTo = beyond().get({ most: maxOverheardEvents, mostBytes: maxOverheardBytes })?.seq ?? null;
+    const upTo = beyond(db).get({ most: maxOverheardEvents, mostBytes: maxOverheardBytes })?.seq ?? null;
     if (upTo === null) return;
     leave(db.select(heardAs("pending")).from(overheard).where(lte(overheard.seq, upTo)).orderBy(overheard.seq).all());
   };
@@ -167,7 +172,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
 
   /** Throws `not_found`, and `conflict` for an event that is not dead. */
   const deadOne = (eventId: string, done: "retried" | "discarded"): InboxRow => {
-    const row = oneByEventId().get({ eventId });
+    const row = oneByEventId(db).get({ eventId });
     if (!row) throw new ColloquyError("not_found", "there is no such event in the inbox");
     if (row.status === "dead") return row;
     throw new ColloquyError("conflict", `only a dead event can be ${done}; this one is ${row.status}`);
@@ -189,7 +194,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
   return {
     /** Whether so many more events are too many. Dead and overheard ones do not count. */
     isFull(adding: number): boolean {
-      const rows = counting().get()?.rows ?? 0;
+      const rows = counting(db).get()?.rows ?? 0;
       // Counting the dead ones reads all rows, which is rarely needed.
       return rows + adding > maxInboxEvents && rows - countOf(db, inbox, isDead) + adding > maxInboxEvents;
     },
@@ -199,7 +204,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
       if (added.length === 0) return [];
       const bounded = ({ data, wakes }: NewEvent): boolean => wakes && !isAnswer(data);
       const counts = roots.wakes(added.filter(bounded).map((event) => rootOf(event).id));
-      const first = (newest().get()?.seq ?? 0) + 1;
+      const first = (newest(db).get()?.seq ?? 0) + 1;
       const waitsHow = admission();
       const rows = added.map((event, index) => {
         const { eventId, data, isTaken = false, isAwaited = false } = event;
@@ -216,7 +221,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
         };
       });
       const insert = (isHeard: boolean): void => {
-        const query = isHeard ? hear() : adding();
+        const query = isHeard ? hear(db) : adding(db);
         const all = rows.flatMap((each) => (each.isHeard === isHeard ? [each.row] : []));
         for (const some of jsonArrays(all)) query.run({ rows: some, receivedAt: clock.now() });
       };
@@ -237,29 +242,29 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
      */
     nextBatch(maxTokens: number, most = maxBatchEvents): Batch {
       const now = clock.now();
-      const pending = pendingOnes().all({ now });
+      const pending = pendingOnes(db).all({ now });
       const suspect = pending.find((row) => row.attempts >= maxBatchAttempts);
       if (suspect) return { rows: [suspect], passed: [] };
       const rows = fitting(pending.slice(0, most), maxTokens);
       if (rows.length === pending.length && pending.length < maxBatchEvents) return { rows, passed: [] };
       const waking = this.nextWaking();
-      const needed = waking ? [waking, ...answering().all({ now })] : [];
+      const needed = waking ? [waking, ...answering(db).all({ now })] : [];
       const newest = Math.max(0, ...needed.map(({ seq }) => seq));
       if (newest <= (rows.at(-1)?.seq ?? 0)) return { rows, passed: [] };
       const alsoWaking = pending.filter(({ wakes, seq }) => wakes && seq < newest);
-      return batchOf([...needed, ...alsoWaking], heardBefore().all({ seq: newest }), maxTokens, most);
+      return batchOf([...needed, ...alsoWaking], heardBefore(db).all({ seq: newest }), maxTokens, most);
     },
 
     /** The first event that asks for a run. While a run waits for a person's tokens, no other event of theirs does. */
     nextWaking: (): InboxRow | undefined =>
-      wakingOne().get({ now: clock.now(), waiting: JSON.stringify([...outOfBudget.waiting.values()]) }),
+      wakingOne(db).get({ now: clock.now(), waiting: JSON.stringify([...outOfBudget.waiting.values()]) }),
 
     /** The waiting events of a space that ask for no run, without words of its own. */
-    overheardIn: (spaceId: string): InboxRow[] => heardIn().all({ spaceId, now: clock.now() }),
+    overheardIn: (spaceId: string): InboxRow[] => heardIn(db).all({ spaceId, now: clock.now() }),
 
     /** The `seq` in the space's log of each message that no run has acknowledged yet. */
     unprocessed(spaceId: string): Set<number> {
-      const rows = unprocessedIn().all({ spaceId });
+      const rows = unprocessedIn(db).all({ spaceId });
       return new Set(rows.map(({ seq }) => seq));
     },
 
@@ -292,7 +297,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
      */
     take(rows: InboxRow[], woken: InboxRow[]): void {
       const seqs = rows.map(({ seq }) => seq);
-      change(seqs, { status: "taken" });
+      taking(db).run({ seqs: JSON.stringify(seqs) });
       if (!rows.every(({ wakes }) => wakes)) {
         const heard = among(overheard.seq, seqs);
         db.insert(inbox)
@@ -388,7 +393,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
       spaces.settle(message.spaceId, { acknowledged: [message.seq], shownTo: 0 });
     },
 
-    byEventId: (eventId: string): InboxRow | undefined => oneByEventId().get({ eventId }),
+    byEventId: (eventId: string): InboxRow | undefined => oneByEventId(db).get({ eventId }),
 
     page(after: number, limit: number, status?: InboxRow["status"]): InboxRow[] {
       const where = and(gt(events.seq, after), status && eq(events.status, status));

@@ -1,7 +1,7 @@
-import { gt, lte } from "drizzle-orm";
+import { gt, lte, sql } from "drizzle-orm";
 import type { Budget } from "../../protocol/events.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { type Database, Remembered } from "../../shared/database.ts";
+import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { outOfBudget } from "./schema.ts";
 
 /**
@@ -21,9 +21,12 @@ export const everybody = "";
 /** What a space is to be told. `person` is `everybody` where the day is spent. */
 export type Untold = { person: string; until: number; budget: Budget; spaceId: string };
 
+const isFuture = gt(outOfBudget.until, sql.placeholder("now"));
+const all = prepared((db) => db.select().from(outOfBudget).where(isFuture));
+
 export const createOutOfBudget = (db: Database, clock: Clock) => {
   const known = new Remembered(db, () => {
-    const rows = db.select().from(outOfBudget).where(gt(outOfBudget.until, clock.now())).all();
+    const rows = all(db).all({ now: clock.now() });
     return new Map(rows.map((row) => [row.person, row]));
   });
 

@@ -1,7 +1,7 @@
 import { lt, sql } from "drizzle-orm";
 import type { Root } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { type Database, prepared } from "../../shared/database.ts";
+import { among, type Database, prepared } from "../../shared/database.ts";
 import { agentRootEveryMs, rootMemoryMs } from "../bounds.ts";
 import type { OwnRoot } from "../records.ts";
 import { roots } from "./schema.ts";
@@ -12,36 +12,36 @@ import { roots } from "./schema.ts";
  */
 export type Roots = ReturnType<typeof createRoots>;
 
-export const createRoots = (db: Database, clock: Clock) => {
-  const known = prepared(() =>
-    db
-      .select()
-      .from(roots)
-      .where(sql`${roots.id} in (select value from json_each(${sql.placeholder("ids")}))`),
-  );
-  const counting = prepared(() => {
-    const updatedAt = sql.placeholder("updatedAt");
-    return db
-      .insert(roots)
-      .values({ id: sql.placeholder("id"), wakes: 1, updatedAt })
-      .onConflictDoUpdate({
-        target: roots.id,
-        set: { wakes: sql`${roots.wakes} + 1`, updatedAt: sql`excluded.updated_at` },
-      })
-      .returning({ wakes: roots.wakes });
-  });
+const known = prepared((db) =>
+  db
+    .select()
+    .from(roots)
+    .where(among(roots.id, sql.placeholder("ids"))),
+);
+const counting = prepared((db) => {
+  const updatedAt = sql.placeholder("updatedAt");
+  return db
+    .insert(roots)
+    .values({ id: sql.placeholder("id"), wakes: 1, updatedAt })
+    .onConflictDoUpdate({
+      target: roots.id,
+      set: { wakes: sql`${roots.wakes} + 1`, updatedAt: sql`excluded.updated_at` },
+    })
+    .returning({ wakes: roots.wakes });
+});
 
+export const createRoots = (db: Database, clock: Clock) => {
   return {
     wakes(ids: string[]): Map<string, number> {
       if (ids.length === 0) return new Map();
-      const rows = known().all({ ids: JSON.stringify(ids) });
+      const rows = known(db).all({ ids: JSON.stringify(ids) });
       return new Map(rows.map((row) => [row.id, row.wakes]));
     },
 
     /** Answers those that have woken the agent `maxWakes` times by now. */
     count(ids: string[], maxWakes: number): string[] {
       const updatedAt = clock.now();
-      return ids.filter((id) => counting().get({ id, updatedAt }).wakes >= maxWakes);
+      return ids.filter((id) => counting(db).get({ id, updatedAt }).wakes >= maxWakes);
     },
 
     forgetOld(): void {

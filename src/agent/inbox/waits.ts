@@ -33,11 +33,12 @@ const takenBy = (waiting: WaitRow[]): string[] =>
 
 export type Waits = ReturnType<typeof createWaits>;
 
+const inSpace = prepared((db) => rowsBy(db, waits, waits.spaceId));
+
 export const createWaits = (db: Database, clock: Clock) => {
-  const inSpace = prepared(() => rowsBy(db, waits, waits.spaceId));
   const isOfCall = (callId: string) => eq(waits.callId, callId);
   /** Whether no run waits for any answer. Most agents never ask. */
-  const none = new Remembered(db, () => countOf(db, waits) === 0);
+  const none = new Remembered(db, () => db.get(sql`select 1 from ${waits} limit 1`) === undefined);
 
   const change = (callId: string, changes: Partial<Pick<WaitRow, "questionSeq" | "awaited">>): void => {
     db.update(waits).set(changes).where(isOfCall(callId)).run();
@@ -91,7 +92,7 @@ export const createWaits = (db: Database, clock: Clock) => {
     /** Ends the wait for participants who are none of these, as they left. Answers whether a run waited for one. */
     left(spaceId: string, members: Set<string>, how: NonNullable<Awaited["left"]>): boolean {
       const isGone = ({ id, replyId, left }: Awaited): boolean => replyId === null && !left && !members.has(id);
-      const open = inSpace().all({ key: spaceId });
+      const open = inSpace(db).all({ key: spaceId });
       const changed = open.filter(({ awaited }) => awaited.some(isGone));
       for (const { callId, awaited } of changed) {
         change(callId, { awaited: awaited.map((who) => (isGone(who) ? { ...who, left: how } : who)) });
@@ -134,7 +135,7 @@ export const createWaits = (db: Database, clock: Clock) => {
     ofCycles: (): number => (none.get() ? 0 : countOf(db, waits, isNotNull(waits.root))),
 
     /** Whether a question in this space is still open. */
-    awaits: (spaceId: string): boolean => !none.get() && inSpace().all({ key: spaceId }).length > 0,
+    awaits: (spaceId: string): boolean => !none.get() && inSpace(db).all({ key: spaceId }).length > 0,
 
     /**
      * Takes a message as an awaited answer. A reply to the agent's own words answers the question that it names, whose id
@@ -145,7 +146,7 @@ export const createWaits = (db: Database, clock: Clock) => {
       const { id: messageId, kind, seq, spaceId, sender, replyTo } = message;
       if (kind === "tool_call") return [];
       const isAwaited = ({ id, replyId }: Awaited): boolean => id === sender.id && replyId === null;
-      const awaiting = inSpace()
+      const awaiting = inSpace(db)
         .all({ key: spaceId })
         .filter((wait) => isOpen(wait, clock.now()))
         .filter(({ awaited, questionSeq }) => seq > (questionSeq ?? 0) && awaited.some(isAwaited));

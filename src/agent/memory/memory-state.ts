@@ -19,10 +19,12 @@ const asMemory = ({ updatedAt, ...row }: typeof memories.$inferSelect): Memory =
 
 export type Memories = ReturnType<typeof createMemories>;
 
+const allMemories = prepared((db) => db.select().from(memories).orderBy(asc(memories.key)));
+const allGoals = prepared((db) => db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)));
+
 /** An agent's key-value facts. Setting one twice is setting it once, so a replay changes nothing (R2). */
 export const createMemories = (db: Database, clock: Clock, open: OpenItems<Memory>) => {
-  const all = prepared(() => db.select().from(memories).orderBy(asc(memories.key)));
-  const known = new Remembered(db, () => all().all().map(asMemory));
+  const known = new Remembered(db, () => allMemories(db).all().map(asMemory));
 
   const remove = (key: string): boolean => {
     open.requireOwn(key, known.get());
@@ -85,8 +87,7 @@ export type Goals = ReturnType<typeof createGoals>;
 
 /** An agent's aims, by ids of the caller's choice. Setting one is an upsert: what is left out stays as it was. */
 export const createGoals = (db: Database, clock: Clock, open: OpenItems<Goal>) => {
-  const all = prepared(() => db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)));
-  const known = new Remembered(db, () => all().all().map(asGoal));
+  const known = new Remembered(db, () => allGoals(db).all().map(asGoal));
 
   /** Throws `invalid_request` for a new goal without description, `limit_reached` past `maxGoals`. */
   const set = (id: string, changes: PutGoal): Goal => {

@@ -32,9 +32,10 @@ export type Setter = { setBy: "workspace" } | { setBy: "agent"; root: Root; call
 
 export type Plans = ReturnType<typeof createPlans>;
 
+const all = prepared((db) => db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)));
+
 export const createPlans = (db: Database, clock: Clock, timers: Timers, open: OpenItems<Plan>) => {
-  const all = prepared(() => db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)));
-  const rows = new Remembered(db, () => all().all());
+  const rows = new Remembered(db, () => all(db).all());
   const active = (): PlanRow[] => rows.get().filter(({ status }) => status === "active");
   const update = (id: string, changes: Partial<PlanRow>): void => {
     rows.writing().update(plans).set(changes).where(eq(plans.id, id)).run();

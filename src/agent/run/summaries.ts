@@ -18,10 +18,11 @@ export const ownCycles = "cycles";
 
 export type Summaries = ReturnType<typeof createSummaries>;
 
+const one = prepared((db) => rowsBy(db, summaries, summaries.subject));
+
 export const createSummaries = (db: Database, clock: Clock) => {
-  const one = prepared(() => rowsBy(db, summaries, summaries.subject));
   return {
-    find: (subject: string): SummaryRow | undefined => one().get({ key: subject }),
+    find: (subject: string): SummaryRow | undefined => one(db).get({ key: subject }),
 
     /** Asks for a space's messages up to `wanted`, beginning after `base` if there is no summary yet. For cycles both are 0. */
     want(subject: string, wanted: number, base: number): void {

@@ -11,6 +11,19 @@ export const indexSubscriber = "index";
 export const memberOf = ({ id, compartmentOf }: { id: string; compartmentOf?: string | null }): string =>
   compartmentOf ?? id;
 
+const all = prepared((db) => db.select().from(subscribers));
+const advance = prepared((db) =>
+  db
+    .update(subscribers)
+    .set({
+      cursor: sql`${sql.placeholder("cursor")}`,
+      inside: sql`${sql.placeholder("inside")}`,
+      failures: 0,
+      retryAt: null,
+    })
+    .where(eq(subscribers.id, sql.placeholder("id"))),
+);
+
 /**
  * The subscribers of the log, each with its cursor: the agents that are members, and those that have yet to hear that they
  * left. In a confidential space an agent is two: its open mind and its compartment.
@@ -22,30 +35,11 @@ export const memberOf = ({ id, compartmentOf }: { id: string; compartmentOf?: st
 export class Subscribers {
   readonly #db: Database;
   readonly #known: Remembered<Map<string, SubscriberRow>>;
-  readonly #all = prepared(() => this.#db.select().from(subscribers));
-  readonly #advance = prepared(() =>
-    this.#db
-      .update(subscribers)
-      .set({
-        cursor: sql`${sql.placeholder("cursor")}`,
-        inside: sql`${sql.placeholder("inside")}`,
-        failures: 0,
-        retryAt: null,
-      })
-      .where(eq(subscribers.id, sql.placeholder("id"))),
-  );
 
   constructor(db: Database) {
     this.#db = db;
-    this.#known = new Remembered(
-      db,
-      () =>
-        new Map(
-          this.#all()
-            .all()
-            .map((row) => [row.id, row]),
-        ),
-    );
+    const rows = () => all(db).all();
+    this.#known = new Remembered(db, () => new Map(rows().map((row) => [row.id, row])));
   }
 
   find(id: string): SubscriberRow | undefined {
@@ -85,7 +79,7 @@ export class Subscribers {
 
   /** Moves the cursor; whatever failed before is forgotten. */
   advance(id: string, { cursor, inside }: Pick<SubscriberRow, "cursor" | "inside">): void {
-    this.#advance().run({ id, cursor, inside: Number(inside) });
+    advance(this.#db).run({ id, cursor, inside: Number(inside) });
     this.#keep(id, { cursor, inside, failures: 0, retryAt: null });
   }
 

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, isNotNull, lte, min, ne, or, sql } from "drizzle-orm";
 import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
-import { type Database, prepared, Remembered } from "../../shared/database.ts";
+import { type Database, placeholders, prepared, Remembered } from "../../shared/database.ts";
 import { maxTailLength } from "../bounds.ts";
 import { type CallMessage, type CallOutcome, log, type ReadPlaces } from "../schema.ts";
 import type { Routing } from "../wake.ts";
@@ -53,8 +53,17 @@ const holdsWords = sql`${log.was} is not null`;
 /** Events that are looked through for read marks at a time. */
 const readsPageEvents = 500;
 
+const counts = { seq: log.seq, messageCount: log.messageCount };
+const newest = prepared((db) => db.select(counts).from(log).orderBy(desc(log.seq)).limit(1));
+const hasId = eq(log.messageId, sql.placeholder("messageId"));
+const message = prepared((db) => db.select().from(log).where(hasId));
+const [isLater, limit] = [gt(log.seq, sql.placeholder("cursor")), sql.placeholder("limit")];
+const rowsAfter = prepared((db) => db.select().from(log).where(isLater).orderBy(asc(log.seq)).limit(limit));
+const columns = ["seq", "type", "entityId", "messageId", "messageCount", "routing", "outcome", "read"] as const;
+const insert = prepared((db) => db.insert(log).values(placeholders([...columns, "changedSeq", "was", "frame"])));
+
 export const createLog = (db: Database) => {
-  const end = new Remembered<Head>(db, () => newest().get() ?? { seq: 0, messageCount: 0 });
+  const end = new Remembered<Head>(db, () => newest(db).get() ?? { seq: 0, messageCount: 0 });
   const recent = new Remembered(db, () => createRecentRows<LogRow>(maxTailLength));
   /** The first change whose old words are kept. */
   const keptWords = new Remembered(
@@ -66,34 +75,13 @@ export const createLog = (db: Database) => {
         .where(holdsWords)
         .get()?.seq,
   );
-  const counts = { seq: log.seq, messageCount: log.messageCount };
-  const newest = prepared(() => db.select(counts).from(log).orderBy(desc(log.seq)).limit(1));
-  const hasId = eq(log.messageId, sql.placeholder("messageId"));
-  const message = prepared(() => db.select().from(log).where(hasId));
-  const [isLater, limit] = [gt(log.seq, sql.placeholder("cursor")), sql.placeholder("limit")];
-  const rowsAfter = prepared(() => db.select().from(log).where(isLater).orderBy(asc(log.seq)).limit(limit));
-  const insert = prepared(() =>
-    db.insert(log).values({
-      seq: sql.placeholder("seq"),
-      type: sql.placeholder("type"),
-      entityId: sql.placeholder("entityId"),
-      messageId: sql.placeholder("messageId"),
-      messageCount: sql.placeholder("messageCount"),
-      routing: sql.placeholder("routing"),
-      outcome: sql.placeholder("outcome"),
-      read: sql.placeholder("read"),
-      changedSeq: sql.placeholder("changedSeq"),
-      was: sql.placeholder("was"),
-      frame: sql.placeholder("frame"),
-    }),
-  );
 
   const head = (): Head => end.get();
 
   /** The events after `cursor`, in order. */
   const after = (cursor: number, limit: number): LogRow[] => {
     const kept = recent.get().between(cursor, Math.min(cursor + limit, head().seq));
-    return kept ?? rowsAfter().all({ cursor, limit }).map(recent.get().keep);
+    return kept ?? rowsAfter(db).all({ cursor, limit }).map(recent.get().keep);
   };
 
   /** The first `most` rows of those who left after `seq`, in order. It reads no others, however long the log is (B4). */
@@ -117,7 +105,7 @@ export const createLog = (db: Database) => {
     append(event: NewEvent): LogRow {
       const { seq, messageCount } = head();
       const row = rowOf(event, seq + 1, messageCount);
-      insert().run({ ...row, was: row.was && JSON.stringify(row.was) });
+      insert(db).run({ ...row, was: row.was && JSON.stringify(row.was) });
       if (row.was) keptWords.forget();
       end.set({ seq: row.seq, messageCount: row.messageCount });
       return recent.get().keep(row);
@@ -164,7 +152,7 @@ export const createLog = (db: Database) => {
       recent.forget();
     },
 
-    findMessage: (messageId: string): LogRow | undefined => message().get({ messageId }),
+    findMessage: (messageId: string): LogRow | undefined => message(db).get({ messageId }),
 
     /** The event at `seq`. */
     at(seq: number): LogRow | undefined {

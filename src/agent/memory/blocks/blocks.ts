@@ -41,6 +41,9 @@ export type StoredChange = { row: BlockRow; by: string; value?: Json };
 
 export type Blocks = ReturnType<typeof createBlocks>;
 
+const all = prepared((db) => db.select().from(blocks).orderBy(asc(blocks.label)));
+const one = prepared((db) => rowsBy(db, blocks, blocks.label));
+
 /** `changed` is called once a change is stored. */
 export const createBlocks = (
   db: Database,
@@ -49,13 +52,11 @@ export const createBlocks = (
   changed: (change: StoredChange) => void,
 ) => {
   const history = createBlockHistory(db);
-  const all = prepared(() => db.select().from(blocks).orderBy(asc(blocks.label)));
-  const one = prepared(() => rowsBy(db, blocks, blocks.label));
 
   /** By label. */
-  const list = (): BlockRow[] => all().all();
+  const list = (): BlockRow[] => all(db).all();
 
-  const find = (label: string): BlockRow | undefined => one().get({ key: label });
+  const find = (label: string): BlockRow | undefined => one(db).get({ key: label });
 
   /** Throws `not_found`. */
   const get = (label: string): BlockRow => {

@@ -71,6 +71,10 @@ export const ownPrincipal = ({ identity }: Pick<BlockServices, "identity">, cons
 
 export type SharedBlocks = ReturnType<typeof createSharedBlocks>;
 
+const all = prepared((db) =>
+  db.select().from(sharedBlocks).orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerName)),
+);
+
 /**
  * What agents do with each other's blocks: this one shares its own, others share theirs with it. All blocks are read and
  * edited by the labels that they have here.
@@ -86,10 +90,7 @@ export type SharedBlocks = ReturnType<typeof createSharedBlocks>;
  */
 export const createSharedBlocks = (db: Database, services: OwnBlockServices) => {
   const { env, ids, clock, identity, blocks, shares, subscriptions } = services;
-  const all = prepared(() =>
-    db.select().from(sharedBlocks).orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerName)),
-  );
-  const known = new Remembered(db, () => all().all());
+  const known = new Remembered(db, () => all(db).all());
   /** By label. */
   const list = (): SharedBlockRow[] => known.get();
 

@@ -83,12 +83,13 @@ export const passagesOf = (text: string): string[] => {
 
 export type SearchIndex = ReturnType<typeof createSearchIndex>;
 
+const current = prepared((db) => db.select().from(searchState));
+
 export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) => T) => {
   const vectors = createVectors(db);
-  const current = prepared(() => db.select().from(searchState));
 
   /** How the index stands. `usedAt` is 0 before search is asked for first. */
-  const state = (): SearchState => current().get() ?? fresh;
+  const state = (): SearchState => current(db).get() ?? fresh;
 
   const setState = (changes: Partial<SearchState>): void => {
     const next = { ...state(), ...changes };

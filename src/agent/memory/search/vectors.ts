@@ -103,10 +103,11 @@ const vectorsIn = (row: VectorRow): Vector[] => {
 
 export type Alike = { id: number; likeness: number };
 
+const isAfter = gt(searchVectors.id, sql.placeholder("after"));
+const next = prepared((db) => db.select().from(searchVectors).where(isAfter).orderBy(asc(searchVectors.id)).limit(1));
+
 export const createVectors = (db: Database) => {
   const rows = () => db.select().from(searchVectors);
-  const isAfter = gt(searchVectors.id, sql.placeholder("after"));
-  const next = prepared(() => rows().where(isAfter).orderBy(asc(searchVectors.id)).limit(1));
 
   const lastUpTo = (id: number): VectorRow | undefined =>
     rows().where(lte(searchVectors.id, id)).orderBy(desc(searchVectors.id)).limit(1).get();
@@ -167,7 +168,7 @@ export const createVectors = (db: Database) => {
       });
       let best: Alike[] = [];
       if (query.norm === 0) return best;
-      for (let row = next().get({ after: 0 }); row; row = next().get({ after: row.id })) {
+      for (let row = next(db).get({ after: 0 }); row; row = next(db).get({ after: row.id })) {
         const { at, id, norm, traits, bytes, dimensions } = unpack(row);
         if (dimensions !== query.bytes.length) continue;
         const floor = best.length < most ? least : (best.at(-1)?.likeness ?? least);
