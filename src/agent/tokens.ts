@@ -32,6 +32,9 @@ export const estimateText = (text: string): number => {
   return tokens;
 };
 
+/** Of a message as JSON. */
+export const charactersOf = oncePerObject((message: ModelMessage): number => JSON.stringify(message).length);
+
 /** The first items that fit `room` tokens together. */
 export const firstFitting = <Item>(items: Item[], room: number, tokensOf: (item: Item) => number): Item[] => {
   let left = room;

@@ -1,6 +1,6 @@
 import type { ModelMessage, ToolSet } from "ai";
 import type { Dropped } from "../../protocol/exported-history.ts";
-import { contentText, estimateMessages, estimateText, firstFitting } from "../tokens.ts";
+import { charactersOf, contentText, estimateMessages, estimateText, firstFitting } from "../tokens.ts";
 import { toldMessage } from "./grammar.ts";
 
 /** A part of an input, by name. Tokens are estimates before correction. */
@@ -107,15 +107,25 @@ export const listSection = (room: number, { name, heading, lines, ranks, empty, 
 
 type Input = Pick<Composed, "instructions" | "messages">;
 
+const isSame = (one: ModelMessage | undefined, other: ModelMessage | undefined): boolean =>
+  one === other || JSON.stringify(one) === JSON.stringify(other);
+
 /**
  * The share of an earlier input's characters that a later one repeats as its prefix; 1 is all of it. A provider with a
- * prefix cache would not bill it again.
+ * prefix cache would not bill it again. Messages that both have are the same objects, and their text is not written anew.
  */
 export const prefixReuse = (earlier: Input, later: Input): number => {
-  const textOf = ({ instructions, messages }: Input): string =>
-    [instructions, ...messages.map((message) => JSON.stringify(message))].join("");
-  const [before, after] = [textOf(earlier), textOf(later)];
+  const [before, after] = [earlier.messages, later.messages];
+  let same = 0;
+  if (earlier.instructions === later.instructions) {
+    while (same < before.length && isSame(before[same], after[same])) same += 1;
+  }
+  const repeated = before.slice(0, same).reduce((sum, message) => sum + charactersOf(message), 0);
+  const restOf = ({ instructions, messages }: Input): string =>
+    [instructions, ...messages.slice(same).map((message) => JSON.stringify(message))].join("");
+  const [rest, laterRest] = [restOf(earlier), restOf(later)];
   let shared = 0;
-  while (shared < before.length && before.charCodeAt(shared) === after.charCodeAt(shared)) shared += 1;
-  return before === "" ? 1 : shared / before.length;
+  while (shared < rest.length && rest.charCodeAt(shared) === laterRest.charCodeAt(shared)) shared += 1;
+  const all = repeated + rest.length;
+  return all === 0 ? 1 : (repeated + shared) / all;
 };
