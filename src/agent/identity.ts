@@ -60,7 +60,10 @@ export const createIdentity = (db: Database, clock: Clock, signingSecret: string
     },
 
     update(changes: Partial<Omit<AgentRow, "id" | "workspaceId" | "createdAt">>): void {
+      const row = known.get();
       known.writing().update(agent).set(changes).run();
+      // The config stays the object that it is: tools and models are made once for each.
+      if (row && changes.config === undefined) known.set({ ...row, ...changes });
     },
 
     /** Changes what the agent runs by: its compartments are to have it too. */

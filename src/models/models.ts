@@ -43,6 +43,9 @@ export type ResolvedModel = {
   adapt: (messages: ModelMessage[]) => ModelMessage[];
 };
 
+/** Made once for each config: making one builds the schemas of all that a server may answer. */
+const made = new WeakMap<ModelTarget, { model: LanguageModel; from: unknown[] }>();
+
 const createModel = async (target: ModelTarget, deps: ModelDeps): Promise<LanguageModel> => {
   switch (target.provider) {
     case "rehearsal":
@@ -52,7 +55,13 @@ const createModel = async (target: ModelTarget, deps: ModelDeps): Promise<Langua
     case "openai-compatible": {
       const { provider, name } = target;
       const baseUrl = checkedBaseUrl(target.baseUrl, deps);
-      return providers["openai-compatible"]({ provider, name, baseUrl, apiKey: await apiKeyOf(target, deps) }, deps);
+      const apiKey = await apiKeyOf(target, deps);
+      const from = [apiKey, deps.fetch, providers["openai-compatible"]];
+      const known = made.get(target);
+      if (known && from.every((each, index) => each === known.from[index])) return known.model;
+      const model = await providers["openai-compatible"]({ provider, name, baseUrl, apiKey }, deps);
+      made.set(target, { model, from });
+      return model;
     }
   }
 };

@@ -53,6 +53,18 @@ const hear = async (step: FakeStep, abortSignal?: AbortSignal, secret = key): Pr
 };
 
 describe("over real HTTP", () => {
+  test("[S3] the same config is asked with the key that its secret holds now", async () => {
+    const config = { provider: "openai-compatible", name: "fake", baseUrl: fake.baseUrl, apiKeySecret: "K" } as const;
+    const keys: unknown[] = [];
+    for (const secret of ["first-key", "first-key", "second-key"]) {
+      fake.script([{ text: ["Hello"] }]);
+      const { model } = await resolveModel(config, { env: modelEnv(), openSecret: async () => secret });
+      await streamText({ model, prompt: "hi", maxRetries: 0 }).text;
+      keys.push(fake.requests.at(-1)?.authorization);
+    }
+    expect(keys).toEqual(["Bearer first-key", "Bearer first-key", "Bearer second-key"]);
+  });
+
   test("text comes in deltas, with the key in its header and usage asked for", async () => {
     const heard = await hear({ text: ["Hel", "lo"] });
     expect(heard).toMatchObject({ text: "Hello", failure: undefined });
