@@ -52,6 +52,8 @@ export const maxTailLength = 256 * 1024;
 export const listenIntervalMs = 250;
 /** A delivery begins so long after what was posted is on disk: the answer of the post goes out before an agent thinks. */
 export const answerFirstMs = 1;
+/** How long after an agent has heard its space stores that. */
+export const storeHeardMs = 100;
 /** A receiver that has not answered in this time is tried again later. */
 export const deliverTimeoutMs = 20_000;
 /** After a crash between storing and delivering, the delivery is made up for within this time. */

@@ -16,6 +16,7 @@ import {
   maxBackoffMs,
   maxBatchEvents,
   maxIdleLag,
+  storeHeardMs,
   watchdogMs,
 } from "../bounds.ts";
 import type { Log, LogRow } from "../log/log.ts";
@@ -25,13 +26,14 @@ import type { Settings } from "../settings.ts";
 import { snapshotOf } from "../settings.ts";
 import { type Batch, batchFor, concerns, hears, isChange, isOnlyHeard } from "./batch.ts";
 import { Pauses } from "./pauses.ts";
-import { indexSubscriber, memberOf, type SubscriberRow, type Subscribers } from "./subscribers.ts";
+import { indexSubscriber, memberOf, type Place, type SubscriberRow, type Subscribers } from "./subscribers.ts";
 
 /**
  * Carries the log to its subscribers.
  *
  * Invariants
- * 1. A subscriber's cursor moves only after the subscriber has answered; what is pending is what lies after it.
+ * 1. A subscriber's cursor moves only after the subscriber has answered; what is pending is what lies after it. It is
+ *    stored `storeHeardMs` later, or with the next event: after a crash before that the subscriber is told again.
  * 2. One delivery at a time for each subscriber, in the log's order; a receiver ignores what it has already.
  * 3. While anything is pending the timer `deliver`, a guard, is set, since the transaction that appended it; so a crash
  *    anywhere is followed by a delivery without any outside call. A message that is held back has a job of the router.
@@ -72,6 +74,8 @@ export class Delivery {
   /** Up to where a subscriber's log was seen to hold nothing for it: saves storing a cursor that carries nothing. */
   readonly #idle = new Map<string, number>();
   readonly #pauses: Pauses;
+  /** Somebody has heard more than is stored. */
+  #isStoring = false;
 
   constructor(surroundings: Surroundings) {
     this.#around = surroundings;
@@ -81,6 +85,7 @@ export class Delivery {
   /** Belongs in the transaction that appended `rows`. */
   arm(rows: LogRow[]): void {
     const { timers, clock, subscribers } = this.#around;
+    subscribers.store();
     const isFor = (row: LogRow): boolean => {
       if (row.type === "space.message") return subscribers.anyAgentBut(row.entityId ?? "");
       if (isChange(row)) return row.was !== null;
@@ -257,8 +262,24 @@ export class Delivery {
     if (deleted) {
       subscribers.remove(subscriber.id);
       if (!subscribers.any()) onForgotten();
-    } else subscribers.advance(subscriber.id, { cursor: batch.cursor, inside: batch.inside });
+    } else this.#heard(subscriber.id, { cursor: batch.cursor, inside: batch.inside });
     log.forgetWords(subscribers.toldUpTo());
+  }
+
+  /** An agent that has heard asks its model: what the space has to store goes after that. */
+  #heard(id: string, place: Place): void {
+    const { ctx, subscribers } = this.#around;
+    subscribers.heard(id, place);
+    if (this.#isStoring) return;
+    this.#isStoring = true;
+    const later = new Promise((resolve) => setTimeout(resolve, storeHeardMs));
+    ctx.waitUntil(
+      later.then(() => {
+        this.#isStoring = false;
+        subscribers.store();
+        this.#rearm();
+      }),
+    );
   }
 
   #backOff(id: string, error: unknown): void {
@@ -275,7 +296,7 @@ export class Delivery {
     const { timers, subscribers, clock } = this.#around;
     const due = this.#running.size > 0 ? undefined : subscribers.nextRetry();
     if (due !== undefined && due !== timers.dueAt(deliverTimer)) timers.set(deliverTimer, due);
-    else if (due === undefined && this.#running.size === 0) timers.clear(deliverTimer);
+    else if (due === undefined && this.#running.size === 0 && !this.#isStoring) timers.clear(deliverTimer);
     else if ((timers.dueAt(deliverTimer) ?? 0) <= clock.now()) timers.set(deliverTimer, clock.now() + watchdogMs);
   }
 }

@@ -3,6 +3,7 @@ import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { subscribers } from "../schema.ts";
 
 export type SubscriberRow = typeof subscribers.$inferSelect;
+export type Place = Pick<SubscriberRow, "cursor" | "inside">;
 
 /** The subscriber that is not a member: the workspace's index of spaces. */
 export const indexSubscriber = "index";
@@ -35,6 +36,8 @@ const advance = prepared((db) =>
 export class Subscribers {
   readonly #db: Database;
   readonly #known: Remembered<Map<string, SubscriberRow>>;
+  /** How far those have come whose rows tell less. */
+  readonly #unstored = new Map<string, Place>();
 
   constructor(db: Database) {
     this.#db = db;
@@ -78,17 +81,30 @@ export class Subscribers {
   }
 
   /** Moves the cursor; whatever failed before is forgotten. */
-  advance(id: string, { cursor, inside }: Pick<SubscriberRow, "cursor" | "inside">): void {
+  advance(id: string, { cursor, inside }: Place): void {
+    this.#unstored.delete(id);
     advance(this.#db).run({ id, cursor, inside: Number(inside) });
     this.#keep(id, { cursor, inside, failures: 0, retryAt: null });
   }
 
+  /** As `advance`, in memory; `store` writes it down. A crash before that takes it back. */
+  heard(id: string, { cursor, inside }: Place): void {
+    this.#unstored.set(id, { cursor, inside });
+    this.#keep(id, { cursor, inside, failures: 0, retryAt: null });
+  }
+
+  store(): void {
+    for (const [id, place] of this.#unstored) this.advance(id, place);
+  }
+
   fail(id: string, failures: number, retryAt: number): void {
+    this.store();
     this.#db.update(subscribers).set({ failures, retryAt }).where(eq(subscribers.id, id)).run();
     this.#keep(id, { failures, retryAt });
   }
 
   remove(id: string): void {
+    this.#unstored.delete(id);
     this.#db.delete(subscribers).where(eq(subscribers.id, id)).run();
     this.#known.get().delete(id);
   }
