@@ -88,10 +88,10 @@ const pendingOnes = eventsWhere(isReadyEvent, asc(events.seq), maxBatchEvents);
 const answering = eventsWhere(isReadyAnswer, asc(events.seq), maxBatchEvents);
 const heardIn = eventsWhere(isReadyUnheeded, asc(events.seq), maxOverheardEvents);
 const ownLetOut = eventsWhere(isLetOut, desc(events.seq), maxBatchEvents);
-const heardBefore = prepared((db) => {
-  const isBefore = lt(overheard.seq, sql.placeholder("seq"));
-  return db.select(heardAs("pending")).from(overheard).where(isBefore).orderBy(desc(overheard.seq));
-});
+const isBefore = lt(overheard.seq, sql.placeholder("seq"));
+const heardBefore = prepared((db) =>
+  db.select(heardAs("pending")).from(overheard).where(isBefore).orderBy(desc(overheard.seq)),
+);
 /** Messages have no index for it: who asks for one has just taken it in. */
 const oneByEventId = eventsWhere(eq(events.eventId, sql.placeholder("eventId")), desc(events.seq), 1);
 const wakingOne = prepared((db) => db.select().from(inbox).where(isReadyWaking).orderBy(asc(inbox.seq)).limit(1));
@@ -112,12 +112,9 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     if (seqs.length > 0) db.update(inbox).set(changes).where(among(inbox.seq, seqs)).run();
   };
 
-  const rowsOf = (seqs: number[]): InboxRow[] =>
-    seqs.length === 0 ? [] : rowsAmong(db).all({ seqs: JSON.stringify(seqs) });
+  const rowsOf = (seqs: number[]): InboxRow[] => rowsAmong(db).all({ seqs: JSON.stringify(seqs) });
 
-  const acknowledge = (seqs: number[]): void => {
-    if (seqs.length > 0) deleting(db).run({ seqs: JSON.stringify(seqs) });
-  };
+  const acknowledge = (seqs: number[]): void => void deleting(db).run({ seqs: JSON.stringify(seqs) });
 
   /** Deletes events that no run will take. Messages are left to their space's history, as the agent is told; the log tells of others. */
   const leave = (rows: InboxRow[]): void => {

@@ -32,8 +32,8 @@ import { indexSubscriber, memberOf, type Place, type SubscriberRow, type Subscri
  * Carries the log to its subscribers.
  *
  * Invariants
- * 1. A subscriber's cursor moves only after the subscriber has answered; what is pending is what lies after it. It is
- *    stored `storeHeardMs` later, or with the next event: after a crash before that the subscriber is told again.
+ * 1. A subscriber's cursor moves only after the subscriber has answered; what is pending is what lies after it. Of
+ *    messages it is stored `storeHeardMs` later, or with the next event: after a crash before that they are told again.
  * 2. One delivery at a time for each subscriber, in the log's order; a receiver ignores what it has already.
  * 3. While anything is pending the timer `deliver`, a guard, is set, since the transaction that appended it; so a crash
  *    anywhere is followed by a delivery without any outside call. A message that is held back has a job of the router.
@@ -259,10 +259,12 @@ export class Delivery {
     if (answered < batch.cursor) {
       throw new ColloquyError("conflict", `${subscriber.id} came to ${answered} only, not to ${batch.cursor}`);
     }
+    const place = { cursor: batch.cursor, inside: batch.inside };
     if (deleted) {
       subscribers.remove(subscriber.id);
       if (!subscribers.any()) onForgotten();
-    } else this.#heard(subscriber.id, { cursor: batch.cursor, inside: batch.inside });
+    } else if (batch.messages.length > 0) this.#heard(subscriber.id, place);
+    else subscribers.advance(subscriber.id, place);
     log.forgetWords(subscribers.toldUpTo());
   }
 
