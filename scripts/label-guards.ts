@@ -187,7 +187,7 @@ const feeding: Guard[] = [
     guard: "({ heartbeat: _, ...config }: AgentConfig)",
     open: "({ ...config }: AgentConfig)",
     tests: "test/agent/confidential-config",
-    named: "and no heartbeat",
+    named: "no heartbeat, and a warning",
   },
   {
     name: "a tool is in a compartment only where its config allows it",
