@@ -10,9 +10,9 @@ import { argv } from "node:process";
 type Bound = { figure: keyof Structure; atMost: number; what: string };
 
 const bounds: Bound[] = [
-  { figure: "lines", atMost: 51_945, what: "lines of src" },
-  { figure: "agentLines", atMost: 22_479, what: "lines of src/agent" },
-  { figure: "testLines", atMost: 58_883, what: "lines of test, without the databases of migrations" },
+  { figure: "lines", atMost: 55_500, what: "lines of src" },
+  { figure: "agentLines", atMost: 23_500, what: "lines of src/agent" },
+  { figure: "testLines", atMost: 63_000, what: "lines of test, without the databases of migrations" },
   { figure: "files", atMost: Number.POSITIVE_INFINITY, what: "files of src" },
   { figure: "agentFiles", atMost: 12, what: "files in src/agent itself" },
   { figure: "subclasses", atMost: 0, what: "classes that extend a class of ours" },

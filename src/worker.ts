@@ -1,10 +1,12 @@
 import { provideRehearsal } from "./models/models.ts";
 import { app } from "./routes/app.ts";
+import { loadedOnce } from "./shared/loaded-once.ts";
 
 export { Agent } from "./agent/agent.ts";
 export { Space } from "./space/space.ts";
 export { Workspace } from "./workspace/workspace.ts";
 
-provideRehearsal(async (spec) => (await import("./rehearsal/rehearsal-model.ts")).createRehearsalModel(spec));
+const rehearsal = loadedOnce(() => import("./rehearsal/rehearsal-model.ts"));
+provideRehearsal(async (spec) => (await rehearsal()).createRehearsalModel(spec));
 
 export default app;

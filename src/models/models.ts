@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
 import type { ModelConfig } from "../protocol/model-config.ts";
+import { loadedOnce } from "../shared/loaded-once.ts";
 import { adapters } from "./adapt.ts";
 import { deploymentKey, identifyTarget, type ModelTarget, targetOf } from "./identify-model.ts";
 import type { LanguageModel } from "./language-model.ts";
@@ -20,6 +21,9 @@ export const provideRehearsal = (create: Providers["rehearsal"]): void => {
   wiredRehearsal = create;
 };
 
+const workersAi = loadedOnce(() => import("workers-ai-provider"));
+const openAiCompatible = loadedOnce(() => import("./openai-compatible.ts"));
+
 /**
  * Makes the models of each provider. A provider's code is loaded when it is first used, so that a cold start loads none
  * that its agents do not name. Mutable: tests replace an entry and put it back.
@@ -28,10 +32,9 @@ export const providers: Providers = {
   rehearsal: (spec, deps) => wiredRehearsal(spec, deps),
   "workers-ai": async ({ name }, deps) => {
     const binding = workersAiBinding(`model ${name}`, deps);
-    return (await import("workers-ai-provider")).createWorkersAI({ binding })(name);
+    return (await workersAi()).createWorkersAI({ binding })(name);
   },
-  "openai-compatible": async (spec, deps) =>
-    (await import("./openai-compatible.ts")).createOpenAiCompatibleModel(spec, deps),
+  "openai-compatible": async (spec, deps) => (await openAiCompatible()).createOpenAiCompatibleModel(spec, deps),
 };
 
 export type ResolvedModel = {

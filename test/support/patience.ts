@@ -1,4 +1,5 @@
-import { vi } from "vitest";
+import { afterAll, vi } from "vitest";
+import { disarmFaults } from "../../src/shared/fault.ts";
 
 /**
  * Vitest's setup of each file of the actors' tests: an actor answers within milliseconds, and on a busy machine within
@@ -14,3 +15,11 @@ const patient = <Options>(options: Options | number | undefined) => {
 };
 vi.waitFor = (look, options) => waitFor(look, patient(options));
 vi.waitUntil = (look, options) => waitUntil(look, patient(options));
+
+/** With `--isolate=false` files share a workerd, one after the other: each leaves what it replaced as it was. */
+afterAll(() => {
+  disarmFaults();
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});

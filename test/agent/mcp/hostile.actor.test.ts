@@ -6,7 +6,8 @@ import type { McpStatus } from "../../../src/protocol/tool.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { type TestMcpServer, testMcpServer } from "../../support/mcp-server.ts";
 import { call, step, text } from "../../support/scripted-model.ts";
-import { config, network, open, scripted, shout, stage } from "./scene.ts";
+import { scripted } from "../fixture.ts";
+import { config, network, open, shout, stage } from "./scene.ts";
 
 /** What a server answers to the method that is named, in the place of its real answer. */
 const instead = (method: string, answer: (request: Request) => Response | Promise<Response>): TestMcpServer => {

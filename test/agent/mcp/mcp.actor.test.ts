@@ -11,8 +11,8 @@ import {
   testMcpServer,
 } from "../../support/mcp-server.ts";
 import { call, step, text } from "../../support/scripted-model.ts";
-import { agentStub, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
-import { config, network, open, scripted, shout, stage } from "./scene.ts";
+import { agentStub, inboxOf, passTime, runsOf, scripted, userTexts } from "../fixture.ts";
+import { config, network, open, shout, stage } from "./scene.ts";
 
 describe.each(revisions)("a server of %s", (revision: Revision) => {
   test("its tools are listed, declared after the agent's own, and called", async () => {

@@ -1,32 +1,24 @@
 import { env } from "cloudflare:workers";
-import { vi } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import type { McpStatus } from "../../../src/protocol/tool.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import type { TestMcpServer, TestTool } from "../../support/mcp-server.ts";
-import { installModel, scriptedModel } from "../../support/scripted-model.ts";
-import { ended, openHouse, undoLater } from "../fixture.ts";
+import { ended, openHouse } from "../fixture.ts";
 
 /** An agent with one MCP server named desk, on a network that the test makes up. */
-const restore = undoLater();
-
 export const url = "http://localhost:4000/mcp";
 export const config = (more: object = {}) => ({
   servers: [{ name: "desk", url, headers: {}, timeoutMs: 5000, ...more }],
 });
 
-/** The network from now on, with these servers in it and nobody else. */
+/** The network until the test ends, with these servers in it and nobody else. */
 export const network = (servers: Record<string, Pick<TestMcpServer, "fetch">>) => {
   vi.stubGlobal("fetch", async (address: string, init?: RequestInit) => {
     const server = servers[new URL(address).origin];
     if (!server) throw new TypeError("fetch failed");
     return server.fetch(new Request(address, init));
   });
-};
-
-export const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
+  onTestFinished(() => void vi.unstubAllGlobals());
 };
 
 export const shout: TestTool = {

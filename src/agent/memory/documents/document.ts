@@ -1,6 +1,7 @@
 import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
+import { loadedOnce } from "../../../shared/loaded-once.ts";
 import { contentOf } from "./cells.ts";
 
 /**
@@ -17,14 +18,14 @@ const writer = "1";
 export type Loro = typeof import("loro-crdt/web");
 
 /** Loads it with the first document: 1.2 MB that nothing pays for until then. */
-export const loadLoro = async (): Promise<Loro> => {
+export const loadLoro = loadedOnce(async (): Promise<Loro> => {
   const [loro, { default: module }] = await Promise.all([
     import("loro-crdt/web"),
     import("loro-crdt/web/loro_wasm_bg.wasm"),
   ]);
   loro.initSync({ module });
   return loro;
-};
+});
 
 /**
  * The document that a snapshot and later updates make, in the order in which they were stored. Throws where something is

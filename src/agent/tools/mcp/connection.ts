@@ -1,5 +1,6 @@
 import type { McpServer } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
+import { loadedOnce } from "../../../shared/loaded-once.ts";
 import { settledWithin, unlessAborted } from "../../../shared/timeouts.ts";
 import { maxMcpPages, mcpCloseMs, mcpListTimeoutMs, mcpProbeTimeoutMs } from "../../bounds.ts";
 import type { McpTool } from "../../records.ts";
@@ -40,6 +41,8 @@ type McpCall = Pick<McpTool, "tool" | "inputSchema"> & {
   headers: Record<string, string>;
 };
 
+const mcpClient = loadedOnce(() => import("@modelcontextprotocol/client"));
+
 /** The library's validator would run a server's patterns in the native engine. A call names no schema of its answer. */
 const noValidator = {
   getValidator: (): never => {
@@ -77,7 +80,7 @@ const openConnection = async ({ server, openSecret, legacy, listChanged, ...netw
     }
   };
 
-  const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
+  const { Client, StreamableHTTPClientTransport } = await mcpClient();
   const client = new Client(
     { name: "colloquy", version: "1" },
     {
