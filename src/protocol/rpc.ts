@@ -1,4 +1,5 @@
 import type { Outcome } from "../shared/errors.ts";
+import type { AuditActor, AuditEntry, AuditFilters, AuditNote } from "./audit.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
 import type { Budget, ChannelOpen } from "./events.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
@@ -255,7 +256,8 @@ interface WorkspaceMethods {
   /** Creates once: a repeated call with the same id answers `conflict`. */
   create(input: { id: string; name: string; keyId: string; keyHash: string }): Workspace;
   describe(): Workspace;
-  update(changes: UpdateWorkspace): Workspace;
+  /** `by` of this and of others: who does it, for the audit log. */
+  update(changes: UpdateWorkspace, by?: AuditActor): Workspace;
   /** The living key whose hash was presented. Without `scopes`: `full`. */
   verifyKey(keyHash: string): { keyId: string; scopes?: KeyScope[]; expiresAt?: number };
   /** Whether the key was issued here, not revoked, and has not expired. */
@@ -267,10 +269,10 @@ interface WorkspaceMethods {
   updateKey(keyId: string, changes: UpdateKey, by: string): Key;
   /** Makes the successor, of the same name, scopes and end, and ends the key after `overlapMs`. */
   rollKey(keyId: string, successor: NewKey, overlapMs: number): { key: Key; previous: Key };
-  revokeKey(keyId: string): null;
+  revokeKey(keyId: string, by?: AuditActor): null;
 
   /** Whether a token may be made for the entity. `by`: the key that makes it, where one does. */
-  admitToken(entityId: string, by?: string): null;
+  admitToken(entityId: string, by?: string, minter?: AuditActor): null;
   /** Keeps the hash of a person's one-time code. `madeBy`: the admin who made it for another. `issuer`: by whose right. */
   addSignInCode(code: { hash: string; entityId: string; madeBy: string | null; issuer: string }): { expiresAt: number };
   /** Whom a code would sign in; `unauthorized` where it was used, has run out, or its maker may make none any more. */
@@ -281,15 +283,15 @@ interface WorkspaceMethods {
   /** The session's cookie counts no more, and its person's spaces close its sockets. */
   endSession(sessionId: string): null;
 
-  putSecret(name: string, sealed: string): null;
-  deleteSecret(name: string): null;
+  putSecret(name: string, sealed: string, by?: AuditActor): null;
+  deleteSecret(name: string, by?: AuditActor): null;
   secretNames(): string[];
   /** For a new agent: what `setSecrets` would bring it. */
   sealedSecrets(): Record<string, string>;
 
   createEntity(id: string, input: CreateEntity): Entity;
   /** Reserves an agent's name and id in the directory; called before the agent's own object is created. */
-  createAgentEntity(id: string, name: string): Entity;
+  createAgentEntity(id: string, name: string, importedBy?: AuditActor): Entity;
   /** With `visibleTo`, only that entity and those it shares a space with. */
   entities(page: PageRequest & { type?: EntityType | undefined; visibleTo?: string | undefined }): Page<Entity>;
   entity(id: string): Entity;
@@ -299,9 +301,9 @@ interface WorkspaceMethods {
    */
   resolve(ids: string[], visibleTo?: string): Entity[];
   /** A new name is carried to every space of the entity, at once or by a timer. */
-  updateEntity(id: string, changes: UpdateEntity): Entity;
+  updateEntity(id: string, changes: UpdateEntity, by?: AuditActor): Entity;
   /** Leaves every space, at once or by a timer; its messages stay. */
-  removeEntity(id: string): null;
+  removeEntity(id: string, by?: AuditActor): null;
   /** The standing of an entity whose token was verified; `not_found` if it was removed. */
   standing(entityId: string): { role: Role; type: EntityType };
   shareSpace(entityId: string, otherId: string): boolean;
@@ -317,6 +319,11 @@ interface WorkspaceMethods {
 
   /** Newest first; with `entityId`, only its own. */
   spaces(page: PageRequest & { entityId?: string | undefined }): Page<Space>;
+
+  /** For the audit log, of what happens elsewhere. */
+  noteAudit(note: AuditNote): null;
+  /** Newest first. */
+  audit(page: PageRequest & AuditFilters): Page<AuditEntry>;
 
   /** `Idempotency-Key`: begin, then end with what was answered. A begun one that never ended is free after 60 s. */
   beginRequest(input: RequestName & { bodyHash: string }): BegunRequest;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { forgetStanding } from "../auth/verdicts.ts";
 import { Agent, AgentConfig, AgentListItem, Compartment, UpdateAgent } from "../protocol/agent.ts";
+import { actorOf } from "../protocol/audit.ts";
 import { mayRead } from "../protocol/principal.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
@@ -157,10 +158,10 @@ agents.route("DELETE /v1/agents/{agentId}", {
   access: "workspace",
   params,
   problems: ["not_found"],
-  handle: async ({ context, workspaceId, params: { agentId } }) => {
+  handle: async ({ context, principal, workspaceId, params: { agentId } }) => {
     await requireAgent(context, agentId);
     // The directory first: what is cut off after that, its workspace does.
-    unwrap(await workspaceOf(context).removeEntity(agentId));
+    unwrap(await workspaceOf(context).removeEntity(agentId, actorOf(principal)));
     forgetStanding(workspaceId, agentId);
     // Here it is ended at once, mostly: whoever deleted it finds it ended.
     await agentAt(context, agentId)

@@ -5,6 +5,7 @@ import { isOverHttps } from "../auth/session-cookie.ts";
 import { ColloquyError, problem } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
+import { audit } from "./audit.ts";
 import { blocks } from "./blocks.ts";
 import { deliveries } from "./deliveries.ts";
 import { deploymentOf } from "./deployment.ts";
@@ -100,6 +101,7 @@ app.use((context, next) => {
 
 export const routes = [
   workspaces,
+  audit,
   keysAndSecrets,
   entities,
   sessions,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mintToken } from "../auth/tokens.ts";
 import { forgetStanding } from "../auth/verdicts.ts";
+import { actorOf } from "../protocol/audit.ts";
 import { CreateEntity, Entity, EntityType, UpdateEntity } from "../protocol/entity.ts";
 import { hasWorkspaceRights, impersonatorOf, type Principal } from "../protocol/principal.ts";
 import { CreateToken, Token } from "../protocol/workspace.ts";
@@ -86,9 +87,9 @@ entities.route("PATCH /v1/entities/{entityId}", {
   body: UpdateEntity,
   answers: [OneEntity, "The entity"],
   problems: ["not_found", "conflict", "name_taken"],
-  handle: async ({ context, workspaceId, params: { entityId }, body }) => {
+  handle: async ({ context, principal, workspaceId, params: { entityId }, body }) => {
     await requireChangeable(context, entityId);
-    const entity = unwrap(await workspaceOf(context).updateEntity(entityId, body));
+    const entity = unwrap(await workspaceOf(context).updateEntity(entityId, body, actorOf(principal)));
     forgetStanding(workspaceId, entityId);
     return { entity };
   },
@@ -99,9 +100,9 @@ entities.route("DELETE /v1/entities/{entityId}", {
   description: "It leaves all its spaces and its tokens stop; its messages stay.",
   access: "entity",
   problems: ["not_found", "conflict"],
-  handle: async ({ context, workspaceId, params: { entityId } }) => {
+  handle: async ({ context, principal, workspaceId, params: { entityId } }) => {
     await requireChangeable(context, entityId);
-    unwrap(await workspaceOf(context).removeEntity(entityId));
+    unwrap(await workspaceOf(context).removeEntity(entityId, actorOf(principal)));
     forgetStanding(workspaceId, entityId);
   },
 });
@@ -118,7 +119,7 @@ entities.route("POST /v1/tokens", {
   problems: ["unknown_reference"],
   handle: async ({ context, workspaceId, principal, body: { entityId, expiresInSeconds } }) => {
     const by = principal.kind === "key" ? principal.keyId : undefined;
-    unwrap(await workspaceOf(context).admitToken(entityId, by));
+    unwrap(await workspaceOf(context).admitToken(entityId, by, actorOf(principal)));
     const issuedAt = systemClock.now();
     const expiresAt = issuedAt + expiresInSeconds * 1000;
     const impersonatedBy = impersonatorOf(principal, entityId);

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
 import { seal } from "../auth/sealing.ts";
 import { forgetCredentials } from "../auth/verdicts.ts";
+import { actorOf } from "../protocol/audit.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { component, Label } from "../protocol/text.ts";
 import { CreateKey, Key, PutSecret, RollKey, UpdateKey } from "../protocol/workspace.ts";
@@ -102,8 +103,8 @@ keysAndSecrets.route("DELETE /v1/workspace/keys/{keyId}", {
     "It stops at once here, and within 60 s everywhere, on open sockets too. The last key of scope `full` without an end cannot be revoked.",
   access: "secretKey",
   problems: ["not_found", "conflict"],
-  handle: async ({ context, workspaceId, params: { keyId } }) => {
-    unwrap(await workspaceOf(context).revokeKey(keyId));
+  handle: async ({ context, principal, workspaceId, params: { keyId } }) => {
+    unwrap(await workspaceOf(context).revokeKey(keyId, actorOf(principal)));
     forgetCredentials(workspaceId);
   },
 });
@@ -123,9 +124,9 @@ keysAndSecrets.route("PUT /v1/workspace/secrets/{name}", {
   access: "secretKey",
   body: PutSecret,
   problems: ["limit_reached"],
-  handle: async ({ context, workspaceId, params: { name }, body }) => {
+  handle: async ({ context, principal, workspaceId, params: { name }, body }) => {
     const sealed = await seal(context.env.SIGNING_SECRET, workspaceId, name, body.value);
-    unwrap(await workspaceOf(context).putSecret(name, sealed));
+    unwrap(await workspaceOf(context).putSecret(name, sealed, actorOf(principal)));
   },
 });
 
@@ -133,5 +134,6 @@ keysAndSecrets.route("DELETE /v1/workspace/secrets/{name}", {
   summary: "Delete a secret",
   access: "secretKey",
   problems: ["not_found", "invalid_request"],
-  handle: async ({ context, params }) => unwrap(await workspaceOf(context).deleteSecret(params.name)),
+  handle: async ({ context, principal, params }) =>
+    unwrap(await workspaceOf(context).deleteSecret(params.name, actorOf(principal))),
 });

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { AgentRpc, ExportPage, ImportName } from "../protocol/agent-rpc.ts";
+import { actorOf } from "../protocol/audit.ts";
 import { type ExportedHead, ExportedLine, exportMediaType, ImportedAgent } from "../protocol/exported-agent.ts";
 import { Name } from "../protocol/text.ts";
 import { ColloquyError, ok, unwrap } from "../shared/errors.ts";
@@ -50,8 +51,10 @@ transfer.route("GET /v1/agents/{agentId}/export", {
     },
   },
   problems: ["not_found"],
-  handle: async ({ agent, params: { agentId } }) => {
+  handle: async ({ context, agent, principal, params: { agentId } }) => {
     const first = await agent.exportPage(null);
+    const note = { action: "agent.exported", actor: actorOf(principal), target: agentId } as const;
+    unwrap(await workspaceOf(context).noteAudit(note));
     return new Response(pagesFrom(agent, first), {
       headers: {
         "content-type": exportMediaType,
@@ -115,7 +118,7 @@ transfer.route(`POST ${importPath}`, {
   status: 201,
   answers: [ImportedAgent, "The agent, and what is still to be done by hand"],
   problems: ["name_taken", "limit_reached", "unknown_reference", "text_too_long", "gone"],
-  handle: async ({ context, workspaceId, query }) => {
+  handle: async ({ context, principal, workspaceId, query }) => {
     const { body, headers } = context.req.raw;
     if (Number(headers.get("content-length") ?? 0) > maxImportBytes) {
       throw tooLarge("The import", maxImportBytes, "maxImportBytes");
@@ -138,7 +141,7 @@ transfer.route(`POST ${importPath}`, {
           await checkConfig(context, agent, config);
           unwrap(await agent.prepareImport(name, { ...head, agent: { ...head.agent, config } }));
           // From here on it counts, whatever is cut: the object's own timer completes what the directory knows.
-          unwrap(await workspace.createAgentEntity(id, config.name));
+          unwrap(await workspace.createAgentEntity(id, config.name, actorOf(principal)));
         }
         const completed = await agent.completeImport(workspaceId);
         if (!completed.ok && !isThere) unwrap(await workspace.removeEntity(id));

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
+import { actorOf } from "../protocol/audit.ts";
 import { component } from "../protocol/text.ts";
 import { Key, NameOnly, UpdateWorkspace, Workspace } from "../protocol/workspace.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
@@ -64,6 +65,6 @@ workspaces.route("PATCH /v1/workspace", {
     if (body.impersonatedApprovals !== undefined && principal.kind !== "key") {
       throw new ColloquyError("forbidden", "Only the workspace's secret key may set impersonatedApprovals.");
     }
-    return { workspace: unwrap(await workspaceOf(context).update(body)) };
+    return { workspace: unwrap(await workspaceOf(context).update(body, actorOf(principal))) };
   },
 });

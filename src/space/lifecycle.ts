@@ -137,6 +137,7 @@ export const removeSpace = (services: SpaceServices, principal: Principal): void
   services.transaction(() => {
     const { seq: cursor } = services.log.head();
     services.settings.change({ deletedSeq: cursor + 1 });
+    services.audit.note("space.deleted", principal, row.id);
     const from = { cursor, inside: false };
     for (const id of services.log.agents()) services.subscribers.insert({ id, kind: "agent", ...from });
     const { confidentialFrom } = row;

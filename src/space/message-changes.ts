@@ -38,7 +38,13 @@ const wordsOf = ({ text, toolCall }: Message): string[] => {
 };
 
 /** Stores the message as it is now, and tells it. `before` is what it was; `updatedSeq` its call's newest event. */
-const change = (services: SpaceServices, row: LogRow, before: Message, message: Message, updatedSeq?: number): void => {
+const change = (
+  services: SpaceServices,
+  row: LogRow,
+  before: Message,
+  message: Message,
+  { updatedSeq, deletedBy }: { updatedSeq?: number | undefined; deletedBy?: Principal } = {},
+): void => {
   const { log, subscribers, record, toolCalls } = services;
   const type = message.deleted ? "message.deleted" : "message.updated";
   // Where no agent is, nobody is told to forget them.
@@ -47,6 +53,8 @@ const change = (services: SpaceServices, row: LogRow, before: Message, message: 
     const { seq } = append({ type, message, was });
     log.amend(row, message, seq, updatedSeq);
     if (updatedSeq !== undefined) toolCalls.remove(row.seq);
+    const { id, spaceId, sender } = message;
+    if (deletedBy) services.audit.note("message.deleted", deletedBy, id, { spaceId, sender: sender.id });
   });
 };
 
@@ -121,6 +129,7 @@ export const deleteMessage = (
   const name = id === undefined ? undefined : services.members.find(id)?.name;
   const by = id === undefined ? {} : { by: { id, ...(name !== undefined && { name }) } };
   const message = tombstoneOf(before, { at: isoTime(services.clock.now()), ...by });
-  change(services, row, before, message, endOfCall(services, row, before.sender.id));
+  const updatedSeq = endOfCall(services, row, before.sender.id);
+  change(services, row, before, message, { updatedSeq, deletedBy: principal });
   return { message, agents };
 };

@@ -7,7 +7,12 @@ import type { Settings, SettingsRow } from "./settings.ts";
  * The rights of callers. A caller that may not know of the space gets `not_found`, as does everyone once it is deleted.
  * A caller that may see it but not do that gets `forbidden`.
  */
-export type Known = { settings: Settings; members: Members };
+export type Known = {
+  settings: Settings;
+  members: Members;
+  /** For the audit log: somebody reads what was said. */
+  noteRead?: (principal: Principal) => void;
+};
 
 const nowhere = (): ColloquyError => new ColloquyError("not_found", "There is no such space here: check its id");
 
@@ -43,6 +48,7 @@ const requireReading = (
 export const readable = (known: Known, principal: Principal): SettingsRow => {
   const space = seen(known, principal);
   requireReading(known, space, principal);
+  known.noteRead?.(principal);
   return space;
 };
 

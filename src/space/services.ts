@@ -6,6 +6,7 @@ import { fault } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
 import { createJobs } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
+import { createAudit } from "./audit.ts";
 import { maxDatabaseBytes } from "./bounds.ts";
 import { createClientRates } from "./client-rates.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
@@ -43,6 +44,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const onForgotten = (): void => {
     for (const each of [log, decisions, ledger, toolCalls, members]) each.clear();
   };
+  const audit = createAudit({ env, jobs, clock, settings, members });
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
   const delivery = new Delivery({ ...around, receivers: env, subscribers, onForgotten });
 
@@ -70,7 +72,8 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
 
   return {
     ...{ db, clock, timers, jobs, settings, members, log, subscribers, decisions, toolCalls, sockets, live, delivery },
-    ...{ transaction, record },
+    ...{ transaction, record, audit },
+    noteRead: audit.noteRead,
     ids: createIds(env.SIGNING_SECRET),
     router: createRouter({ ...around, jobs, ledger, record }),
     rates: createClientRates(),

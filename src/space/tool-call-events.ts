@@ -165,7 +165,15 @@ export const answerToolCall = (
   const who = { entityId, name, at: isoTime(now), ...(impersonatedBy !== undefined && { impersonatedBy }) };
   const verdict = judge(row.message.toolCall, { ...who, answer });
   if (!verdict) return { message: row.message, created: false, updatedSeq: row.updatedSeq };
-  const message = services.record((append) => change(services, append, row, verdict.call, verdict.outcome));
+  const { answers, inputHash } = verdict.call.awaits ?? {};
+  const message = services.record((append) => {
+    if (kind === "approval") {
+      const approved = answers?.at(-1)?.approved === true;
+      const detail = { spaceId: space.id, approved, ...(inputHash !== undefined && { inputHash }) };
+      services.audit.note("approval.answered", principal, toolCallId, detail);
+    }
+    return change(services, append, row, verdict.call, verdict.outcome);
+  });
   return { message, created: true, updatedSeq: services.log.head().seq };
 };
 

@@ -34,6 +34,11 @@ export const maxAnswerDatabaseBytes = 4 * 1024 ** 3;
 /** Answers longer than this are not kept; the repeated request finds what was made by its derived id. */
 export const maxStoredAnswerCharacters = 256 * 1024;
 
+/** Entries of the audit log. One more has the oldest leave. */
+export const maxAuditEntries = 100_000;
+/** How long an entry of the audit log is kept: 400 days. */
+export const auditAgeMs = 400 * 24 * 60 * 60_000;
+
 /** Spaces and agents that are told of a change at the same time. */
 export const maxTellsAtOnce = 4;
 /** A space or an agent that has not answered in this time is told again later. */

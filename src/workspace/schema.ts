@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { AuditAction } from "../protocol/audit.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { KeyScope } from "../protocol/workspace.ts";
 
@@ -131,6 +132,28 @@ export const waitingCalls = sqliteTable(
     call: text("call", { mode: "json" }).$type<WaitingToolCall>().notNull(),
   },
   (table) => [uniqueIndex("waiting_calls_id").on(table.toolCallId), index("waiting_calls_agent").on(table.agentId)],
+);
+
+/** What was done: `audit.ts`. `once` names an act that is noted once. */
+export const audit = sqliteTable(
+  "audit",
+  {
+    position: integer("position").primaryKey({ autoIncrement: true }),
+    at: integer("at").notNull(),
+    action: text("action").$type<AuditAction>().notNull(),
+    actor: text("actor").notNull(),
+    actorAs: text("actor_as"),
+    impersonatedBy: text("impersonated_by"),
+    target: text("target").notNull(),
+    detail: text("detail", { mode: "json" }).$type<Record<string, string | number | boolean>>(),
+    once: text("once"),
+  },
+  (table) => [
+    uniqueIndex("audit_once").on(table.once),
+    index("audit_action").on(table.action),
+    index("audit_actor").on(table.actor),
+    index("audit_target").on(table.target),
+  ],
 );
 
 /** Requests with an `Idempotency-Key`: under way while `status` is null. */

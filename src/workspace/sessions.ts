@@ -13,9 +13,10 @@ import { sessions } from "./schema.ts";
  */
 export const createSessions = (db: Database, clock: Clock, told: (entityId: string, sessionId: string) => void) => {
   const isIt = (id: string) => and(eq(sessions.id, id), gt(sessions.expiresAt, clock.now()));
-  const end = (id: string): void => {
+  const end = (id: string): string | undefined => {
     const [ended] = db.delete(sessions).where(isIt(id)).returning().all();
     if (ended) told(ended.entityId, id);
+    return ended?.entityId;
   };
 
   return {
@@ -29,7 +30,7 @@ export const createSessions = (db: Database, clock: Clock, told: (entityId: stri
 
     lives: (id: string): boolean => db.select().from(sessions).where(isIt(id)).get() !== undefined,
 
-    /** Ends it, if it has not ended. */
+    /** Ends it, if it has not ended, and answers whose it was. */
     end,
 
     forgetEntity(entityId: string): void {

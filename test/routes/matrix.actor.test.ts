@@ -82,6 +82,8 @@ const rows: Record<string, Row> = {
   "POST /v1/workspaces": { own: all(403), operator: 201, elsewhere: 403, body: named("New") },
   "GET /v1/workspace": { own: workspace(200), elsewhere: 200 },
   "PATCH /v1/workspace": { own: workspace(200), elsewhere: 200, body: named("Here") },
+  "GET /v1/workspace/audit": { own: workspace(200), elsewhere: 200 },
+  "GET /v1/workspace/audit/export": { own: workspace(200), elsewhere: 200 },
   "POST /v1/workspace/keys": { own: keyOnly(201), elsewhere: 201 },
   "GET /v1/workspace/keys": { own: keyOnly(200), elsewhere: 200 },
   "PATCH /v1/workspace/keys/{keyId}": { own: keyOnly(200), body: named("Renamed") },

@@ -9,6 +9,8 @@ const promised = `
 POST /v1/workspaces
 GET /v1/workspace
 PATCH /v1/workspace
+GET /v1/workspace/audit
+GET /v1/workspace/audit/export
 GET /v1/workspace/keys
 POST /v1/workspace/keys
 PATCH /v1/workspace/keys/{keyId}
@@ -94,6 +96,8 @@ DELETE /v1/spaces/{spaceId}/members/{entityId}
 GET /v1/spaces/{spaceId}/messages
 POST /v1/spaces/{spaceId}/messages
 POST /v1/spaces/{spaceId}/read
+PATCH /v1/spaces/{spaceId}/messages/{messageId}
+DELETE /v1/spaces/{spaceId}/messages/{messageId}
 GET /v1/spaces/{spaceId}/messages/{messageId}/reads
 GET /v1/spaces/{spaceId}/messages/{messageId}/origin
 GET /v1/spaces/{spaceId}/messages/{messageId}/routing

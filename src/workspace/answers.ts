@@ -1,0 +1,161 @@
+import type { Served } from "../env/env.ts";
+import { hourly } from "../protocol/audit.ts";
+import type { WorkspaceRpc } from "../protocol/rpc.ts";
+import type { Key, Workspace as WorkspaceView } from "../protocol/workspace.ts";
+import { isoTime, systemClock } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { type Audit, unknownActor } from "./audit.ts";
+import { workspaces } from "./schema.ts";
+import { requestsTimer, type WorkspaceServices } from "./services.ts";
+
+export type WorkspaceRow = typeof workspaces.$inferSelect;
+
+export const viewOf = ({ id, name, impersonatedApprovals, createdAt }: WorkspaceRow): WorkspaceView => ({
+  ...{ id, name, impersonatedApprovals },
+  createdAt: isoTime(createdAt),
+});
+
+export type Installed = Exclude<keyof WorkspaceRpc, "create">;
+
+const keyActor = (by: string | undefined) => (by === undefined ? unknownActor : { id: by });
+
+/** A key was made, which is noted once however often it is asked for, or changed. */
+const noteKey = (audit: Audit, action: "key.created" | "key.changed", by: string | undefined, key: Key): void => {
+  const detail = { name: key.name ?? "", scopes: key.scopes.join(" ") };
+  const once = action === "key.created" ? { once: `${action} ${key.id}` } : {};
+  audit.note({ action, actor: keyActor(by), target: key.id, detail, ...once });
+};
+
+/** The methods that need the services, and the workspace's own row. */
+export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & { row: WorkspaceRow }> = {
+  describe: ({ row }) => viewOf(row),
+  update: ({ db, self, row, audit }, given, by = unknownActor) => {
+    const { name = row.name, impersonatedApprovals = row.impersonatedApprovals } = given;
+    const changes = { name, impersonatedApprovals };
+    db.update(workspaces).set(changes).run();
+    self.forget();
+    const detail = { fields: Object.keys(given).join(" "), impersonatedApprovals };
+    audit.note({ action: "workspace.changed", actor: by, target: row.id, detail });
+    return viewOf({ ...row, ...changes });
+  },
+
+  verifyKey: ({ keys }, keyHash) => keys.verify(keyHash),
+  keyLives: ({ keys }, keyId) => keys.isUsed(keyId),
+  addKey: ({ keys, audit }, key) => {
+    const added = keys.add(key);
+    noteKey(audit, "key.created", key.by, added);
+    return added;
+  },
+  keys: ({ keys }) => keys.all(),
+  updateKey: ({ keys, audit }, keyId, changes, by) => {
+    const key = keys.update(keyId, changes, by);
+    noteKey(audit, "key.changed", by, key);
+    return key;
+  },
+  rollKey: ({ keys, audit }, keyId, successor, overlapMs) => {
+    const rolled = keys.roll(keyId, successor, overlapMs);
+    const once = `key.rolled ${successor.keyId}`;
+    const detail = { successor: rolled.key.id, overlapMs };
+    audit.note({ action: "key.rolled", actor: keyActor(successor.by), target: keyId, detail, once });
+    return rolled;
+  },
+  revokeKey: ({ keys, audit }, keyId, by = unknownActor) => {
+    keys.revoke(keyId);
+    audit.note({ action: "key.revoked", actor: by, target: keyId });
+  },
+
+  putSecret: ({ secrets, outbox, audit }, name, sealed, by = unknownActor) => {
+    secrets.put(name, sealed);
+    outbox.secretsChanged();
+    audit.note({ action: "secret.put", actor: by, target: name });
+  },
+  deleteSecret: ({ secrets, outbox, audit }, name, by = unknownActor) => {
+    secrets.delete(name);
+    outbox.secretsChanged();
+    audit.note({ action: "secret.deleted", actor: by, target: name });
+  },
+  secretNames: ({ secrets }) => secrets.names(),
+  sealedSecrets: ({ secrets }) => secrets.sealed(),
+
+  admitToken: ({ signInCodes, audit }, entityId, by, minter) => {
+    signInCodes.admitToken(entityId, by);
+    if (!minter || minter.id === entityId) return;
+    // A server mints one for each of its people again and again.
+    const once = hourly(systemClock.now(), "token.minted", minter.id, entityId);
+    audit.note({ action: "token.minted", actor: minter, target: entityId, once });
+  },
+  addSignInCode: ({ signInCodes }, code) => signInCodes.add(code),
+  offeredSession: ({ signInCodes }, hash) => signInCodes.offered(hash),
+  useSignInCode: ({ signInCodes, sessions, audit }, hash, session) => {
+    const offered = signInCodes.use(hash);
+    const { entity, madeBy } = offered;
+    sessions.begin({ ...session, entityId: entity.id });
+    const actor = { id: entity.id, ...(madeBy !== null && { impersonatedBy: madeBy }) };
+    audit.note({ action: "session.began", actor, target: entity.id });
+    return offered;
+  },
+  sessionLives: ({ sessions }, sessionId) => sessions.lives(sessionId),
+  endSession: ({ sessions, audit }, sessionId) => {
+    const entityId = sessions.end(sessionId);
+    if (entityId !== undefined) audit.note({ action: "session.ended", actor: { id: entityId }, target: entityId });
+  },
+
+  createEntity: ({ directory }, id, input) => directory.create(id, input),
+  createAgentEntity: ({ directory, audit }, id, name, importedBy) => {
+    const entity = directory.create(id, { type: "agent", name, role: "member" });
+    if (importedBy) audit.note({ action: "agent.imported", actor: importedBy, target: id, once: `imported ${id}` });
+    return entity;
+  },
+  entities: ({ directory }, page) => directory.page(page),
+  entity: ({ directory }, id) => directory.get(id),
+  resolve: ({ directory }, ids, visibleTo) => directory.resolve(ids, visibleTo),
+  updateEntity: ({ directory, outbox, audit }, id, changes, by = unknownActor) => {
+    const before = directory.get(id);
+    const entity = directory.update(id, changes);
+    if (entity.name !== before.name) outbox.entityRenamed(id);
+    if (entity.role !== before.role) {
+      const detail = { from: before.role, to: entity.role };
+      audit.note({ action: "entity.role_changed", actor: by, target: id, detail });
+    }
+    return entity;
+  },
+  removeEntity: ({ directory, signInCodes, sessions, waitingCalls, outbox, audit }, id, by = unknownActor) => {
+    const { type, role } = directory.get(id);
+    if (type === "agent") audit.note({ action: "agent.deleted", actor: by, target: id });
+    else audit.note({ action: "entity.removed", actor: by, target: id, detail: { type, role } });
+    directory.remove(id);
+    signInCodes.forgetEntity(id);
+    sessions.forgetEntity(id);
+    waitingCalls.forgetAgent(id);
+    outbox.entityRemoved(id, type);
+  },
+  standing: ({ directory }, entityId) => {
+    const { role, type } = directory.get(entityId);
+    return { role, type };
+  },
+
+  shareSpace: ({ spaces }, entityId, otherId) => spaces.share(entityId, otherId),
+  admitSpace: ({ spaces }, id, madeBy) => spaces.requireRoom(id, madeBy),
+  follow: ({ spaces, outbox, row }, delivery) => {
+    if (delivery.space.workspaceId !== row.id)
+      throw new ColloquyError("not_found", "The space is of another workspace.");
+    if (spaces.follow(delivery)) outbox.spaceFollowed(delivery);
+  },
+  spaces: ({ spaces }, page) => spaces.page(page),
+
+  // The agent may have been deleted a moment ago: then nothing of it waits any more.
+  noteToolCall: ({ waitingCalls, directory }, call, waits) =>
+    waitingCalls.note(call, waits && directory.find(call.agentId) !== undefined),
+  toolCalls: ({ waitingCalls }, page) => waitingCalls.page(page),
+
+  noteAudit: ({ audit }, note) => audit.note(note),
+  audit: ({ audit }, page) => audit.page(page),
+
+  beginRequest: ({ requests, timers, pruneRequests }, { bodyHash, ...name }) => {
+    const begun = requests.begin(name, bodyHash);
+    if (timers.dueAt(requestsTimer) === undefined) pruneRequests();
+    return begun;
+  },
+  endRequest: ({ requests }, { principal, key, ...end }) =>
+    "abandon" in end ? requests.abandon({ principal, key }) : requests.end({ principal, key }, end.status, end.body),
+};

@@ -1,0 +1,50 @@
+import type { Env } from "../env/env.ts";
+import { systemClock } from "../shared/clock.ts";
+import { hasSchema, openDatabase, Remembered } from "../shared/database.ts";
+import { createJobs } from "../timers/jobs.ts";
+import { createTimers } from "../timers/timers.ts";
+import { createAudit } from "./audit.ts";
+import { createDirectory } from "./directory.ts";
+import { createKeys } from "./keys.ts";
+import { createOutbox } from "./outbox.ts";
+import { createRequests } from "./requests.ts";
+import { workspaces } from "./schema.ts";
+import { createSecrets } from "./secrets.ts";
+import { createSessions } from "./sessions.ts";
+import { createSignInCodes } from "./sign-in-codes.ts";
+import { createSpaceIndex } from "./space-index.ts";
+import { createWaitingCalls } from "./waiting-calls.ts";
+
+export const requestsTimer = "requests";
+
+/** The parts of a workspace over its database. */
+export const createServices = (ctx: DurableObjectState, env: Env) => {
+  const clock = systemClock;
+  const db = openDatabase(ctx.storage);
+  const timers = createTimers(db, ctx.storage, clock);
+  const jobs = createJobs({ db, timers, clock, waitUntil: (work) => ctx.waitUntil(work) });
+  const audit = createAudit(db, clock, timers);
+  const directory = createDirectory(db, clock);
+  const keys = createKeys(db, clock);
+  const secrets = createSecrets(db, clock);
+  const spaces = createSpaceIndex(db, clock);
+  const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
+  /** The workspace's own row. Undefined where it was never created. */
+  const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
+  const workspaceId = (): string => self.get()?.id ?? "";
+  const outbox = createOutbox({ env, directory, secrets, spaces, jobs, workspaceId, object: ctx });
+  return {
+    ...{ db, timers, jobs, audit, directory, keys, secrets, spaces, requests, self, outbox },
+    signInCodes: createSignInCodes(db, clock, directory, keys),
+    sessions: createSessions(db, clock, outbox.sessionEnded),
+    waitingCalls: createWaitingCalls(db, env.SIGNING_SECRET, workspaceId),
+    /** Forgets the requests that are past their time, and sets the timer to when the next will be. */
+    pruneRequests(): void {
+      const next = requests.prune();
+      if (next === undefined) timers.clear(requestsTimer);
+      else timers.set(requestsTimer, next);
+    },
+  };
+};
+
+export type WorkspaceServices = ReturnType<typeof createServices>;
