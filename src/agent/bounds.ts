@@ -239,6 +239,12 @@ export const maxSummaryTokens = 2000;
 /** Characters of a summary that a model answers, and how long the answer may take. */
 export const maxSummaryCharacters = 64_000;
 export const summaryTimeoutMs = 120_000;
+/** Rows that one go of a redaction looks at, and when it looks again for runs that hold its end up. */
+export const redactionRows = 2000;
+export const redactionAgainMs = 250;
+/** Changed messages that are kept to tell the agent's runs of them, and how much is told of a new text, in characters. */
+export const maxRedactionsKept = 100;
+export const maxChangedTextCharacters = 2000;
 /** How many messages before the window are folded, if a space is older than its agent's summary of it. */
 export const maxSummaryBacklog = 400;
 /** A summary that failed is tried again after this time, twice that the next time, up to the longest. */

@@ -12,7 +12,8 @@ import { journal, journalNames } from "./schema.ts";
  * The journal is an append-only table of everything that the model was given, said, called and got back.
  *
  * Invariants
- * 1. Rows are appended and never changed. A replay reads from them where its run stands (`run/next-step.ts`).
+ * 1. Rows are appended, and only a redaction changes them: words that somebody took back go from them (`redaction/`), and from
+ *    those that are appended while it lasts. A replay reads from them where its run stands (`run/next-step.ts`).
  * 2. A call that was started has its `call` row before its effect, and its `result` row after.
  * 3. The model messages of a run are its `inbox`, `preview`, `assistant` and `result` rows in order; `call` rows
  *    are no message.
@@ -83,7 +84,8 @@ const appending = prepared((db) =>
     .returning(),
 );
 
-export const createJournal = (db: Database, clock: Clock) => {
+/** `clean`: what a row may hold, without the words that are being taken out. */
+export const createJournal = (db: Database, clock: Clock, clean: <Value>(value: Value) => Value) => {
   const lastSeq = new Remembered(db, () => {
     const last = db.select({ seq: max(journal.seq) }).from(journal);
     return { seq: last.get()?.seq ?? 0 };
@@ -110,7 +112,8 @@ export const createJournal = (db: Database, clock: Clock) => {
   };
 
   return {
-    append({ meta, ...row }: NewRow): JournalRow {
+    append(written: NewRow): JournalRow {
+      const { meta, ...row } = clean(written);
       const noted = meta ? JSON.stringify(meta) : null;
       const appended = appending(db).get({ createdAt: clock.now(), ...row, meta: noted });
       lastSeq.get().seq = appended.seq;

@@ -6,7 +6,7 @@ import { createIds, isOwnedBy } from "../shared/ids.ts";
 import { createJobs, jobsTimer } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
-import { handleCompartments } from "./api/compartments.ts";
+import { handleCompartments, tellMinds } from "./api/compartments.ts";
 import { watchdogMs } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
 import { callsTimer, createCalls } from "./calls/calls.ts";
@@ -32,6 +32,7 @@ import { createGoals, createMemories } from "./memory/memory-state.ts";
 import { Search, searchTimer } from "./memory/search/search.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
 import { createPlans, plansTimer } from "./plans/plans.ts";
+import { createRedactions, redactionTimer } from "./redaction/redactions.ts";
 import { createLoop, type Loop, loopTimer } from "./run/loop.ts";
 import { tokensOfStep } from "./run/run-rows.ts";
 import type { RunServices } from "./run/run-services.ts";
@@ -71,7 +72,13 @@ export const createRuntime = (
     const spaceId = identity.find()?.compartmentSpaceId ?? null;
     return spaceId !== null && !spaces.isMember(spaceId);
   };
-  const journal = createJournal(db, clock);
+  const redactions = createRedactions({
+    ...{ db, clock, timers, ctx },
+    search: () => search,
+    tellMinds: (redaction) => tellMinds({ db, jobs }, redaction),
+    summarise: () => timers.setNoLater(summariesTimer, clock.now()),
+  });
+  const journal = createJournal(db, clock, redactions.clean);
   const runs = createRuns(db, clock);
   const windows = createWindows(db, runs, journal);
   const calls = createCalls(db, clock, timers);
@@ -103,7 +110,7 @@ export const createRuntime = (
     },
   );
   const search: Search = new Search(db, {
-    ...{ env, clock, timers, identity, spaces, journal, runs, budget, blocks, sharedBlocks, archival },
+    ...{ env, clock, timers, identity, spaces, journal, runs, budget, blocks, sharedBlocks, archival, redactions },
     isBuiltin: (toolName) => builtinTool(toolName) !== undefined,
     isSpeech: (toolName) => factsOf(toolName).speaks,
     ...{ deedText, messageIn, heardIn, resultIn },
@@ -113,7 +120,7 @@ export const createRuntime = (
   });
   const services: RunServices = {
     ...{ env, clock, ids, identity, spaces, journal, runs, windows, calls, mcp, roots, ledger, budget, outOfBudget },
-    ...{ blocks, sharedBlocks, shares, subscriptions, archival, search, feed },
+    ...{ blocks, sharedBlocks, shares, subscriptions, archival, search, feed, redactions },
     object: ctx,
     transaction: (work) => db.transaction(work),
     isClosed,
@@ -146,6 +153,7 @@ export const createRuntime = (
     if (name === summariesTimer) return summaryWork.fired();
     // A server may take its time, and other timers do not wait for it.
     if (name === mcpTimer) return ctx.waitUntil(mcp.fetchDue());
+    if (name === redactionTimer) return redactions.fired();
     if (name === subscriptionsTimer) return subscriptions.onTimer();
     if (name === searchTimer) return ctx.waitUntil(search.work());
     // Plans wait until the agent comes back: its return arms them.

@@ -16,7 +16,7 @@ import type { HookSettings, UpdateHook } from "./hook.ts";
 import type { Knowledge, PastThing } from "./knowledge.ts";
 import type { Goal, Memory, PutGoal } from "./mind.ts";
 import type { Plan, PutPlan } from "./plan.ts";
-import type { DeliveryText, Page, PageRequest, Root, Rpc, SpaceSnapshot } from "./rpc.ts";
+import type { DeliveryText, MessageChange, Page, PageRequest, Redaction, Root, Rpc, SpaceSnapshot } from "./rpc.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { QueryVector, SearchAnswer, SearchQuery } from "./search.ts";
 import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "./tool-call.ts";
@@ -217,6 +217,10 @@ export interface AgentMethods extends BlockMethods {
   /** With the steps' inputs, as many steps from `fromStep` on as one answer holds. */
   run(runId: string, fromStep?: number): Run;
   cancelRun(runId: string): Run;
+  /** Has words taken out of all that it keeps, and its compartments too. It goes on by itself until that is done. */
+  redact(redactions: Redaction[]): null;
+  /** From a space that it has left: messages that were edited or deleted since. */
+  forgetMessages(changes: MessageChange[]): null;
   context(): ContextView;
   /** From its own compartments. Changes nothing here. */
   feed(asked: FeedRequest): FeedText;

@@ -84,6 +84,19 @@ export type Delivery = {
  */
 export type MessageChange = { seq: number; kind: "edited" | "deleted"; message: Message; was: string[] };
 
+/**
+ * Words that an agent forgets. `id`: the message that they were, or another name: the same again changes nothing more. `since`:
+ * when they were first said, in milliseconds since the epoch, 0 where that is not known. `text`: what the message says now.
+ */
+export type Redaction = {
+  id: string;
+  words: string[];
+  since: number;
+  text?: string | undefined;
+  senderName?: string | undefined;
+  spaceId?: string | undefined;
+};
+
 /** A delivery as JSON: a call clones its arguments object by object, which takes ten times as long as the text of many. */
 export type DeliveryText = string;
 

@@ -10,6 +10,7 @@ export const faultPoints = [
   "space.before-decision", // the router has answered, its decision is not stored
   "space.before-answer", // what an agent says or shows is stored, the agent has no answer
   "space.mid-speech", // an agent's frame is heard, no client has it
+  "agent.mid-redaction", // a go of a redaction is stored, more of it is to come
   "agent.after-deliver", // the event is in the inbox, the loop is not awake
   "agent.after-take", // the run and its inbox message are stored, nothing is generated
   "agent.mid-stream", // the model is speaking

@@ -45,13 +45,16 @@ const change = (
   message: Message,
   { updatedSeq, deletedBy }: { updatedSeq?: number | undefined; deletedBy?: Principal } = {},
 ): void => {
-  const { log, subscribers, record, toolCalls } = services;
+  const { log, subscribers, record, toolCalls, tellFormerAgents } = services;
   const type = message.deleted ? "message.deleted" : "message.updated";
   // Where no agent is, nobody is told to forget them.
   const was = subscribers.anyAgentBut("") ? wordsOf(before) : null;
   record((append) => {
     const { seq } = append({ type, message, was });
     log.amend(row, message, seq, updatedSeq);
+    // Who has left hears nothing that is said since.
+    const left = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });
+    tellFormerAgents({ seq, kind: "deleted", message: left, was: wordsOf(before) });
     if (updatedSeq !== undefined) toolCalls.remove(row.seq);
     const { id, spaceId, sender } = message;
     if (deletedBy) services.audit.note("message.deleted", deletedBy, id, { spaceId, sender: sender.id });

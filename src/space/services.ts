@@ -11,6 +11,7 @@ import { maxDatabaseBytes } from "./bounds.ts";
 import { createClientRates } from "./client-rates.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
+import { createFormerAgents } from "./former-agents.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { type Append, createLog, type LogRow } from "./log/log.ts";
 import { createMembers } from "./members.ts";
@@ -48,6 +49,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
   const delivery = new Delivery({ ...around, receivers: env, subscribers, onForgotten });
 
+  const ids = createIds(env.SIGNING_SECRET);
   const transaction = <T>(work: () => T): T => db.transaction(work);
 
   /**
@@ -74,7 +76,8 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     ...{ db, clock, timers, jobs, settings, members, log, subscribers, decisions, toolCalls, sockets, live, delivery },
     ...{ transaction, record, audit },
     noteRead: audit.noteRead,
-    ids: createIds(env.SIGNING_SECRET),
+    ids,
+    tellFormerAgents: createFormerAgents({ ...around, ids, jobs }),
     router: createRouter({ ...around, jobs, ledger, record }),
     rates: createClientRates(),
     groupCommit: createGroupCommit(ctx.storage),

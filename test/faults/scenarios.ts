@@ -3,8 +3,9 @@ import { vi } from "vitest";
 import { seal } from "../../src/auth/sealing.ts";
 import { sealedName } from "../../src/routes/hooks.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { passesOf } from "../../src/shared/fault.ts";
 import { ids, runsOf } from "../agent/fixture.ts";
-import type { Gate } from "../support/gate.ts";
+import { createGate, type Gate } from "../support/gate.ts";
 import {
   apiError,
   call,
@@ -212,6 +213,39 @@ const paused: Scenario = {
   },
 };
 
+/** Its run holds the end of the redaction up, so that several goes are made of it. */
+const deleted: Scenario = {
+  name: "deleted under way",
+  open: async (stage) => {
+    const { husam, space } = await pair(stage);
+    const gate = createGate();
+    let reached = false;
+    void gate.reached.then(() => {
+      reached = true;
+    });
+    const isDeleted = async () => (await space.messages()).some((message) => message.deleted !== undefined);
+    stage.play(
+      scriptedModel((options) => {
+        const { given } = turnOf(options);
+        if (given.length > 0) return step(text("Done."));
+        return step(waitAt(gate), call("set_memories", { memories: [{ key: "heard", value: "the quinces" }] }));
+      }),
+    );
+    return [
+      says(space, husam, "I like the quinces of the old orchard"),
+      {
+        when: async () => reached,
+        does: async () => {
+          const [first] = await space.messages();
+          unwrap(await space.stub().deleteMessage(key(stage.workspaceId), first?.id ?? ""));
+        },
+        done: isDeleted,
+      },
+      { when: async () => (await isDeleted()) && passesOf("agent.mid-redaction") > 0, does: async () => gate.open() },
+    ];
+  },
+};
+
 const cancelled: Scenario = {
   name: "cancelled",
   open: async (stage) => {
@@ -301,6 +335,7 @@ export const scenarios: Scenario[] = [
   webhook,
   paused,
   cancelled,
+  deleted,
   routed,
   renamed,
   ...toolScenarios,

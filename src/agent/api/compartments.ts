@@ -1,6 +1,6 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { AgentMethods } from "../../protocol/agent-rpc.ts";
-import type { Delivery } from "../../protocol/rpc.ts";
+import type { Delivery, Redaction } from "../../protocol/rpc.ts";
 import { countOf, type Database } from "../../shared/database.ts";
 import { ColloquyError, errorKind, type Outcome, unwrap } from "../../shared/errors.ts";
 import { compartmentId } from "../../shared/ids.ts";
@@ -8,6 +8,7 @@ import { requireAwaited } from "../../shared/require-awaited.ts";
 import { withTimeout, workOff } from "../../shared/timeouts.ts";
 import { maxCompartmentsAtOnce, mindAnswerMs, removeAgainMs } from "../bounds.ts";
 import { type AgentRow, mindOf } from "../identity.ts";
+import { changeMessage } from "../inbox/message-changes.ts";
 import { book } from "../ledger.ts";
 import { adoptSettings, settingsFor } from "../run/settings.ts";
 import { compartments, jobs as jobsTable, spaces } from "../schema.ts";
@@ -30,6 +31,7 @@ import { cursorOf, page } from "./page.ts";
  */
 const configureKind = "configure";
 const removeKind = "remove";
+const redactKind = "redact";
 
 /** What another mind of the agent answers. Throws `unavailable` where it cannot be reached. */
 const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
@@ -125,6 +127,13 @@ export const tellCompartments = ({ db, jobs }: AgentRuntime): void => {
   for (const { spaceId } of db.select().from(compartments).all()) jobs.set({ kind: configureKind, key: spaceId });
 };
 
+/** What is taken out of the open mind is taken out of its compartments, which have been told of its runs. In the same transaction. */
+export const tellMinds = ({ db, jobs }: Pick<AgentRuntime, "db" | "jobs">, redaction: Redaction): void => {
+  for (const { mindId } of db.select().from(compartments).all()) {
+    jobs.set({ kind: redactKind, key: `${mindId} ${redaction.id}`, payload: { mindId, redaction } });
+  }
+};
+
 /** Has the jobs of this area done. */
 export const handleCompartments = (runtime: AgentRuntime): void => {
   const { db, jobs } = runtime;
@@ -136,6 +145,15 @@ export const handleCompartments = (runtime: AgentRuntime): void => {
       await removeCompartments(runtime, identity.get().workspaceId);
       endMind();
       return clock.now() + removeAgainMs;
+    },
+  });
+  jobs.handle(redactKind, {
+    atOnce: maxCompartmentsAtOnce,
+    async run({ payload }) {
+      const { mindId, redaction } = payload as { mindId: string; redaction: Redaction };
+      const told = await answerOf(env.AGENT.getByName(mindId).redact(identity.get().workspaceId, [redaction]));
+      if (!isGone(told)) unwrap(told);
+      return undefined;
     },
   });
   jobs.handle(configureKind, {
@@ -154,7 +172,14 @@ export const handleCompartments = (runtime: AgentRuntime): void => {
 };
 
 export const compartmentsArea: Area<
-  "compartments" | "confidentialSpaces" | "openCompartment" | "configureCompartment" | "leaseTokens" | "settleTokens"
+  | "redact"
+  | "forgetMessages"
+  | "compartments"
+  | "confidentialSpaces"
+  | "openCompartment"
+  | "configureCompartment"
+  | "leaseTokens"
+  | "settleTokens"
 > = {
   compartments: ({ db }, { limit, cursor }) => {
     const place = sql<number>`${spaces}.rowid`;
@@ -170,6 +195,18 @@ export const compartmentsArea: Area<
       (row) => row.place,
       ({ space, left }) => ({ space, left }),
     );
+  },
+  redact: ({ services }, redactions) => {
+    services.transaction(() => {
+      for (const each of redactions) services.redactions.enter(each);
+    });
+    return null;
+  },
+  forgetMessages: ({ services }, changes) => {
+    services.transaction(() => {
+      for (const each of changes) changeMessage(services, each);
+    });
+    return null;
   },
   confidentialSpaces: confidentialSpacesOf,
   openCompartment: ({ db, services: { ids, identity, search } }, spaceId) => {

@@ -56,6 +56,12 @@ export const goneItems = {
   blocks: line`${text("key")} is not shown any more`,
 };
 
+/** How STATE CHANGES tells of messages that the agent had. */
+export const changedMessages = {
+  deleted: line`message ${word("messageId")} was deleted`,
+  edited: line`message ${word("messageId")} now reads: ${text("text")}`,
+};
+
 export const quoted = text("text");
 /** A message's content: a quoted text, or the tool call that it shows. */
 const content = raw("content", `${quotedPattern}|called .*`);

@@ -10,12 +10,14 @@ import { becameConfidential } from "../context/grammar.ts";
 import { excerpt } from "../context/wording.ts";
 import type { PlanRow } from "../plans/plans.ts";
 import type { Awaited, InboxData, Question } from "../records.ts";
+import type { Redactions } from "../redaction/redactions.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallRow, InboxRow } from "../schema.ts";
 import { isLateAnswer } from "../tools/call-mode.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
 import type { Hooks } from "./hooks.ts";
 import type { Inbox, NewEvent } from "./inbox.ts";
+import { changeMessage, messageEventId } from "./message-changes.ts";
 import type { OutOfBudget } from "./out-of-budget.ts";
 import { ownRoot, type Roots } from "./roots.ts";
 import type { WaitRow, Waits } from "./waits.ts";
@@ -35,6 +37,7 @@ export type InboxServices = CallServices & {
   roots: Roots;
   waits: Waits;
   outOfBudget: OutOfBudget;
+  redactions: Redactions;
 };
 
 /** Throws `unavailable` while the inbox takes no more: the sender tries again. */
@@ -47,8 +50,6 @@ const requireRoom = ({ inbox }: InboxServices, adding: number): void => {
 /** The id of an event follows from what it is: what comes twice has the same. */
 const eventIdOf = ({ ids, identity }: InboxServices, ...parts: (string | number)[]): string =>
   ids.deriveOwned("evt", identity.mindId(), ...parts);
-const messageEventId = ({ ids, identity }: InboxServices, messageId: string): string =>
-  ids.deriveFrom("evt", identity.mindId(), messageId);
 
 /** Takes in one event that asks for a run. In a transaction; throws while the inbox is full. */
 const enterOne = (services: InboxServices, eventId: string, data: InboxData): void => {
@@ -119,6 +120,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       const taken = services.runs.at(ordinal)?.events ?? [];
       services.runs.update(ordinal, { events: [...taken, ...seqs.slice(index, index + 1)] });
     }
+    for (const each of delivery.changes ?? []) if (each.seq > from) changeMessage(services, each);
     const decided = (delivery.answers ?? []).filter((each) => each.seq > from && services.calls.decided(each));
     // The open mind has read all up to the switch to confidential. It gets no answer after it (C17).
     const isDeaf = delivery.openUpTo !== undefined && to >= delivery.openUpTo;

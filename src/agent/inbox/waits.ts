@@ -83,6 +83,22 @@ export const createWaits = (db: Database, clock: Clock) => {
       return { wait, answers, others: takenBy([wait]).filter((id) => !answers.includes(id)) };
     },
 
+    /** A message that was taken for an answer, and that no run has read, was deleted. */
+    unanswered(messageId: string): void {
+      if (none.get()) return;
+      for (const { callId, awaited } of db.select().from(waits).all()) {
+        const isIt = ({ replyId, isRead }: Awaited): boolean => replyId === messageId && !isRead;
+        const isHeld = ({ held = [] }: Awaited): boolean => held.some((each) => each.messageId === messageId);
+        if (!awaited.some((who) => isIt(who) || isHeld(who))) continue;
+        const without = (who: Awaited): Awaited => {
+          const { held = [], ...rest } = who;
+          const left = held.filter((each) => each.messageId !== messageId);
+          return { ...rest, ...(left.length > 0 && { held: left }), ...(isIt(who) && { replyId: null }) };
+        };
+        change(callId, { awaited: awaited.map(without) });
+      }
+    },
+
     /** How many other runs wait or are about to. */
     runsBeside(runOrdinal: number): number {
       const runs = db.select({ runs: countDistinct(waits.runOrdinal) }).from(waits);

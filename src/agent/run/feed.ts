@@ -125,7 +125,8 @@ export const takeFeed = async (services: RunServices, signal: AbortSignal): Prom
   const ask = () => env.AGENT.getByName(id).feed(workspaceId, asked);
   const text = await askOpenMind(services, ask, signal);
   signal.throwIfAborted();
-  const { runs: fed, come, summary, settings, parts, gone }: Feed = JSON.parse(text);
+  const told: Feed = JSON.parse(text);
+  const { runs: fed, come, summary, settings, parts, gone } = services.redactions.clean(told);
   if (!come && !settings && parts.length + gone.length === 0) return;
   services.transaction(() => {
     if (settings) adoptSettings(services, settings);

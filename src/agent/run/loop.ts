@@ -146,7 +146,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   const askFeed = async (): Promise<void> => {
     try {
       await services.sharedBlocks.follow(ending.signal);
-      await takeFeed(services, ending.signal);
+      await services.redactions.during(() => takeFeed(services, ending.signal));
       if (identity.get().lastError?.code === unreached.code) background(tellWaiting(services));
       Object.assign(fed, { justNow: true, againAt: 0, failures: 0 });
     } catch (error) {

@@ -60,7 +60,10 @@ const message = prepared((db) => db.select().from(log).where(hasId));
 const [isLater, limit] = [gt(log.seq, sql.placeholder("cursor")), sql.placeholder("limit")];
 const rowsAfter = prepared((db) => db.select().from(log).where(isLater).orderBy(asc(log.seq)).limit(limit));
 const columns = ["seq", "type", "entityId", "messageId", "messageCount", "routing", "outcome", "read"] as const;
-const insert = prepared((db) => db.insert(log).values(placeholders([...columns, "changedSeq", "was", "frame"])));
+// As a column's own placeholder, no words would be the text "null".
+const insert = prepared((db) =>
+  db.insert(log).values({ ...placeholders([...columns, "changedSeq", "frame"]), was: sql`${sql.placeholder("was")}` }),
+);
 
 export const createLog = (db: Database) => {
   const end = new Remembered<Head>(db, () => newest(db).get() ?? { seq: 0, messageCount: 0 });
@@ -120,9 +123,11 @@ export const createLog = (db: Database) => {
         ...each,
         frame: JSON.stringify({ ...eventIn(each), message }),
       });
-      const store = ({ seq, ...changed }: LogRow): void => {
-        db.update(log).set(changed).where(eq(log.seq, seq)).run();
-        recent.get().change({ seq, ...changed });
+      // These columns alone: a row's indexes hold none of them.
+      const store = (changed: LogRow): void => {
+        const { seq, frame, changedSeq, routing } = changed;
+        db.update(log).set({ frame, changedSeq, routing }).where(eq(log.seq, seq)).run();
+        recent.get().change(changed);
       };
       // Nobody is woken by what was deleted, and it is unread no more.
       store({ ...told(row, message), changedSeq, ...(message.deleted && { routing: null }) });

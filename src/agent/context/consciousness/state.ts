@@ -1,10 +1,11 @@
 import type { Dropped } from "../../../protocol/exported-history.ts";
+import { maxChangedTextCharacters } from "../../bounds.ts";
 import type { HeadBlocks, ToldState } from "../../records.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
 import { type AgentState, isOpenKey, openKey, type StateLine, stateLines } from "../agent-state.ts";
 import { blocksText, type KnownShare, labelOf, type ShownBlock, shareLines } from "../blocks.ts";
-import { emptyList, goneItems, headings, listItem, openMark, stateSections } from "../grammar.ts";
-import { quote } from "../wording.ts";
+import { changedMessages, emptyList, goneItems, headings, listItem, openMark, stateSections } from "../grammar.ts";
+import { excerpt, quote } from "../wording.ts";
 
 /**
  * The agent's state by sections: in full at the start of a window, afterwards only the lines that changed. Nothing that
@@ -12,6 +13,18 @@ import { quote } from "../wording.ts";
  */
 type Kind = keyof typeof stateSections;
 const kinds: Kind[] = ["spaces", "goals", "memories", "plans", "blocks"];
+/** Of a told state: the messages that others changed. They are told as changes alone. */
+const messages = "MESSAGES";
+
+/** What a run is told of messages that others edited or deleted, by their ids. */
+export const toldMessages = (changed: { messageId: string; text: string | null }[]): ToldState => {
+  if (changed.length === 0) return {};
+  const line = (messageId: string, text: string | null): string =>
+    text === null
+      ? changedMessages.deleted.write({ messageId })
+      : changedMessages.edited.write({ messageId, text: excerpt(text, maxChangedTextCharacters) });
+  return { [messages]: Object.fromEntries(changed.map(({ messageId, text }) => [messageId, line(messageId, text)])) };
+};
 
 /** The name of an item by its key in a told state, and the mark of one that is the open mind's. */
 const namedBy = (key: string): { key: string; mark: string } =>
@@ -52,11 +65,11 @@ export const toldBlocks = (blocks: ShownBlock[]): Record<string, string> =>
 const withBlocks = (text: string, blocks: ShownBlock[]): string =>
   blocks.length === 0 ? text : `${text}\n${blocksText(blocks)}`;
 
-const block = (heading: string, sections: [kind: Kind, lines: string[]][]): string =>
+const block = (heading: string, sections: [kind: Kind | "messages", lines: string[]][]): string =>
   [
     heading,
     ...sections.flatMap(([kind, lines]) => [
-      `  ${stateSections[kind]}:`,
+      `  ${kind === "messages" ? messages : stateSections[kind]}:`,
       ...(lines.length === 0 ? [`    ${emptyList}`] : lines.map((item) => `    ${listItem.write({ item })}`)),
     ]),
   ].join("\n");
@@ -104,7 +117,10 @@ export const renderStateChanges = (
   more: string[] = [],
 ): string | null => {
   const edited = blocks.filter(({ key, text }) => before.BLOCKS?.[key] !== digest(text));
-  const changed: [Kind, string[]][] = [];
+  const changed: [Kind | "messages", string[]][] = [];
+  const untoldOf = (section: string): string[] =>
+    Object.entries(now[section] ?? {}).flatMap(([key, line]) => (before[section]?.[key] === line ? [] : [line]));
+  if (untoldOf(messages).length > 0) changed.push(["messages", untoldOf(messages)]);
   for (const kind of kinds) {
     const old = before[stateSections[kind]] ?? {};
     const current = now[stateSections[kind]] ?? {};

@@ -1,6 +1,7 @@
 import { and, asc, eq, gt, inArray, isNull, like, max, type SQL, sql } from "drizzle-orm";
 import type { SearchType } from "../../../protocol/search.ts";
 import { among, type Database, prepared } from "../../../shared/database.ts";
+import type { Scrub } from "../../redaction/forms.ts";
 import { spaces } from "../../schema.ts";
 import { searchEntries, searchSources, searchState } from "./schema.ts";
 import type { EntryRow, Findable } from "./sources.ts";
@@ -85,7 +86,12 @@ export type SearchIndex = ReturnType<typeof createSearchIndex>;
 
 const current = prepared((db) => db.select().from(searchState));
 
-export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) => T) => {
+/** `clean`: what comes in, without the words that are being taken out. */
+export const createSearchIndex = (
+  db: Database,
+  transaction: <T>(work: () => T) => T,
+  clean: <Value>(value: Value) => Value,
+) => {
   const vectors = createVectors(db);
 
   /** How the index stands. `usedAt` is 0 before search is asked for first. */
@@ -172,7 +178,7 @@ export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) 
     /** Takes these in, cut into passages. In a transaction. */
     add(findables: Findable[]): void {
       let added = 0;
-      for (const found of findables) for (const each of merged(found)) added += insert(each);
+      for (const found of clean(findables)) for (const each of merged(found)) added += insert(each);
       if (added > 0) setState({ passages: state().passages + added });
     },
 
@@ -196,6 +202,32 @@ export const createSearchIndex = (db: Database, transaction: <T>(work: () => T) 
       const isSource = eq(searchSources.name, spaceSource(spaceId));
       if (gone < limit) db.delete(searchSources).where(isSource).run();
       return gone;
+    },
+
+    /**
+     * Takes words out of the passages after `after`, at most `limit` of them: what changes comes in again under a higher id. All
+     * of the message `of` goes, or comes in anew. Blocks and archival entries are their own. Answers how far it has come,
+     * undefined at the end. In a transaction.
+     */
+    redact(scrub: Scrub, of: { id: string; text: string | null }, after: number, limit: number): number | undefined {
+      const isOwn = sql`${searchEntries.type} in ('message', 'consciousness')`;
+      const next = and(gt(searchEntries.id, after), isOwn);
+      const rows = db.select().from(searchEntries).where(next).orderBy(asc(searchEntries.id)).limit(limit).all();
+      const changed = rows.flatMap(({ id: _, part, ...row }): { row: EntryRow; fresh: Findable[] }[] => {
+        const whole: EntryRow = { ...row, id: _, part };
+        const named = row.ref === of.id || row.messageId === of.id;
+        if (row.type === "message" && row.ref === of.id) {
+          const isFirst = part === 0 && of.text !== null && of.text !== row.text;
+          return of.text === row.text ? [] : [{ row: whole, fresh: isFirst ? [{ ...row, text: of.text ?? "" }] : [] }];
+        }
+        const [head, text] = [scrub.value(row.head, named), scrub.value(row.text, named)];
+        return head === row.head && text === row.text ? [] : [{ row: whole, fresh: [{ ...row, head, text }] }];
+      });
+      const ids = changed.map(({ row }) => row.id);
+      if (ids.length > 0) remove(among(searchEntries.id, ids));
+      const added = changed.flatMap(({ fresh }) => fresh).reduce((sum, each) => sum + insert(each), 0);
+      if (added > 0) setState({ passages: state().passages + added });
+      return rows.length < limit ? undefined : rows.at(-1)?.id;
     },
 
     /** The first passage of a message. */

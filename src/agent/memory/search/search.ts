@@ -80,10 +80,18 @@ export class Search {
   constructor(db: Database, services: SearchServices) {
     this.#services = services;
     this.#lookUp = () => countOf(db, compartments) > 0;
-    this.#index = createSearchIndex(db, (work) => {
-      if (this.#stopped) throw new ColloquyError("gone", "the agent is being deleted");
-      return db.transaction(work);
-    });
+    this.#index = createSearchIndex(
+      db,
+      (work) => {
+        if (this.#stopped) throw new ColloquyError("gone", "the agent is being deleted");
+        return db.transaction(work);
+      },
+      services.redactions.clean,
+    );
+  }
+
+  #gather(rows: number): ReturnType<typeof gather> {
+    return this.#services.redactions.during(() => gather(this.#index, this.#services, rows));
   }
 
   /** A message that the agent read, though no event told it: its place in the journal, its run and its words. */
@@ -94,11 +102,14 @@ export class Search {
     return lived == null ? undefined : { place: lived, runId: runIdOf(lived), text };
   }
 
+  /** Takes words out of the next passages. In a transaction. Answers how far that came, undefined at the end. */
+  redact: SearchIndex["redact"] = (...asked) => this.#index.redact(...asked);
+
   async search(query: SearchQuery): Promise<SearchAnswer> {
     const { clock, timers, identity } = this.#services;
     const index = this.#index;
     if (clock.now() - index.state().usedAt > noteUsedEveryMs) index.setState({ usedAt: clock.now() });
-    const { isBehind, notes, closed, proven } = await gather(index, this.#services, searchCatchUpRows);
+    const { isBehind, notes, closed, proven } = await this.#gather(searchCatchUpRows);
     const embedder = await this.#embedder(query.mode === "fts" ? [] : notes);
     const isAsked = query.mode === "vector" || query.mode === "hybrid";
     // Letters alone do not earn a place beside words: an embedder in this process works where it is asked for by name.
@@ -240,7 +251,7 @@ export class Search {
     const configured = this.#configured;
     timers.set(searchTimer, lease);
     try {
-      const { isBehind } = await gather(this.#index, this.#services, searchWorkRows);
+      const { isBehind } = await this.#gather(searchWorkRows);
       const embedder = await this.#embedder();
       const isWanted = embedder !== null && (!embedder.isEmbedded || this.#index.state().embeddedUpTo > 0);
       const isLeft = isWanted && (await embedPending(this.#index, embedder, searchWorkRows));

@@ -10,6 +10,7 @@ import { searchBatchRows } from "../../bounds.ts";
 import type { Identity } from "../../identity.ts";
 import { isMessage, type Journal, type JournalRow } from "../../journal.ts";
 import type { Budget } from "../../ledger.ts";
+import type { Redactions } from "../../redaction/redactions.ts";
 import type { Runs } from "../../runs.ts";
 import type { Spaces } from "../../spaces.ts";
 import type { Archival } from "../archival.ts";
@@ -32,6 +33,7 @@ export type SearchServices = {
   blocks: Blocks;
   sharedBlocks: Pick<SharedBlocks, "list" | "read" | "load">;
   archival: Archival;
+  redactions: Pick<Redactions, "clean" | "during">;
   isBuiltin: (toolName: string) => boolean;
   isSpeech: (toolName: string) => boolean;
   /** A call of a built-in tool that changes something and says nothing, as it is found. */

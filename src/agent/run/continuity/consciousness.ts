@@ -5,7 +5,7 @@ import { tokensOf } from "../../context/blocks.ts";
 import { compact, keepFrom } from "../../context/consciousness/compaction.ts";
 import type { CycleFacts } from "../../context/consciousness/cycle-summary.ts";
 import { eventLine, renderInboxMessage, renderInboxPreview } from "../../context/consciousness/inbox-message.ts";
-import { renderState, toldState, untold } from "../../context/consciousness/state.ts";
+import { renderState, toldMessages, toldState, untold } from "../../context/consciousness/state.ts";
 import { inputBudget } from "../../context/limits.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
@@ -60,6 +60,7 @@ const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number)
   const leftOut = services.feed.runs()?.left ?? 0;
   const told = {
     ...toldState(state, composingOf(services).limits.memoryTokens - tokensOf(blocks.shown)),
+    ...toldMessages(services.redactions.known()),
     ...(leftOut === 0 ? {} : { [openRuns]: { left: String(leftOut) } }),
   };
   const active = state.spaces.find((space) => space.id === services.identity.get().activeSpaceId);
@@ -218,7 +219,7 @@ export const compactForRun = (services: RunServices, run: RunRow, step: number, 
     const { shown } = shownBlocks(services, ownBlocks(services), events);
     services.journal.tell(run.ordinal, step, renderState(run.told, shown, next.blocks));
     run.windowId = next.id;
-    run.told = { ...run.told, ...sharesUntold };
+    run.told = services.redactions.clean({ ...run.told, ...sharesUntold });
     services.runs.update(run.ordinal, { windowId: next.id, told: run.told });
     return true;
   });

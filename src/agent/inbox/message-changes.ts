@@ -1,0 +1,57 @@
+import type { MessageChange } from "../../protocol/rpc.ts";
+import type { CallServices } from "../calls/calls.ts";
+import type { Redactions } from "../redaction/redactions.ts";
+import type { InboxRow } from "../schema.ts";
+import type { Inbox } from "./inbox.ts";
+import type { Waits } from "./waits.ts";
+
+/**
+ * Messages that were edited or deleted after the agent had them: one that waits changes or goes, of one that a run has taken the
+ * words go from wherever they are.
+ */
+type Services = CallServices & { inbox: Inbox; waits: Waits; redactions: Redactions };
+
+/** The id of a message's event follows from the message's. */
+export const messageEventId = ({ ids, identity }: Pick<Services, "ids" | "identity">, messageId: string): string =>
+  ids.deriveFrom("evt", identity.mindId(), messageId);
+
+const clockSlackMs = 10 * 60_000;
+
+/** In the transaction that takes in the delivery. */
+export const changeMessage = (services: Services, change: MessageChange): void => {
+  const { inbox, redactions } = services;
+  const { message, was } = change;
+  const { id, spaceId, sender, text, createdAt } = message;
+  const row = inbox.byEventId(messageEventId(services, id));
+  if (row) changeEvent(services, row, change);
+  const since = Date.parse(createdAt) - clockSlackMs;
+  redactions.enter({ id, words: was, since, text, senderName: sender.name, spaceId });
+};
+
+const changeEvent = (services: Services, row: InboxRow, { kind, message }: MessageChange): void => {
+  const { inbox, runs, spaces, identity, waits } = services;
+  const { data, status } = row;
+  if (data.type !== "space_message") return;
+  const { delivered } = data;
+  if (kind === "edited") {
+    // The words of a change that another came after are not told: that one follows.
+    if (message.text === undefined) return;
+    const { text, mentions, editedAt } = message;
+    inbox.rewrite(row, {
+      ...data,
+      delivered: { ...delivered, message: { ...delivered.message, text, mentions, editedAt } },
+    });
+    return;
+  }
+  const resting = runs.active().filter((run) => run.status === "waiting_reply" && run.events.includes(row.seq));
+  if (status === "taken" && resting.length === 0) {
+    inbox.rewrite(row, { ...data, delivered: { ...delivered, message: { ...message, text: "(deleted)" } } });
+    return;
+  }
+  // An answer that no run has read is none: who asked waits on.
+  waits.unanswered(message.id);
+  for (const { ordinal, events } of resting) runs.update(ordinal, { events: events.filter((seq) => seq !== row.seq) });
+  inbox.remove(row.seq);
+  if (identity.get().config.continuity !== "timeline") return;
+  spaces.settle(message.spaceId, { acknowledged: [message.seq], shownTo: 0 });
+};

@@ -1,0 +1,202 @@
+import { quote, quoteJson, quoteLines, visible } from "../../shared/quote.ts";
+
+/**
+ * Finds words of others in what an agent keeps, in each form that they have there: as they are, quoted, with escapes, behind
+ * bars, on one line, cut. Pure.
+ *
+ * Rules
+ * 1. Every stretch of at least `leastStretch` characters that a text and the old words share goes, but for one that the new
+ *    words hold too. So does a shorter beginning that an ellipsis cuts.
+ * 2. Words that are shorter than that go where they stand whole, in quotes: in a row that names their message, and on a line
+ *    that names their sender.
+ * 3. An escape is never cut in two: a quoted text stays one. Ids and names of kinds are never touched.
+ */
+export const leastStretch = 16;
+/** Beginnings of words are found by so many characters, one after another. */
+const gramLength = 8;
+
+export type Words = {
+  was: string[];
+  /** What stands there now; undefined where nothing does. */
+  now?: string | undefined;
+  senderName?: string | undefined;
+  /** The part of its message's id that the ids of its events have too. */
+  idPart?: string | undefined;
+};
+
+const inner = (json: string): string => json.slice(1, -1);
+
+/** A text one level deeper: in a JSON string, ours or anybody's. */
+const deeper = (text: string): string[] => [inner(JSON.stringify(text)), inner(quoteJson(text))];
+
+/** Each way in which a text may stand in another, from the most usual on. */
+const formsOf = (text: string): string[] => {
+  const plain = [text, visible(text), text.trim().replace(/\s+/g, " "), quoteLines(text)];
+  const once = plain.flatMap(deeper);
+  return [...new Set([...plain, ...once, ...once.flatMap(deeper)])].filter((form) => form.trim() !== "");
+};
+
+/** How long an escape at the end of a text is that is not whole. */
+const openEscape = (text: string): number => {
+  const slashes = /\\*$/.exec(text)?.[0].length ?? 0;
+  if (slashes % 2 === 1) return 1;
+  const [unfinished = ""] = /(?<!\\)(?:\\\\)*\\u(?:[\da-fA-F]{0,3}|\{[\da-fA-F]*)$/.exec(text) ?? [];
+  return unfinished.length;
+};
+
+/** How many characters from `at` on belong to an escape that begins before it. */
+const escapeRest = (text: string, at: number): number => {
+  const open = openEscape(text.slice(Math.max(0, at - 16), at));
+  if (open === 0) return 0;
+  const [rest = ""] = /^(?:\\(?:u\{[\da-fA-F]*\}|u[\da-fA-F]{4}|.))/s.exec(text.slice(at - open)) ?? [];
+  return Math.max(0, rest.length - open);
+};
+
+const isLow = (text: string, at: number): boolean => /^[\udc00-\udfff]/.test(text.charAt(at));
+
+type Span = { from: number; to: number };
+
+/** The span without halves of escapes and characters at its ends. */
+const whole = (text: string, { from, to }: Span): Span => {
+  const start = from + escapeRest(text, from) + Number(isLow(text, from));
+  const end = to - openEscape(text.slice(start, to));
+  return { from: start, to: end - Number(isLow(text, end)) };
+};
+
+const replaced = (text: string, spans: Span[], mark: string): string => {
+  let [made, at] = ["", 0];
+  for (const { from, to } of spans.toSorted((one, other) => one.from - other.from)) {
+    // What touches the one before is one with it.
+    if (from > at || at === 0) made += text.slice(at, from) + mark;
+    at = Math.max(at, to);
+  }
+  return made + text.slice(at);
+};
+
+/** Values under these keys tell what something is, as long as they are one word. */
+const isFixed = (key: string, value: string): boolean =>
+  /(?:^|\b|[a-z])(?:ids?|Ids?|type|role|kind|toolName|status|code)$/.test(key) && !/\s/.test(value);
+
+/** What takes old words out. `named`: the text is part of a row that names their message. */
+export type Scrub = {
+  /** The same text where it holds none. */
+  text(text: string, named?: boolean): string;
+  /** The same value where it holds none. */
+  value<Value>(value: Value, named?: boolean): Value;
+  /** Whether a row names the message. */
+  names(raw: string): boolean;
+  /** Whether a value may hold old words, by its JSON: else it need not be read. */
+  mayHold(json: string): boolean;
+};
+
+export const createScrub = ({ was, now, senderName, idPart }: Words): Scrub => {
+  const mark = now === undefined ? "[deleted]" : "[edited]";
+  const kept = now === undefined ? [] : formsOf(now);
+  const forms = was.flatMap(formsOf);
+  const long = forms.filter((form) => form.length >= leastStretch);
+  const short = [...new Set(was.filter((each) => each.length < leastStretch && each.trim() !== "" && each !== now))];
+  const quotedShort = short.flatMap((each) => {
+    const [quoted, marked] = [each, mark].map(quote).map((one) => [one, inner(JSON.stringify(one))]);
+    return (quoted ?? []).map((found, depth): [string, string] => [found, marked?.[depth] ?? ""]);
+  });
+  const sender = senderName === undefined ? [] : [quote(senderName), inner(JSON.stringify(quote(senderName)))];
+
+  /** Every `gramLength`th stretch of so many characters, and where it stands: each stretch of twice as many holds one. */
+  const grams = new Map<string, { form: string; at: number }[]>();
+  /** The beginnings of those grams by their first two characters: most places of a text are passed over by it. */
+  const first = new Uint8Array(65_536);
+  const place = (code: number, next: number): number => (code * 31 + next) & 0xffff;
+  const eachGram = (form: string, take: (gram: string, at: number) => void): void => {
+    for (let at = 0; at + gramLength <= form.length; at += gramLength) {
+      first[place(form.charCodeAt(at), form.charCodeAt(at + 1))] = 1;
+      take(form.slice(at, at + gramLength), at);
+    }
+  };
+  /** The same one level deeper, as a column holds them. */
+  const deepest = new Set<string>();
+  for (const form of new Set(long.flatMap((each) => [each, ...deeper(each)]))) {
+    eachGram(form, (gram) => deepest.add(gram));
+  }
+  for (const form of long) {
+    eachGram(form, (gram, at) => {
+      const places = grams.get(gram) ?? [];
+      // A text that says the same again and again has few that differ.
+      if (places.length < 4) grams.set(gram, [...places, { form, at }]);
+    });
+  }
+
+  const stretchAt = (text: string, from: number, { form, at }: { form: string; at: number }): Span | undefined => {
+    let before = 0;
+    while (before < Math.min(from, at) && text[from - before - 1] === form[at - before - 1]) before += 1;
+    let after = gramLength;
+    while (from + after < text.length && at + after < form.length && text[from + after] === form[at + after])
+      after += 1;
+    const isCutBeginning = at === before && text[from + after] === "…";
+    if (before + after < leastStretch && !isCutBeginning) return undefined;
+    const stretch = form.slice(at - before, at + after);
+    return kept.some((each) => each.includes(stretch)) ? undefined : { from: from - before, to: from + after };
+  };
+
+  const stretches = (text: string): Span[] => {
+    const spans: Span[] = [];
+    for (let at = 0; at + gramLength <= text.length; at += 1) {
+      if (first[place(text.charCodeAt(at), text.charCodeAt(at + 1))] === 0) continue;
+      const found = grams.get(text.slice(at, at + gramLength)) ?? [];
+      const longest = found
+        .flatMap((each) => stretchAt(text, at, each) ?? [])
+        .toSorted((one, other) => other.to - other.from - (one.to - one.from))[0];
+      if (!longest) continue;
+      spans.push(whole(text, longest));
+      at = Math.max(at, longest.to - gramLength);
+    }
+    return spans;
+  };
+
+  const withoutShort = (line: string): string => {
+    let left = line;
+    for (const [quoted, marked] of quotedShort) left = left.replaceAll(quoted, marked);
+    return left;
+  };
+
+  const scrubText = (text: string, named = false): string => {
+    const spans = long.length === 0 ? [] : stretches(text);
+    const left = spans.length === 0 ? text : replaced(text, spans, mark);
+    if (short.length === 0 || !quotedShort.some(([quoted]) => left.includes(quoted))) return left;
+    if (named) return withoutShort(left);
+    const isTheirs = (line: string): boolean => sender.some((name) => line.includes(name));
+    return left
+      .split("\n")
+      .map((line) => (isTheirs(line) ? withoutShort(line) : line))
+      .join("\n");
+  };
+
+  const scrubValue = (value: unknown, named: boolean, key = ""): unknown => {
+    if (typeof value === "string") {
+      if (isFixed(key, value)) return value;
+      return named && short.includes(value) ? mark : scrubText(value, named);
+    }
+    if (typeof value !== "object" || value === null) return value;
+    let isSame = true;
+    const changed = Object.entries(value).map(([name, held]): [string, unknown] => {
+      const left = scrubValue(held, named, Array.isArray(value) ? key : name);
+      isSame &&= left === held;
+      return [name, left];
+    });
+    if (isSame) return value;
+    return Array.isArray(value) ? changed.map(([, held]) => held) : Object.fromEntries(changed);
+  };
+
+  return {
+    text: scrubText,
+    value: <Value>(value: Value, named = false) => scrubValue(value, named) as Value,
+    mayHold(json) {
+      if (short.some((each) => json.includes(inner(JSON.stringify(each))))) return true;
+      for (let at = 0; at + gramLength <= json.length; at += 1) {
+        if (first[place(json.charCodeAt(at), json.charCodeAt(at + 1))] === 0) continue;
+        if (deepest.has(json.slice(at, at + gramLength))) return true;
+      }
+      return false;
+    },
+    names: (raw) => idPart !== undefined && raw.includes(idPart),
+  };
+};

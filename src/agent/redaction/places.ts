@@ -1,0 +1,102 @@
+import { sql } from "drizzle-orm";
+import type { Database } from "../../shared/database.ts";
+import type { Scrub } from "./forms.ts";
+
+/**
+ * Where an agent keeps what others said: the columns of its tables that are looked through, in this order. Blocks and
+ * archival entries are not among them: they are documents of their own, whose deletion is offered.
+ */
+export type Place = {
+  table: string;
+  /** What names a row. A number rises with each new one; a table of another key is small, and looked through in one go. */
+  key: string;
+  /** Columns of JSON, and of plain text. */
+  json: string[];
+  text: string[];
+  /** What stands there belongs to the agent alone, whether it names the message or not. */
+  isNamed?: true;
+};
+
+export const places: Place[] = [
+  { table: "journal", key: "seq", json: ["content", "meta"], text: [] },
+  { table: "runs", key: "ordinal", json: ["trigger", "told", "error"], text: ["reason"] },
+  { table: "inbox", key: "seq", json: ["data", "last_error"], text: [] },
+  { table: "overheard", key: "seq", json: ["data"], text: [] },
+  { table: "waits", key: "call_id", json: [], text: ["text"], isNamed: true },
+  { table: "calls", key: "call_id", json: ["input", "origin", "outcome", "approval"], text: [] },
+  { table: "windows", key: "id", json: ["blocks"], text: ["summary"] },
+  { table: "summaries", key: "subject", json: ["last_error"], text: ["text"] },
+  { table: "memories", key: "key", json: [], text: ["value"] },
+  { table: "goals", key: "id", json: [], text: ["description"] },
+  { table: "plans", key: "id", json: ["last_error"], text: ["name", "instruction"] },
+  { table: "feed", key: "part", json: ["value"], text: [] },
+  { table: "agent", key: "id", json: ["last_error"], text: [] },
+];
+
+type Row = Record<string, string | number | null>;
+
+/** A row that was looked at. `changed`: it held old words; `named`: it names the message. */
+export type Seen = { key: string | number; row: Row; changed: boolean; named: boolean };
+
+const numbered = new Set(["journal", "runs", "inbox", "overheard", "windows"]);
+
+/** Rows of a place after one, as many as are looked at in one go: by their number and their length. */
+const rowsAtOnce = 200;
+const lengthAtOnce = 512 * 1024;
+
+const parsed = (json: string): unknown => {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Takes old words out of the next rows of a place. In a transaction. `more`: others may follow. */
+export const scrubRows = (db: Database, place: Place, after: number, scrub: Scrub): { seen: Seen[]; more: boolean } => {
+  const { table, key: keyColumn, json, text, isNamed = false } = place;
+  const also = table === "journal" ? ", run_ordinal" : table === "windows" ? ", instructions" : "";
+  const columns = [...json, ...text].map((column) => `"${column}"`).join(", ");
+  const next = numbered.has(table) ? sql`where ${sql.raw(keyColumn)} > ${after} order by 1 limit ${rowsAtOnce}` : sql``;
+  const rows = db.all<Row & { at: string | number }>(
+    sql`select ${sql.raw(`"${keyColumn}"`)} as at, ${sql.raw(columns + also)} from ${sql.raw(table)} ${next}`,
+  );
+  const seen: Seen[] = [];
+  let length = 0;
+  for (const { at: key, ...row } of rows) {
+    const held = [...json, ...text].map((name) => row[name]).filter((value) => typeof value === "string");
+    length += held.reduce((sum, value) => sum + value.length, 0);
+    const named = held.some((value) => scrub.names(value));
+    const changes = new Map<string, string>();
+    for (const name of [...json, ...text]) {
+      const value = row[name];
+      if (typeof value !== "string" || !(named || isNamed || scrub.mayHold(value))) continue;
+      const left = json.includes(name) ? leftOf(value, scrub, named) : scrub.value(value, named || isNamed);
+      if (left !== value) changes.set(name, left);
+    }
+    const blocks = changes.get("blocks");
+    if (table === "windows" && blocks !== undefined) {
+      changes.set("instructions", instructionsWithout(String(row.instructions), String(row.blocks), blocks));
+    }
+    for (const [name, value] of changes) {
+      db.run(
+        sql`update ${sql.raw(table)} set ${sql.raw(`"${name}"`)} = ${value} where ${sql.raw(`"${keyColumn}"`)} = ${key}`,
+      );
+    }
+    seen.push({ key, row, changed: changes.size > 0, named });
+    if (length > lengthAtOnce && numbered.has(table)) return { seen, more: true };
+  }
+  return { seen, more: numbered.has(table) && rows.length === rowsAtOnce };
+};
+
+const leftOf = (json: string, scrub: Scrub, named: boolean): string => {
+  const value = parsed(json);
+  const left = scrub.value(value, named);
+  return left === value ? json : JSON.stringify(left);
+};
+
+/** A window's instructions hold its core blocks as they were: the same words go from both, so that they stay in step. */
+const instructionsWithout = (instructions: string, before: string, after: string): string => {
+  const [was, now] = [parsed(before), parsed(after)] as [Record<string, string>, Record<string, string>];
+  return Object.entries(was).reduce((text, [key, block]) => text.replace(block, () => now[key] ?? block), instructions);
+};

@@ -1,0 +1,233 @@
+import { and, asc, desc, eq, isNotNull, lt, min, sql } from "drizzle-orm";
+import type { Redaction } from "../../protocol/rpc.ts";
+import type { Clock } from "../../shared/clock.ts";
+import { type Database, Remembered } from "../../shared/database.ts";
+import { fault } from "../../shared/fault.ts";
+import { ownPart } from "../../shared/ids.ts";
+import type { Timers } from "../../timers/timers.ts";
+import { maxRedactionsKept, redactionAgainMs, redactionRows } from "../bounds.ts";
+import { runs, summaries, windows } from "../schema.ts";
+import { createScrub, type Scrub } from "./forms.ts";
+import { places, scrubRows } from "./places.ts";
+import { redactions } from "./schema.ts";
+
+/**
+ * Takes words out of all that this mind of an agent keeps: those of messages that were edited or deleted, or others.
+ *
+ * Invariants
+ * 1. A redaction is stored, with the words, in the transaction that the agent hears of it in. The timer `redaction` is set
+ *    until it is over; then its words are gone too. A crash repeats at most the rows of one go, which changes nothing.
+ * 2. One go looks at `redactionRows` rows at most, in one transaction with the place up to which it came.
+ * 3. Until it is over, whatever is journaled or indexed loses the words as it comes in (`clean`): a run that was under way, or
+ *    an answer that was awaited, may hold them in memory. So it is over only once none of these goes on.
+ * 4. A summary that a model wrote of what held the words is made anew, or dropped where it is of a window that is over.
+ * 5. What its runs knew of is told in STATE CHANGES.
+ */
+export const redactionTimer = "redaction";
+
+type Row = typeof redactions.$inferSelect;
+
+type Around = {
+  db: Database;
+  clock: Clock;
+  timers: Timers;
+  /** The index of search: it takes words out of its next passages, and answers how far that came. */
+  search: () => {
+    redact(
+      scrub: Scrub,
+      of: Pick<Redaction, "id"> & { text: string | null },
+      after: number,
+      limit: number,
+    ): number | undefined;
+  };
+  /** Tells the agent's other minds. */
+  tellMinds: (redaction: Redaction) => void;
+  /** A summary is to be made anew. */
+  summarise: () => void;
+  /** Crashes the object in tests. */
+  ctx: Pick<DurableObjectState, "abort" | "storage">;
+};
+
+export type Redactions = ReturnType<typeof createRedactions>;
+
+/** A message as it became, in STATE CHANGES. */
+export type ChangedMessage = { messageId: string; text: string | null };
+
+const scrubOf = ({ id, words, text, senderName }: Row): Scrub =>
+  createScrub({ was: words ?? [], now: text ?? undefined, senderName: senderName ?? undefined, idPart: partOf(id) });
+
+const partOf = (id: string): string | undefined => (id.startsWith("msg_") ? ownPart(id) : undefined);
+
+/** The places, and after them the index of search. */
+const searchPlace = places.length;
+
+export const createRedactions = ({ db, clock, timers, search, tellMinds, summarise, ctx }: Around) => {
+  const isOpen = isNotNull(redactions.words);
+  const open = new Remembered(db, () => db.select().from(redactions).where(isOpen).orderBy(asc(redactions.at)).all());
+  const scrubs = new Remembered(db, () => open.get().map((row) => ({ row, scrub: scrubOf(row) })));
+  const known = new Remembered<ChangedMessage[]>(db, () => {
+    const { isKnown, at } = redactions;
+    const rows = db.select().from(redactions).where(eq(isKnown, true)).orderBy(asc(at)).all();
+    return rows.flatMap(({ id, text }) => (id.startsWith("msg_") ? [{ messageId: id, text }] : []));
+  });
+  /** What is awaited now, and may bring old words. */
+  const underWay = new Set<symbol>();
+  /** By redaction: what was awaited as it came. After a crash nothing is. */
+  const awaited = new Map<string, Set<symbol>>();
+
+  const store = (id: string, changes: Partial<Row>): void => {
+    db.update(redactions).set(changes).where(eq(redactions.id, id)).run();
+    open.forget();
+    scrubs.forget();
+  };
+
+  /** The first run whose rows may hold words that were said at this time, and the first row. */
+  const firstSince = (since: number): { run: number; row: number } => {
+    const isLater = sql`${runs.completedAt} is null or ${runs.completedAt} >= ${since}`;
+    const first = db
+      .select({ run: min(runs.ordinal), row: min(runs.journalFrom) })
+      .from(runs)
+      .where(isLater)
+      .get();
+    return { run: first?.run ?? 1, row: first?.row ?? 1 };
+  };
+
+  /** Model-written summaries of what held the words, from this run on, or of this space. */
+  const dropSummaries = ({ spaceId, knownFrom, since }: Row): void => {
+    const renew = (subject: string, which = sql`1`): void => {
+      const fresh = { text: null, upTo: sql`${summaries.base}`, tryAt: clock.now(), failures: 0, lastError: null };
+      const done = db
+        .update(summaries)
+        .set(fresh)
+        .where(and(eq(summaries.subject, subject), isNotNull(summaries.text), which));
+      if (done.returning({ subject: summaries.subject }).all().length > 0) summarise();
+    };
+    if (spaceId !== null) renew(spaceId, sql`${summaries.updatedAt} >= ${since}`);
+    if (knownFrom === null) return;
+    renew("cycles", sql`${summaries.upTo} >= ${knownFrom}`);
+    const isCovered = and(isNotNull(windows.summary), sql`${windows.firstRun} > ${knownFrom}`);
+    // What a cycle's own facts tell of it was scrubbed. What a model wrote has no such line.
+    const isModels = sql`${windows.summary} like '  | %'`;
+    db.update(windows).set({ summary: droppedSummary }).where(and(isCovered, isModels)).run();
+  };
+
+  /** Looks at the next rows of a redaction, and notes in it how far that came. Answers how many they were. */
+  const step = (row: Row, scrub: Scrub): number => {
+    const place = places[row.place];
+    if (!place) {
+      const next = search().redact(scrub, row, row.after, redactionRows);
+      if (next === undefined) dropSummaries(row);
+      Object.assign(row, next === undefined ? { place: row.place + 1, after: 0 } : { after: next });
+      return redactionRows / 4;
+    }
+    const { table } = place;
+    if (row.after === 0 && row.since > 0 && (table === "journal" || table === "runs")) {
+      const first = firstSince(row.since);
+      row.after = (table === "journal" ? first.row : first.run) - 1;
+    }
+    const { seen, more } = scrubRows(db, place, row.after, scrub);
+    if (table === "journal") {
+      const known = seen.filter(({ changed, named }) => changed || named);
+      const from = known.map((each) => Number(each.row.run_ordinal));
+      if (from.length > 0) row.knownFrom = Math.min(row.knownFrom ?? Number.POSITIVE_INFINITY, ...from);
+    }
+    Object.assign(row, more ? { after: Number(seen.at(-1)?.key ?? 0) } : { place: row.place + 1, after: 0 });
+    return seen.length + 1;
+  };
+
+  const isHeld = ({ id, lastRun }: Row): boolean => {
+    const isRunning = sql`${runs.status} = 'running' and ${runs.ordinal} <= ${lastRun}`;
+    const running = db.select({ ordinal: runs.ordinal }).from(runs).where(isRunning).limit(1).get();
+    return running !== undefined || [...(awaited.get(id) ?? [])].some((each) => underWay.has(each));
+  };
+
+  /** One go. In a transaction. Answers what is left to be done. */
+  const go = (): "nothing" | "more" | "to wait" => {
+    let left = redactionRows;
+    for (const { row: known, scrub } of scrubs.get()) {
+      const row = { ...known };
+      while (row.place <= searchPlace && left > 0) left -= step(row, scrub);
+      const { id, place, after, knownFrom } = row;
+      store(id, { place, after, knownFrom });
+      if (place > searchPlace && !isHeld(row)) finish(row);
+    }
+    // Whatever was read of these rows is read anew.
+    db.epoch += 1;
+    const rest = open.get();
+    if (rest.length === 0) return "nothing";
+    return rest.every(({ place }) => place > searchPlace) ? "to wait" : "more";
+  };
+
+  const finish = ({ id, knownFrom }: Row): void => {
+    awaited.delete(id);
+    store(id, { words: null, senderName: null, isKnown: knownFrom !== null });
+    const kept = db
+      .select({ at: redactions.at })
+      .from(redactions)
+      .orderBy(desc(redactions.at))
+      .limit(1)
+      .offset(maxRedactionsKept);
+    const oldest = kept.get()?.at;
+    if (oldest !== undefined)
+      db.delete(redactions)
+        .where(and(lt(redactions.at, oldest), sql`${redactions.words} is null`))
+        .run();
+  };
+
+  const arm = (state: ReturnType<typeof go>): void => {
+    if (state === "nothing") timers.clear(redactionTimer);
+    else timers.set(redactionTimer, clock.now() + (state === "more" ? 1 : redactionAgainMs));
+  };
+
+  return {
+    /** Begins a redaction. In a transaction. The first go is made at once. */
+    enter(redaction: Redaction): void {
+      const { id, words, since, text = null, senderName = null, spaceId = null } = redaction;
+      const known = db.select().from(redactions).where(eq(redactions.id, id)).get();
+      const all = [...new Set([...(known?.words ?? []), ...words])];
+      const lastRun = db.select({ last: sql<number>`coalesce(max(ordinal), 0)` }).from(runs).get()?.last ?? 0;
+      const values = { words: all, since: Math.min(since, known?.since ?? since), text, senderName, spaceId, lastRun };
+      const fresh = { ...values, place: 0, after: 0, knownFrom: null, at: clock.now() };
+      const isKnown = known?.isKnown ?? false;
+      db.insert(redactions)
+        .values({ id, isKnown, ...fresh })
+        .onConflictDoUpdate({ target: redactions.id, set: fresh })
+        .run();
+      open.forget();
+      scrubs.forget();
+      awaited.set(id, new Set(underWay));
+      tellMinds(redaction);
+      arm(go());
+    },
+
+    /** The timer `redaction` went off. */
+    fired(): void {
+      arm(db.transaction(go));
+      fault("agent.mid-redaction", ctx);
+    },
+
+    /** A value as it may be kept: without the words that are being taken out. */
+    clean<Value>(value: Value): Value {
+      return scrubs
+        .get()
+        .reduce((left, { scrub }) => scrub.value(left, scrub.names(JSON.stringify(left) ?? "")), value);
+    },
+
+    /** Does what may bring words that are old by the time it ends. What it brings goes through `clean`. */
+    async during<T>(work: () => Promise<T>): Promise<T> {
+      const token = Symbol();
+      underWay.add(token);
+      try {
+        return await work();
+      } finally {
+        underWay.delete(token);
+      }
+    },
+
+    /** The messages that became others, of those that its runs knew, oldest first. */
+    known: (): ChangedMessage[] => known.get(),
+  };
+};
+
+const droppedSummary =
+  "- (what was before has been left out, since a message that it told of was changed; get_my_runs has it)";

@@ -1,0 +1,22 @@
+import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+
+/** Messages that became others, and other words that this mind forgets: `redactions.ts`. */
+export const redactions = sqliteTable("redactions", {
+  id: text("id").primaryKey(),
+  /** What is to be forgotten; null once it is. */
+  words: text("words", { mode: "json" }).$type<string[]>(),
+  /** What a message says now; null where it was deleted. */
+  text: text("text"),
+  senderName: text("sender_name"),
+  spaceId: text("space_id"),
+  since: integer("since").notNull(),
+  /** Which place is looked through, and the last row of it that was. */
+  place: integer("place").notNull(),
+  after: integer("after").notNull(),
+  /** The first run that knew the words; and the newest run as it began. */
+  knownFrom: integer("known_from"),
+  lastRun: integer("last_run").notNull(),
+  /** The agent's runs knew it, and are told. */
+  isKnown: integer("is_known", { mode: "boolean" }).notNull(),
+  at: integer("at").notNull(),
+});

@@ -1,0 +1,49 @@
+import type { Env } from "../env/env.ts";
+import type { MessageChange } from "../protocol/rpc.ts";
+import { unwrap } from "../shared/errors.ts";
+import { compartmentId, type Ids } from "../shared/ids.ts";
+import { withTimeout } from "../shared/timeouts.ts";
+import type { Jobs } from "../timers/jobs.ts";
+import { deliverTimeoutMs } from "./bounds.ts";
+import type { Log } from "./log/log.ts";
+import type { Members } from "./members.ts";
+import type { Settings } from "./settings.ts";
+
+/**
+ * Agents that left the space and may have a message that is edited or deleted: each is told by a job, until it has heard. Members
+ * hear by their deliveries.
+ */
+const kind = "forget";
+const atOnce = 10;
+
+type Around = { env: Env; ids: Ids; jobs: Jobs; log: Log; members: Members; settings: Settings };
+
+/** Answers what has them told. In the transaction of the change; `own`: as its sender's open mind is told, who hears it anyway. */
+export const createFormerAgents = ({ env, ids, jobs, log, members, settings }: Around) => {
+  jobs.handle(kind, {
+    atOnce,
+    async run({ payload }) {
+      const { mindId, change } = payload as { mindId: string; change: MessageChange };
+      const workspaceId = settings.find()?.workspaceId ?? "";
+      const told = await withTimeout(
+        deliverTimeoutMs,
+        env.AGENT.getByName(mindId).forgetMessages(workspaceId, [change]),
+      );
+      // One that is no more has forgotten it.
+      if (told.ok || told.problem.code !== "not_found") unwrap(told);
+      return undefined;
+    },
+  });
+
+  return (change: MessageChange): void => {
+    const space = settings.find();
+    const { message, seq } = change;
+    for (const agentId of log.agents(message.seq)) {
+      if (members.find(agentId)) continue;
+      const heard = message.seq <= (space?.confidentialFrom ?? message.seq) || message.sender.id === agentId;
+      const minds = heard ? [agentId] : [];
+      if (space && space.confidentialFrom !== null) minds.push(compartmentId(ids, agentId, space.id));
+      for (const mindId of minds) jobs.set({ kind, key: `${seq} ${mindId}`, payload: { mindId, change } });
+    }
+  };
+};

@@ -1,0 +1,146 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, test, vi } from "vitest";
+import { SearchQuery } from "../../../src/protocol/search.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { createGate } from "../../support/gate.ts";
+import { allRows } from "../../support/rows.ts";
+import { answer, call, step, text, waitAt } from "../../support/scripted-model.ts";
+import { openBoth } from "../compartment.ts";
+import { agentStub, ended, openScene, scripted, told, userTexts } from "../fixture.ts";
+
+/** What an agent keeps of messages that were edited or deleted. */
+const words = "the quinces of the old orchard";
+
+const rowsWith = (object: DurableObjectStub, text: string): Promise<string[]> =>
+  runInDurableObject(object, (_, { storage }) => allRows(storage).filter((row) => row.includes(text)));
+const spaceStub = (id: string): DurableObjectStub => env.SPACE.getByName(id) as unknown as DurableObjectStub;
+
+type Scene = Awaited<ReturnType<typeof openScene>>;
+
+const remove = async ({ space, house }: Scene, messageId: string) => {
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  return unwrap(await space.stub().deleteMessage(key, messageId));
+};
+/** Neither the agent nor the space holds these words. */
+const gone = ({ analyst, space }: Scene, text: string): Promise<void> =>
+  vi.waitFor(async () => {
+    expect(await rowsWith(agentStub(analyst), text)).toEqual([]);
+    expect(await rowsWith(spaceStub(space.id), text)).toEqual([]);
+  });
+
+describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
+  test("[L4] a deleted message that a run handled is gone from every row, index and answer", async () => {
+    const scene = await openScene({ continuity });
+    const { space, husam, house, analyst, agent } = scene;
+    const model = scripted(answer(space.id, "A fine orchard."));
+    const message = await space.post(husam, `I like ${words}`);
+    const [run] = await ended(house.workspaceId, analyst, 1);
+    const find = () => agent.search(house.workspaceId, SearchQuery.parse({ query: "quinces", mode: "fts" }));
+    expect(unwrap(await find()).items.length).toBeGreaterThan(0);
+    await remove(scene, message.id);
+    await gone(scene, "quinces");
+    expect(unwrap(await find()).items).toEqual([]);
+    const kept = [await agent.run(house.workspaceId, run?.id ?? ""), await agent.context(house.workspaceId)];
+    expect(JSON.stringify(kept)).not.toContain("quinces");
+    model.push(step(text("Well.")));
+    await scene.ask("And now?", 2);
+    const input = userTexts(model.calls.at(-1)).join("\n");
+    expect(input).not.toContain("quinces");
+    const line = `STATE CHANGES:\n  MESSAGES:\n    - message ${message.id} was deleted`;
+    expect(input.includes(line)).toBe(continuity === "consciousness");
+    model.push(step(text("Well.")));
+    await scene.ask("And now?", 3);
+    expect(userTexts(model.calls.at(-1)).at(-1)).not.toContain("was deleted");
+  });
+
+  test("[L4] what waits for a run goes with its deletion, and changes with its edit", async () => {
+    const scene = await openScene({ continuity, limits: { maxConcurrentRuns: 1 } });
+    const { space, husam, house, analyst } = scene;
+    const gate = createGate();
+    const model = scripted([step(waitAt(gate), text("One.")), step(text("Two."))]);
+    await space.post(husam, "First");
+    await gate.reached;
+    const [second, third] = [await space.post(husam, `Second: ${words}`), await space.post(husam, "Third: medlars")];
+    await remove(scene, second.id);
+    unwrap(await space.stub().editMessage(space.as(husam), third.id, "Third: the pears"));
+    await told(space.id);
+    gate.open();
+    const runs = await ended(house.workspaceId, analyst, 2);
+    expect(runs).toHaveLength(2);
+    const input = JSON.stringify(model.calls.at(-1)?.prompt);
+    expect(input).toContain("the pears");
+    for (const old of ["quinces", "medlars"]) {
+      expect(input).not.toContain(old);
+      await gone(scene, old);
+    }
+  });
+
+  test("[L4] what is deleted while a run reads it is in none of its rows when it has ended", async () => {
+    const scene = await openScene({ continuity });
+    const { space, husam, house, analyst } = scene;
+    const gate = createGate();
+    scripted([
+      step(call("enter_space", { spaceId: space.id })),
+      step(waitAt(gate), call("read_messages", { limit: 5 })),
+      step(text(`I thought of ${words}.`)),
+    ]);
+    const message = await space.post(husam, `I like ${words}`);
+    await gate.reached;
+    await remove(scene, message.id);
+    await told(space.id);
+    gate.open();
+    await ended(house.workspaceId, analyst, 1);
+    await gone(scene, "quinces");
+  });
+
+  test("[L4] an agent that has left forgets what is deleted there, and its own words go too", async () => {
+    const scene = await openScene({ continuity });
+    const { space, husam, house, analyst } = scene;
+    scripted(answer(space.id, "The medlars of the new orchard."));
+    const message = await space.post(husam, `I like ${words}`);
+    await ended(house.workspaceId, analyst, 1);
+    const own = (await space.messages()).at(-1);
+    await remove(scene, own?.id ?? "");
+    await gone(scene, "medlars");
+    const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+    unwrap(await space.stub().removeMember(key, analyst.id));
+    await told(space.id);
+    await remove(scene, message.id);
+    await gone(scene, "quinces");
+  });
+});
+
+test("[L4] an edit is told to the runs that knew the message, and the old words are gone", async () => {
+  const scene = await openScene();
+  const { space, husam } = scene;
+  const model = scripted(answer(space.id, "Fine."));
+  const message = await space.post(husam, `I like ${words}`);
+  await ended(scene.house.workspaceId, scene.analyst, 1);
+  unwrap(await space.stub().editMessage(space.as(husam), message.id, "I like pears"));
+  await gone(scene, "quinces");
+  model.push(step(text("Well.")));
+  await scene.ask("And now?", 2);
+  expect(userTexts(model.calls.at(-1)).at(-1)).toContain(`    - message ${message.id} now reads: "I like pears"`);
+  await remove(scene, message.id);
+  await gone(scene, "I like pears");
+});
+
+test("[L4] a compartment forgets what its open mind was told", async () => {
+  const scene = await openBoth({});
+  const { space, husam, house, analyst, secret } = scene;
+  const model = scripted(answer(space.id, "Fine."));
+  const message = await space.post(husam, `I like ${words}`);
+  await ended(house.workspaceId, analyst, 1);
+  model.push(step(text("Well.")), step(text("Well.")));
+  await secret.ask("What do you know?", 1);
+  const compartment = agentStub(secret.mind);
+  expect(await rowsWith(compartment, "quinces")).not.toEqual([]);
+  const inside = await secret.tell("The medlars are a secret of the board");
+  await secret.ended(2);
+  await remove(scene, message.id);
+  await gone(scene, "quinces");
+  await vi.waitFor(async () => expect(await rowsWith(compartment, "quinces")).toEqual([]));
+  await remove({ ...scene, space: secret.space }, inside.id);
+  await vi.waitFor(async () => expect(await rowsWith(compartment, "medlars")).toEqual([]));
+});

@@ -1,0 +1,93 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { renderBlock } from "../../../src/agent/context/blocks.ts";
+import { eventLine, renderInboxPreview } from "../../../src/agent/context/consciousness/inbox-message.ts";
+import { brief, briefJson, excerpt, quoteLines } from "../../../src/agent/context/wording.ts";
+import type { InboxData } from "../../../src/agent/records.ts";
+import { createScrub } from "../../../src/agent/redaction/forms.ts";
+import { quotedPattern } from "../../../src/shared/line-form.ts";
+
+const idPart = "01M87D3WQ2PBQ56SEP3ZJ5F9JB";
+const messageId = `msg_01M87D3WPT6QQF6XJPWAXSG1AN${idPart}DFEGSP5E`;
+
+const eventOf = (text: string): InboxData => ({
+  type: "space_message",
+  spaceName: "Kitchen",
+  delivered: {
+    message: {
+      ...{ id: messageId, seq: 1, spaceId: "spc_1", kind: "text", text, createdAt: "2026-02-18T15:06:55.000Z" },
+      sender: { id: "ent_1", name: "Ann", type: "human" },
+    },
+    root: { id: "msg_1", kind: "person" },
+    triggerSource: "mention",
+  },
+});
+
+/** Each way in which a prompt, a result or a record tells a text. */
+const tellings: ((text: string) => string)[] = [
+  (text) => text,
+  (text) => eventLine(eventOf(text)),
+  (text) => renderInboxPreview([eventOf(text)], 1),
+  (text) => quoteLines(text),
+  (text) => `asked ${brief(text, 80)} in "Kitchen"`,
+  (text) => `${excerpt(text, 60)} and so on`,
+  (text) => renderBlock({ label: "b", permission: "rw" as never, rendered: text }),
+  (text) => briefJson(JSON.stringify({ text, messageId }), 160),
+  (text) => `called send_message ${JSON.stringify({ text: `she said: ${text}` })}`,
+  (text) =>
+    eventLine({
+      type: "service",
+      serviceName: "s",
+      payload: eventLine(eventOf(text)),
+      root: { id: "", kind: "service" },
+    }),
+];
+
+const word = fc.stringMatching(/^[a-z"\\\n é\u200b\u{1F600}]{1,9}$/u);
+const filler = fc.array(word, { minLength: 3, maxLength: 30 }).map((words) => words.join(" "));
+
+test("[L4] no stretch of a deleted text is left in any form, and quoted texts stay whole", () => {
+  fc.assert(
+    fc.property(filler, filler, fc.nat(tellings.length - 1), (before, after, which) => {
+      const text = `${before} zanzibarquokka ${after}`.trim();
+      const scrub = createScrub({ was: [text], senderName: "Ann", idPart });
+      const told = tellings[which]?.(text) ?? "";
+      const left = scrub.value({ told, other: "Nothing of it" }, scrub.names(told));
+      // What is cut off within the word tells it no more.
+      expect(left.told).not.toContain("zanzibarquokka");
+      expect(left.other).toBe("Nothing of it");
+      const quotes = (line: string): number => line.match(new RegExp(quotedPattern, "g"))?.length ?? 0;
+      if (which === 1) expect(quotes(left.told)).toBe(quotes(told));
+      if (left.told !== told) expect(scrub.mayHold(JSON.stringify({ told }))).toBe(true);
+    }),
+    { numRuns: 600 },
+  );
+});
+
+test("[L4] short words go where they stand whole by their message or sender, and nowhere else", () => {
+  const scrub = createScrub({ was: ["hunter2"], senderName: "Ann", idPart });
+  expect(scrub.text('["Kitchen"] "Ann": "hunter2"\n["Kitchen"] "Bob": "hunter2"')).toBe(
+    '["Kitchen"] "Ann": "[deleted]"\n["Kitchen"] "Bob": "hunter2"',
+  );
+  const row = { messages: [{ id: messageId, text: "hunter2" }] };
+  expect(scrub.value(row, scrub.names(JSON.stringify(row)))).toEqual({
+    messages: [{ id: messageId, text: "[deleted]" }],
+  });
+  expect(scrub.value({ text: "hunter2" })).toEqual({ text: "hunter2" });
+});
+
+test("[L4] an edit leaves what the new text says too", () => {
+  const scrub = createScrub({
+    was: ["The meeting is at seven in the old kitchen"],
+    now: "The meeting is at seven in the hall",
+  });
+  expect(scrub.text('"The meeting is at seven…"')).toBe('"The meeting is at seven…"');
+  expect(scrub.text('"The meeting is at seven in the old kitchen"')).toBe('"[edited]"');
+  expect(scrub.text("at seven in the old kitchen, she said")).toBe("[edited], she said");
+});
+
+test("[L4] ids and names of kinds are no words", () => {
+  const scrub = createScrub({ was: [`see ${messageId} calendar_create_event`] });
+  const row = { toolCallId: messageId, toolName: "calendar_create_event", text: "calendar_create_event" };
+  expect(scrub.value(row)).toEqual({ ...row, text: "[deleted]" });
+});
