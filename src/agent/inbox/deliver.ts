@@ -5,22 +5,20 @@ import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxInboxEvents, maxPayloadBytes, replyWaitMs, sameBodyMs } from "../bounds.ts";
-import type { CallServices } from "../calls/calls.ts";
 import { becameConfidential } from "../context/grammar.ts";
 import { excerpt } from "../context/wording.ts";
 import type { PlanRow } from "../plans/plans.ts";
 import type { Awaited, InboxData, Question } from "../records.ts";
-import type { Redactions } from "../redaction/redactions.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallRow, InboxRow } from "../schema.ts";
 import { isLateAnswer } from "../tools/call-mode.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
 import type { Hooks } from "./hooks.ts";
-import type { Inbox, NewEvent } from "./inbox.ts";
-import { changeMessage, messageEventId } from "./message-changes.ts";
+import type { NewEvent } from "./inbox.ts";
+import { type ChangingServices, changeMessage, messageEventId } from "./message-changes.ts";
 import type { OutOfBudget } from "./out-of-budget.ts";
 import { ownRoot, type Roots } from "./roots.ts";
-import type { WaitRow, Waits } from "./waits.ts";
+import type { WaitRow } from "./waits.ts";
 
 /**
  * The ways into the inbox.
@@ -30,14 +28,11 @@ import type { WaitRow, Waits } from "./waits.ts";
  *    twice changes nothing (R7, D2).
  * 2. The inbox, the cursor and the space's snapshot change in one transaction.
  */
-export type InboxServices = CallServices & {
-  inbox: Inbox;
+export type InboxServices = ChangingServices & {
   dedupeKeys: DedupeKeys;
   hooks: Hooks;
   roots: Roots;
-  waits: Waits;
   outOfBudget: OutOfBudget;
-  redactions: Redactions;
 };
 
 /** Throws `unavailable` while the inbox takes no more: the sender tries again. */
@@ -137,7 +132,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     return to;
   });
   const { space, left } = delivery;
-  services.subscriptions.keepMembers(space.id, left ? { ...space, members: [] } : space);
+  services.subscriptions.keepMembers(space.id, { ...space, ...(left && { members: [] }) });
   return { cursor, asksForRun };
 };
 

@@ -4,7 +4,7 @@ import type { Clock } from "../../shared/clock.ts";
 import { among, countOf, type Database } from "../../shared/database.ts";
 import { maxHeldEvents, maxHeldEventsOfPerson } from "../bounds.ts";
 import type { InboxData } from "../records.ts";
-import { type InboxRow, inbox } from "../schema.ts";
+import { type InboxRow, inbox, overheard } from "../schema.ts";
 import { personOf } from "./event-conditions.ts";
 import { everybody, type OutOfBudget } from "./out-of-budget.ts";
 
@@ -103,6 +103,15 @@ export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes,
       };
       again(clock.now());
       for (const [person, until] of outOfBudget.persons()) again(until, person);
+    },
+
+    /** The message of an event was edited, or deleted: then the event goes. What is remembered of it is read anew after. */
+    become({ seq }: Pick<InboxRow, "seq">, data: InboxData | null): void {
+      for (const table of [inbox, overheard]) {
+        const isIt = eq(table.seq, seq);
+        if (data) db.update(table).set({ data }).where(isIt).run();
+        else db.delete(table).where(isIt).run();
+      }
     },
 
     /** How many events of services, or of one root alone, wait for their first run. The wakes of others have been counted. */

@@ -390,20 +390,6 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
       spaces.settle(message.spaceId, { acknowledged: [message.seq], shownTo: 0 });
     },
 
-    /** Its message was edited. */
-    rewrite({ seq }: InboxRow, data: InboxData): void {
-      change([seq], { data });
-      db.update(overheard).set({ data }).where(eq(overheard.seq, seq)).run();
-      letOut.forget();
-    },
-
-    /** Its message was deleted. */
-    remove(seq: number): void {
-      acknowledge([seq]);
-      db.delete(overheard).where(eq(overheard.seq, seq)).run();
-      letOut.forget();
-    },
-
     byEventId: (eventId: string): InboxRow | undefined => oneByEventId(db).get({ eventId }),
 
     page(after: number, limit: number, status?: InboxRow["status"]): InboxRow[] {

@@ -9,16 +9,18 @@ import type { Waits } from "./waits.ts";
  * Messages that were edited or deleted after the agent had them: one that waits changes or goes, of one that a run has taken the
  * words go from wherever they are.
  */
-type Services = CallServices & { inbox: Inbox; waits: Waits; redactions: Redactions };
+export type ChangingServices = CallServices & { inbox: Inbox; waits: Waits; redactions: Redactions };
 
 /** The id of a message's event follows from the message's. */
-export const messageEventId = ({ ids, identity }: Pick<Services, "ids" | "identity">, messageId: string): string =>
-  ids.deriveFrom("evt", identity.mindId(), messageId);
+export const messageEventId = (
+  { ids, identity }: Pick<ChangingServices, "ids" | "identity">,
+  messageId: string,
+): string => ids.deriveFrom("evt", identity.mindId(), messageId);
 
 const clockSlackMs = 10 * 60_000;
 
 /** In the transaction that takes in the delivery. */
-export const changeMessage = (services: Services, change: MessageChange): void => {
+export const changeMessage = (services: ChangingServices, change: MessageChange): void => {
   const { inbox, redactions } = services;
   const { message, was } = change;
   const { id, spaceId, sender, text, createdAt } = message;
@@ -28,7 +30,7 @@ export const changeMessage = (services: Services, change: MessageChange): void =
   redactions.enter({ id, words: was, since, text, senderName: sender.name, spaceId });
 };
 
-const changeEvent = (services: Services, row: InboxRow, { kind, message }: MessageChange): void => {
+const changeEvent = (services: ChangingServices, row: InboxRow, { kind, message }: MessageChange): void => {
   const { inbox, runs, spaces, identity, waits } = services;
   const { data, status } = row;
   if (data.type !== "space_message") return;
@@ -37,7 +39,7 @@ const changeEvent = (services: Services, row: InboxRow, { kind, message }: Messa
     // The words of a change that another came after are not told: that one follows.
     if (message.text === undefined) return;
     const { text, mentions, editedAt } = message;
-    inbox.rewrite(row, {
+    inbox.become(row, {
       ...data,
       delivered: { ...delivered, message: { ...delivered.message, text, mentions, editedAt } },
     });
@@ -45,13 +47,13 @@ const changeEvent = (services: Services, row: InboxRow, { kind, message }: Messa
   }
   const resting = runs.active().filter((run) => run.status === "waiting_reply" && run.events.includes(row.seq));
   if (status === "taken" && resting.length === 0) {
-    inbox.rewrite(row, { ...data, delivered: { ...delivered, message: { ...message, text: "(deleted)" } } });
+    inbox.become(row, { ...data, delivered: { ...delivered, message: { ...message, text: "(deleted)" } } });
     return;
   }
   // An answer that no run has read is none: who asked waits on.
   waits.unanswered(message.id);
   for (const { ordinal, events } of resting) runs.update(ordinal, { events: events.filter((seq) => seq !== row.seq) });
-  inbox.remove(row.seq);
+  inbox.become(row, null);
   if (identity.get().config.continuity !== "timeline") return;
   spaces.settle(message.spaceId, { acknowledged: [message.seq], shownTo: 0 });
 };

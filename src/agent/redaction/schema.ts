@@ -1,6 +1,9 @@
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
-/** Messages that became others, and other words that this mind forgets: `redactions.ts`. */
+/**
+ * Messages that became others, and other words that this mind forgets: `redactions.ts`. A row stays when its words are gone, so
+ * that later runs are told of the message.
+ */
 export const redactions = sqliteTable("redactions", {
   id: text("id").primaryKey(),
   /** What is to be forgotten; null once it is. */
@@ -9,6 +12,7 @@ export const redactions = sqliteTable("redactions", {
   text: text("text"),
   senderName: text("sender_name"),
   spaceId: text("space_id"),
+  /** When they were first said, in milliseconds since the epoch; 0 where that is not known. */
   since: integer("since").notNull(),
   /** Which place is looked through, and the last row of it that was. */
   place: integer("place").notNull(),
