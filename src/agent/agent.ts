@@ -8,6 +8,7 @@ import { createSchema, hasSchema, isMigrated, openDatabase } from "../shared/dat
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
+import { ringOf } from "../shared/secret-ring.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import type { AgentRuntime, Area } from "./api/agent-runtime.ts";
 import { blocksArea } from "./api/blocks.ts";
@@ -195,7 +196,7 @@ export class Agent extends DurableObject<Env> implements Own {
   /** Makes this object the compartment that a delivery is for, unless it is one. Deliveries side by side share the beginning. */
   #begin(delivery: Delivery): Promise<Outcome<void>> | undefined {
     if (this.#runtime?.services.identity.find()) return undefined;
-    const around = { env: this.env, ids: createIds(this.env.SIGNING_SECRET), open: () => this.#open() };
+    const around = { env: this.env, ids: createIds(ringOf(this.env).ids.secret), open: () => this.#open() };
     this.#beginning ??= this.#answer(() => beginCompartment(around, delivery)).finally(() => {
       this.#beginning = undefined;
     });

@@ -4,6 +4,7 @@ import { withoutIdleTimeouts } from "../protocol/tool.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import type { RingEnv } from "../shared/secret-ring.ts";
 import { agent } from "./schema.ts";
 
 /**
@@ -28,7 +29,7 @@ export const mindOf = ({ id, compartmentId }: Pick<AgentRow, "id" | "compartment
 const defaultLimits = Limits.parse({});
 const query = prepared((db) => db.select().from(agent));
 
-export const createIdentity = (db: Database, clock: Clock, signingSecret: string) => {
+export const createIdentity = (db: Database, clock: Clock, env: RingEnv) => {
   const known = new Remembered(db, () => {
     const row = query(db).get();
     if (!row) return undefined;
@@ -75,7 +76,7 @@ export const createIdentity = (db: Database, clock: Clock, signingSecret: string
     async openSecret(name: string): Promise<string | undefined> {
       const { workspaceId, secrets } = this.get();
       const sealed = secrets[name];
-      return sealed === undefined ? undefined : unseal(signingSecret, workspaceId, name, sealed);
+      return sealed === undefined ? undefined : unseal(env, workspaceId, name, sealed);
     },
   };
 };

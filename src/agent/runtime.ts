@@ -3,6 +3,7 @@ import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { createIds, isOwnedBy } from "../shared/ids.ts";
+import { ringOf } from "../shared/secret-ring.ts";
 import { createJobs, jobsTimer } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
@@ -58,8 +59,8 @@ export const createRuntime = (
 ): AgentRuntime => {
   const clock = systemClock;
   const db = openDatabase(ctx.storage);
-  const ids = createIds(env.SIGNING_SECRET);
-  const identity = createIdentity(db, clock, env.SIGNING_SECRET);
+  const ids = createIds(ringOf(env).ids.secret);
+  const identity = createIdentity(db, clock, env);
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
   const whose = () => ({ agentId: identity.find()?.id });
   const timers = createTimers(db, ctx.storage, clock, whose);

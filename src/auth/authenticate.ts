@@ -66,11 +66,11 @@ export const authenticate = async (
     );
   }
   // A token that is proven is not the operator's key, so it is not compared with it.
-  const proven = provenToken(env.SIGNING_SECRET, bearer, options.now);
+  const proven = provenToken(env, bearer, options.now);
   if (!proven && !isProvable(bearer)) options.beforeLookUp();
   if (!proven && isOperator(env.ADMIN_KEY, bearer)) return { kind: "operator" };
   if (bearer.startsWith("sk_")) return keyCaller(env, ids, bearer, actingEntityId);
-  const claims = proven ?? (await verifyToken(env.SIGNING_SECRET, ids, bearer, options.now));
+  const claims = proven ?? (await verifyToken(env, ids, bearer, options.now));
   if (actingEntityId !== undefined && actingEntityId !== claims.entityId) {
     if (isSession) throw sessionOfAnother();
     throw new ColloquyError("forbidden", "An entity acts only as itself: leave out X-Entity-Id.");

@@ -67,5 +67,5 @@ export const mintSecretKey = (workspaceId: string, keyId: string): string =>
   secretKey(workspaceId, keyId, randomBytes(secretBytes));
 
 /** The key that always follows from its id: what a repeated request with an `Idempotency-Key` gets again. */
-export const deriveSecretKey = (signingSecret: string, workspaceId: string, keyId: string): string =>
-  secretKey(workspaceId, keyId, deriveKey(signingSecret, `secret-key:${keyId}`, secretBytes));
+export const deriveSecretKey = (secret: string, workspaceId: string, keyId: string): string =>
+  secretKey(workspaceId, keyId, deriveKey(secret, `secret-key:${keyId}`, secretBytes));

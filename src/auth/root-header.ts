@@ -3,15 +3,16 @@ import { z } from "zod";
 import type { Root } from "../protocol/rpc.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { deriveKey } from "../shared/ids.ts";
+import { openedByAny, type RingEnv, ringOf } from "../shared/secret-ring.ts";
 
 /**
  * `Colloquy-Root`: the root of the run whose tool sends a request. What comes back to an agent with it goes on in that
  * root, so that a chain through other people's servers stays one chain (B1).
  *
  * Invariants
- * 1. The same root, at the same time in the same workspace, is always the same text: a replay of its call sends the same
- *    bytes.
- * 2. Nobody without the deployment's secret can make one, read one, or use one in another workspace.
+ * 1. The same root, at the same time in the same workspace, is always the same text, while the ring's first secret is the same: a
+ *    replay of its call sends the same bytes.
+ * 2. Nobody without a secret of the deployment can make one, read one, or use one in another workspace.
  * 3. It is good for `rootHeaderMs`, for less time than an agent remembers a root: who keeps one has no more wakes by it
  *    than its root has left.
  */
@@ -24,24 +25,22 @@ const version = "v2";
 const nonceBytes = 12;
 const Sealed = z.tuple([z.string(), z.enum(["person", "service", "plan", "agent"]), z.string().nullable(), z.int()]);
 
-const keyOf = (signingSecret: string, workspaceId: string): Promise<CryptoKey> =>
-  crypto.subtle.importKey("raw", deriveKey(signingSecret, `root:${workspaceId}`), "AES-GCM", false, [
-    "encrypt",
-    "decrypt",
-  ]);
+const keyOf = (secret: string, workspaceId: string): Promise<CryptoKey> =>
+  crypto.subtle.importKey("raw", deriveKey(secret, `root:${workspaceId}`), "AES-GCM", false, ["encrypt", "decrypt"]);
 
 /** `at`: when the call was begun that sends it, in milliseconds since the epoch. */
 export const sealRoot = async (
-  signingSecret: string,
+  env: RingEnv,
   workspaceId: string,
   { id, kind, by }: Root,
   at: number,
 ): Promise<string> => {
   const text = JSON.stringify([id, kind, by ?? null, at] satisfies z.infer<typeof Sealed>);
   // The nonce follows from the text: it is never used for another one.
-  const nonceKey = deriveKey(signingSecret, `root-nonce:${workspaceId}`);
+  const { secret } = ringOf(env).first;
+  const nonceKey = deriveKey(secret, `root-nonce:${workspaceId}`);
   const iv = new Uint8Array(createHmac("sha256", nonceKey).update(text).digest().subarray(0, nonceBytes));
-  const key = await keyOf(signingSecret, workspaceId);
+  const key = await keyOf(secret, workspaceId);
   const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, key, new TextEncoder().encode(text));
   return [version, Buffer.from(iv).toString("base64url"), Buffer.from(sealed).toString("base64url")].join(".");
 };
@@ -52,30 +51,28 @@ const refused = (message: string, cause?: unknown): ColloquyError => {
 };
 
 /** What a header holds. Throws where it was not made here. */
-const unsealed = async (
-  signingSecret: string,
-  workspaceId: string,
-  header: string,
-): Promise<z.infer<typeof Sealed>> => {
+const unsealed = async (env: RingEnv, workspaceId: string, header: string): Promise<z.infer<typeof Sealed>> => {
   const [form, iv, body, ...more] = header.split(".");
   if (form !== version || !iv || !body || more.length > 0) throw new Error("it has an unknown form");
-  const plain = await crypto.subtle.decrypt(
-    { name: "AES-GCM", iv: Buffer.from(iv, "base64url") },
-    await keyOf(signingSecret, workspaceId),
-    Buffer.from(body, "base64url"),
+  const plain = await openedByAny(ringOf(env).secrets, async (secret) =>
+    crypto.subtle.decrypt(
+      { name: "AES-GCM", iv: Buffer.from(iv, "base64url") },
+      await keyOf(secret, workspaceId),
+      Buffer.from(body, "base64url"),
+    ),
   );
   return Sealed.parse(JSON.parse(new TextDecoder().decode(plain)));
 };
 
 /** The root that a request brings, if it brings one. Throws `invalid_request` for one that was not made here, or is too old. */
 export const openRoot = async (
-  signingSecret: string,
+  env: RingEnv,
   workspaceId: string,
   header: string | undefined,
   now: number,
 ): Promise<Root | undefined> => {
   if (header === undefined) return undefined;
-  const [id, kind, by, at] = await unsealed(signingSecret, workspaceId, header).catch((cause: unknown) => {
+  const [id, kind, by, at] = await unsealed(env, workspaceId, header).catch((cause: unknown) => {
     throw refused("must be passed on as a tool's request of this workspace brought it, or left out", cause);
   });
   if (now - at >= rootHeaderMs) {

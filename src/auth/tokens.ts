@@ -2,9 +2,10 @@ import { decodeJwt, errors, jwtVerify, SignJWT } from "jose";
 import { z } from "zod";
 import { ColloquyError } from "../shared/errors.ts";
 import { deriveKey, type Ids } from "../shared/ids.ts";
+import { openedByAny, type Ring, type RingEnv, ringOf } from "../shared/secret-ring.ts";
 
 /**
- * Entity tokens: HS256 under a key of the workspace; `sub` entity, `wsp` workspace, `exp`, and `impersonated`, who made
+ * Entity tokens: HS256 under a key of the workspace, by the ring's first secret; `sub` entity, `wsp` workspace, `exp`, and `impersonated`, who made
  * it for the entity where an admin did. Verified without I/O. One with `sid` is a session of the page: it counts only as a
  * cookie, and while that session lives.
  *
@@ -24,11 +25,10 @@ const Claims = z.object({
   sid: z.string().exactOptional(),
 });
 
-const keyOf = (signingSecret: string, workspaceId: string): Uint8Array =>
-  deriveKey(signingSecret, `entity-token:${workspaceId}`);
+const keyOf = (secret: string, workspaceId: string): Uint8Array => deriveKey(secret, `entity-token:${workspaceId}`);
 
 /** `expiresAt` in milliseconds since the epoch; it is kept to the millisecond. */
-export const mintToken = (signingSecret: string, claims: Proven & { issuedAt: number }): Promise<string> =>
+export const mintToken = (env: RingEnv, claims: Proven & { issuedAt: number }): Promise<string> =>
   new SignJWT({
     ...{ wsp: claims.workspaceId, sub: claims.entityId, exp: claims.expiresAt / 1000 },
     ...(claims.impersonatedBy !== undefined && { impersonated: claims.impersonatedBy }),
@@ -36,7 +36,7 @@ export const mintToken = (signingSecret: string, claims: Proven & { issuedAt: nu
   })
     .setProtectedHeader({ alg: algorithm, typ: "JWT" })
     .setIssuedAt(Math.floor(claims.issuedAt / 1000))
-    .sign(keyOf(signingSecret, claims.workspaceId));
+    .sign(keyOf(ringOf(env).first.secret, claims.workspaceId));
 
 const refusal = (cause?: unknown): ColloquyError =>
   new ColloquyError("unauthorized", "The token is not valid: get a new one from POST /v1/tokens.", { cause });
@@ -52,44 +52,43 @@ export type Proven = {
   sessionId?: string;
 };
 
-let remembered: { secret: string; proven: Map<string, Proven> } | undefined;
+let remembered: { ring: Ring; proven: Map<string, Proven> } | undefined;
 
-/** The tokens that were verified under this secret. */
-const provenUnder = (secret: string): Map<string, Proven> => {
-  if (remembered?.secret !== secret) remembered = { secret, proven: new Map() };
+/** The tokens that were verified under this ring. */
+const provenUnder = (env: RingEnv): Map<string, Proven> => {
+  const ring = ringOf(env);
+  if (remembered?.ring !== ring) remembered = { ring, proven: new Map() };
   return remembered.proven;
 };
 
 /** The claims of a token that was verified before and has not expired. Computes nothing. */
-export const provenToken = (signingSecret: string, token: string, now: number): Proven | undefined => {
-  const known = provenUnder(signingSecret).get(token);
+export const provenToken = (env: RingEnv, token: string, now: number): Proven | undefined => {
+  const known = provenUnder(env).get(token);
   return known && known.expiresAt > now ? known : undefined;
 };
 
 /** The claims of a token with a valid signature. The unverified `wsp` only chooses the key. */
-const claimsOf = async (
-  signingSecret: string,
-  ids: Ids,
-  token: string,
-  now: number,
-): Promise<z.infer<typeof Claims>> => {
+const claimsOf = async (env: RingEnv, ids: Ids, token: string, now: number): Promise<z.infer<typeof Claims>> => {
   try {
     const { wsp } = Claims.parse(decodeJwt(token));
     if (!ids.isIssued("wsp", wsp)) throw refusal();
     const options = { algorithms: [algorithm], currentDate: new Date(now) };
-    return Claims.parse((await jwtVerify(token, keyOf(signingSecret, wsp), options)).payload);
+    const { payload } = await openedByAny(ringOf(env).secrets, (secret) =>
+      jwtVerify(token, keyOf(secret, wsp), options),
+    );
+    return Claims.parse(payload);
   } catch (error) {
     throw error instanceof errors.JWTExpired ? expired() : refusal(error);
   }
 };
 
 /** The claims of a token; throws `unauthorized` or `token_expired`. */
-export const verifyToken = async (signingSecret: string, ids: Ids, token: string, now: number): Promise<Proven> => {
-  const { sub, wsp, exp, impersonated, sid } = await claimsOf(signingSecret, ids, token, now);
+export const verifyToken = async (env: RingEnv, ids: Ids, token: string, now: number): Promise<Proven> => {
+  const { sub, wsp, exp, impersonated, sid } = await claimsOf(env, ids, token, now);
   if (!ids.isIssued("ent", sub)) throw refusal();
   const expiresAt = Math.round(exp * 1000);
   if (expiresAt <= now) throw expired();
-  const proven = provenUnder(signingSecret);
+  const proven = provenUnder(env);
   if (proven.size >= maxProven) proven.clear();
   const found = {
     ...{ workspaceId: wsp, entityId: sub, expiresAt },

@@ -21,8 +21,9 @@ export type Env = {
   ASSETS?: Fetcher;
   /** Bearer key of the operator. No default: without one, no workspace can be created. */
   ADMIN_KEY?: string;
-  /** The deployment's one secret: ids, tokens and sealed secrets are derived from it. At least 32 characters. */
+  /** The deployment's first secret, of at least 32 characters, and a ring of newer ones: `shared/secret-ring.ts`. */
   SIGNING_SECRET: string;
+  SIGNING_SECRETS?: string;
   /** Where browsers reach the page, where a proxy stands before it: `https://colloquy.example.com`. */
   PUBLIC_ORIGIN?: string;
   /** `development` allows models on loopback over http; anything else is production. */

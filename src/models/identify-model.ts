@@ -16,7 +16,10 @@ const Aliases = z.record(
       apiKeyVariable: z
         .string()
         .regex(/^[A-Z][A-Z0-9_]{0,63}$/, "must be the name of an environment variable")
-        .refine((name) => name !== "SIGNING_SECRET" && name !== "ADMIN_KEY", "must not be a secret of Colloquy itself")
+        .refine(
+          (name) => !["SIGNING_SECRET", "SIGNING_SECRETS", "ADMIN_KEY"].includes(name),
+          "must not be a secret of Colloquy itself",
+        )
         .optional(),
     }),
   ]),

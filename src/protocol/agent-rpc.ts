@@ -193,6 +193,11 @@ export interface AgentMethods extends BlockMethods {
   remove(): null;
   /** The workspace's sealed secrets, all of them, by name; kept sealed. */
   setSecrets(sealed: Record<string, string>): null;
+  /**
+   * Its copy of the secrets is these, and its hooks' secrets are sealed by the ring's first. `unopened`: hooks that no
+   * secret of the ring opens. `waiting`: compartments that do not have the copy yet.
+   */
+  reseal(sealed: Record<string, string>): { unopened: string[]; waiting: number };
 
   /** From the agent's compartment for that space, as it begins. Noted before it is answered. `not_found` as the agent ends. */
   openCompartment(spaceId: string): MindSettings;

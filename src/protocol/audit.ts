@@ -15,6 +15,7 @@ export const AuditAction = z.enum([
   "entity.removed",
   "secret.put",
   "secret.deleted",
+  "secrets.resealed",
   "approval.answered",
   "space.read",
   "space.deleted",

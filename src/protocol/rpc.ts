@@ -7,7 +7,15 @@ import type { Principal } from "./principal.ts";
 import type { ReadSpace } from "./run.ts";
 import type { CreateSpace, Space, UpdateSpace } from "./space.ts";
 import type { AwaitedAnswer, ToolAnswer, ToolCall, WaitingToolCall } from "./tool-call.ts";
-import type { ImpersonatedApprovals, Key, KeyScope, UpdateKey, UpdateWorkspace, Workspace } from "./workspace.ts";
+import type {
+  ImpersonatedApprovals,
+  Key,
+  KeyScope,
+  Reseal,
+  UpdateKey,
+  UpdateWorkspace,
+  Workspace,
+} from "./workspace.ts";
 
 /**
  * The RPC of the actors, for each other and for the routes. Its methods are written with what they answer when all is
@@ -301,6 +309,9 @@ interface WorkspaceMethods {
   secretNames(): string[];
   /** For a new agent: what `setSecrets` would bring it. */
   sealedSecrets(): Record<string, string>;
+  /** Has all that is sealed here sealed by the ring's first secret, by jobs. */
+  beginReseal(): Reseal;
+  reseal(): Reseal;
 
   createEntity(id: string, input: CreateEntity): Entity;
   /** Reserves an agent's name and id in the directory; called before the agent's own object is created. */

@@ -69,6 +69,24 @@ export const RollKey = strictComponent("RollKey", {
   }),
 });
 
+const NamedPrint = z.object({ name: z.string(), print: z.string() });
+
+/** How far a workspace's things are sealed by the deployment's first secret. */
+export const Reseal = component("Reseal", {
+  signing: NamedPrint.describe("The secret that signs and seals. Its print is public, and tells nothing of it"),
+  ring: z.array(NamedPrint).describe("All that verify and open, the first one first"),
+  state: z.enum(["needed", "running", "done"]).describe("`done`: no other secret is needed here to open anything"),
+  startedAt: Timestamp.nullable().describe("When the last one under the signing secret began"),
+  agents: z.int().describe("Agents that it had to visit"),
+  hanging: z.object({
+    secrets: z.array(z.string()).describe("Names of secrets that another one seals still"),
+    answers: z.int().describe("Kept answers that another one seals; they are forgotten within a day"),
+    agents: z.int().describe("Agents that are not visited yet"),
+  }),
+  unopened: z.array(z.string()).describe("What no secret of the ring opens: write these anew"),
+});
+export type Reseal = z.infer<typeof Reseal>;
+
 /** A workspace secret: at most 8 KiB, written and never read back. */
 export const PutSecret = strictComponent("PutSecret", { value: z.string().min(1).max(8192) });
 

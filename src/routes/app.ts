@@ -4,6 +4,7 @@ import { cors } from "hono/cors";
 import { isOverHttps } from "../auth/session-cookie.ts";
 import { ColloquyError, problem } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
+import { type RingEnv, ringOf } from "../shared/secret-ring.ts";
 import { agents } from "./agents.ts";
 import { audit } from "./audit.ts";
 import { blocks } from "./blocks.ts";
@@ -18,6 +19,7 @@ import { messages } from "./messages.ts";
 import { mind } from "./mind.ts";
 import { plans } from "./plans.ts";
 import { answerError, problemResponse } from "./problems.ts";
+import { resealing } from "./resealing.ts";
 import { runs } from "./runs.ts";
 import { search } from "./search.ts";
 import { sessions } from "./sessions.ts";
@@ -30,18 +32,12 @@ import { workspaces } from "./workspaces.ts";
 
 /** The most that the body of a request may hold. */
 const maxBodyBytes = 1024 * 1024;
-const minSecretCharacters = 32;
 
 let madeIds: { secret: string; ids: Ids } | undefined;
 
-/** This deployment's ids. Without its secret nothing can be told from what was invented, so nothing is answered. */
-const idsOf = (secret: string | undefined): Ids => {
-  if (secret === undefined || secret.length < minSecretCharacters) {
-    throw new ColloquyError(
-      "internal",
-      `SIGNING_SECRET is ${secret ? "too short" : "not set"}: set it to at least ${minSecretCharacters} random characters (npx wrangler secret put SIGNING_SECRET, or .dev.vars locally).`,
-    );
-  }
+/** This deployment's ids. Without its secrets nothing can be told from what was invented, so nothing is answered. */
+const idsOf = (env: RingEnv): Ids => {
+  const { secret } = ringOf(env).ids;
   if (madeIds?.secret !== secret) madeIds = { secret, ids: createIds(secret) };
   return madeIds.ids;
 };
@@ -94,7 +90,7 @@ const isShort = (request: Request): boolean => {
   return declared !== null && Number(declared) <= maxBodyBytes && !request.headers.has("transfer-encoding");
 };
 app.use((context, next) => {
-  context.set("ids", idsOf(context.env.SIGNING_SECRET));
+  context.set("ids", idsOf(context.env));
   // The body of an import is bounded as it is read.
   return context.req.path === importPath || isShort(context.req.raw) ? next() : limited(context, next);
 });
@@ -102,6 +98,7 @@ app.use((context, next) => {
 export const routes = [
   workspaces,
   audit,
+  resealing,
   keysAndSecrets,
   entities,
   sessions,

@@ -2,12 +2,11 @@ import { waitUntil } from "cloudflare:workers";
 import { z } from "zod";
 import { addressOf, countRequest } from "../auth/rates.ts";
 import { openRoot, rootHeader } from "../auth/root-header.ts";
-import { unseal } from "../auth/sealing.ts";
+import { hookSecretName, unseal } from "../auth/sealing.ts";
 import { schemes } from "../auth/webhooks/schemes.ts";
 import { eventId } from "../protocol/ids.ts";
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
-import { sealedName } from "./hooks.ts";
 import { agentAt } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { RootHeaders } from "./route-parts.ts";
@@ -45,7 +44,7 @@ deliveries.route("POST /v1/hooks/{hookId}", {
     const agent = agentAt(context, ids.ownerOf("hook", hookId));
     const { workspaceId, settings, sealed } = unwrap(await agent.sealedHook(hookId));
     const secrets = await Promise.all(
-      sealed.map((one) => unseal(context.env.SIGNING_SECRET, workspaceId, sealedName(hookId), one)),
+      sealed.map((one) => unseal(context.env, workspaceId, hookSecretName(hookId), one)),
     );
     const { headers } = raw;
     const body = new Uint8Array(await context.req.arrayBuffer());
@@ -55,7 +54,7 @@ deliveries.route("POST /v1/hooks/{hookId}", {
     const event = scheme.eventType(headers, payload, settings);
     if (scheme.isGreeting(event)) return { ignored: "greeting" as const };
     if (!isWanted(settings.events, event)) return { ignored: "event_type" as const };
-    const root = await openRoot(context.env.SIGNING_SECRET, workspaceId, chain, systemClock.now());
+    const root = await openRoot(context.env, workspaceId, chain, systemClock.now());
     const delivery = { name, payload: readingOf(settings, event, payload), root };
     return unwrap(await agent.receive(workspaceId, hookId, delivery));
   },

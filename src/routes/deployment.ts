@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { ringOf } from "../shared/secret-ring.ts";
 import { docsPage } from "./docs-page.ts";
 import type { HttpContext } from "./http-context.ts";
 import { documentApi } from "./openapi.ts";
@@ -26,6 +27,11 @@ const stylesOf = (html: string): string =>
     return `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
   }).join(" ");
 
+const Prints = z.object({
+  ring: z.array(z.string()).describe("Of those that verify and open; the first one signs and seals"),
+  ids: z.string().describe("Of the one that ids are made with, which never changes"),
+});
+
 const JsonDocument = z.record(z.string(), z.json());
 
 /** The deployment's own routes. The document and its page are made once, at the first request. */
@@ -37,8 +43,12 @@ export const deploymentOf = (routes: Route[]): Resource => {
   deployment.route("GET /healthz", {
     summary: "Whether the deployment answers",
     access: "public",
-    answers: [z.object({ ok: z.literal(true) }), "It does"],
-    handle: async () => ({ ok: true as const }),
+    description: "With the prints of its secrets, which tell nothing of them: `npm run deploy` compares them.",
+    answers: [z.object({ ok: z.literal(true), secrets: Prints }), "It does"],
+    handle: async ({ context }) => {
+      const { secrets, ids } = ringOf(context.env);
+      return { ok: true as const, secrets: { ring: secrets.map(({ print }) => print), ids: ids.print } };
+    },
   });
 
   deployment.route("GET /openapi.json", {

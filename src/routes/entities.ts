@@ -130,7 +130,7 @@ entities.route("POST /v1/tokens", {
       expiresAt,
       ...(impersonatedBy !== undefined && { impersonatedBy }),
     };
-    const token = await mintToken(context.env.SIGNING_SECRET, claims);
+    const token = await mintToken(context.env, claims);
     return { token, expiresAt: isoTime(expiresAt) };
   },
 });

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { seal } from "../auth/sealing.ts";
-import { deriveHookSecret, schemes } from "../auth/webhooks/schemes.ts";
+import { hookSecretName, seal, unseal } from "../auth/sealing.ts";
+import { newHookSecret, schemes } from "../auth/webhooks/schemes.ts";
 import { CreateHook, Hook, type HookScheme, type HookSettings, RotateHook, UpdateHook } from "../protocol/hook.ts";
 import { hookId } from "../protocol/ids.ts";
 import { component } from "../protocol/text.ts";
-import { ColloquyError } from "../shared/errors.ts";
-import type { HttpContext } from "./http-context.ts";
+import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { agentAt, type HttpContext } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { listOf, onePage } from "./route-parts.ts";
 
@@ -13,17 +13,14 @@ const secretShown = z.string().meta({ description: "What the sender signs with. 
 const CreatedHook = component("CreatedHook", { hook: Hook, hookId, url: z.string(), secret: secretShown });
 const RotatedHook = component("RotatedHook", { hook: Hook, secret: secretShown });
 
-/** The name that a hook's secrets are sealed under. No other hook and no workspace secret has it. */
-export const sealedName = (id: string): string => `hook:${id}`;
-
 const withUrl = (context: HttpContext, settings: HookSettings): Hook => ({
   ...settings,
   url: new URL(`/v1/hooks/${settings.id}`, context.req.url).href,
 });
 
-/** The secret that was brought along, if its scheme takes it, or a new one that follows from `version`. */
-const secretFor = (context: HttpContext, scheme: HookScheme, own: string | undefined, version: string): string => {
-  if (own === undefined) return deriveHookSecret(context.env.SIGNING_SECRET, scheme, version);
+/** The secret that was brought along, if its scheme takes it, or a new one. */
+const secretFor = (scheme: HookScheme, own: string | undefined): string => {
+  if (own === undefined) return newHookSecret(scheme);
   const message = schemes[scheme].secretFault(own);
   if (message === undefined) return own;
   throw new ColloquyError("invalid_request", `In the body: secret ${message}.`, {
@@ -32,7 +29,13 @@ const secretFor = (context: HttpContext, scheme: HookScheme, own: string | undef
 };
 
 const sealFor = ({ env, var: { principal } }: HttpContext, id: string, secret: string): Promise<string> =>
-  seal(env.SIGNING_SECRET, principal.workspaceId, sealedName(id), secret);
+  seal(env, principal.workspaceId, hookSecretName(id), secret);
+
+/** The hook's newest secret: a request that is sent again after a crash is answered what the first one stored. */
+const storedSecret = async (context: HttpContext, agentId: string, id: string): Promise<string> => {
+  const { workspaceId, sealed } = unwrap(await agentAt(context, agentId).sealedHook(id));
+  return unseal(context.env, workspaceId, hookSecretName(id), sealed[0] ?? "");
+};
 
 /** The hooks of an agent. */
 export const hooks = new Resource("Webhooks");
@@ -51,10 +54,9 @@ hooks.route("POST /v1/agents/{agentId}/hooks", {
     once(async (newId) => {
       const version = newId("key");
       const id = context.var.ids.deriveOwned("hook", params.agentId, version);
-      const secret = secretFor(context, settings.scheme, own, version);
-      const sealed = await sealFor(context, id, secret);
+      const sealed = await sealFor(context, id, secretFor(settings.scheme, own));
       const hook = withUrl(context, await agent.createHook({ ...settings, id, sealed, version }));
-      return { hook, hookId: id, url: hook.url, secret };
+      return { hook, hookId: id, url: hook.url, secret: await storedSecret(context, params.agentId, id) };
     }),
 });
 
@@ -87,13 +89,14 @@ hooks.route("POST /v1/agents/{agentId}/hooks/{hookId}/rotate", {
   idempotent: "sealed",
   answers: [RotatedHook, "The hook, and its new secret"],
   problems: ["not_found"],
-  handle: ({ context, agent, params: { hookId: id }, body, once }) =>
+  handle: ({ context, agent, params: { agentId, hookId: id }, body, once }) =>
     once(async (newId) => {
       const { scheme } = await agent.hook(id);
       const version = newId("key");
-      const secret = secretFor(context, scheme, body.secret, version);
-      const rotation = { sealed: await sealFor(context, id, secret), version, graceMs: body.graceSeconds * 1000 };
-      return { hook: withUrl(context, await agent.rotateHook(id, rotation)), secret };
+      const sealed = await sealFor(context, id, secretFor(scheme, body.secret));
+      const rotation = { sealed, version, graceMs: body.graceSeconds * 1000 };
+      const hook = withUrl(context, await agent.rotateHook(id, rotation));
+      return { hook, secret: await storedSecret(context, agentId, id) };
     }),
 });
 

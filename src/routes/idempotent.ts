@@ -33,14 +33,14 @@ export const doOnce = async <Schema extends z.ZodType>(
   { body, schema, sealed = false, status = 201 }: Repeatable<Schema>,
   make: () => Promise<z.output<Schema>>,
 ): Promise<z.output<Schema>> => {
-  const secret = context.env.SIGNING_SECRET;
+  const { env } = context;
   const bodyHash = createHash("sha256")
     .update(JSON.stringify(body ?? null))
     .digest("hex");
   const { replay } = unwrap(await workspace.beginRequest({ principal, key, bodyHash }));
   if (replay) {
     context.header(replayedHeader, "true");
-    return schema.parse(JSON.parse(sealed ? await unseal(secret, workspaceId, key, replay.body) : replay.body));
+    return schema.parse(JSON.parse(sealed ? await unseal(env, workspaceId, key, replay.body) : replay.body));
   }
   const end = (how: { status: number; body: string } | { abandon: true }): Promise<unknown> =>
     workspace
@@ -49,7 +49,7 @@ export const doOnce = async <Schema extends z.ZodType>(
   try {
     const answer = await make();
     const text = JSON.stringify(answer);
-    await end({ status, body: sealed ? await seal(secret, workspaceId, key, text) : text });
+    await end({ status, body: sealed ? await seal(env, workspaceId, key, text) : text });
     return answer;
   } catch (error) {
     await end({ abandon: true });

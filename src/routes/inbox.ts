@@ -24,7 +24,7 @@ inbox.route("POST /v1/agents/{agentId}/trigger", {
   answers: [z.object({ eventId }), "The event is in its inbox"],
   problems: ["not_found", "limit_reached"],
   handle: async ({ context, agent, principal, workspaceId, body, headers, idempotencyKey, once }) => {
-    const root = await openRoot(context.env.SIGNING_SECRET, workspaceId, headers[rootHeader], systemClock.now());
+    const root = await openRoot(context.env, workspaceId, headers[rootHeader], systemClock.now());
     // The workspace tells another body; the agent itself makes one event of one key, whatever crashes between.
     const key = idempotencyKey === undefined ? undefined : `${nameOf(principal)} ${idempotencyKey}`;
     return once(async () => agent.trigger(body, key, root));

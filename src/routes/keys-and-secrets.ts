@@ -8,6 +8,7 @@ import { component, Label } from "../protocol/text.ts";
 import { CreateKey, Key, PutSecret, RollKey, UpdateKey } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
 import { unwrap } from "../shared/errors.ts";
+import { ringOf } from "../shared/secret-ring.ts";
 import { type HttpContext, workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { listOf, onePage } from "./route-parts.ts";
@@ -24,7 +25,7 @@ export const keysAndSecrets = new Resource("Keys and secrets");
 const newKey = ({ env, var: { principal } }: HttpContext, keyId: string, isRepeatable: boolean) => {
   const { workspaceId } = principal;
   const secretKey = isRepeatable
-    ? deriveSecretKey(env.SIGNING_SECRET, workspaceId, keyId)
+    ? deriveSecretKey(ringOf(env).first.secret, workspaceId, keyId)
     : mintSecretKey(workspaceId, keyId);
   return { secretKey, asked: { keyId, keyHash: hashSecretKey(secretKey), by: actingKey(principal) } };
 };
@@ -125,7 +126,7 @@ keysAndSecrets.route("PUT /v1/workspace/secrets/{name}", {
   body: PutSecret,
   problems: ["limit_reached"],
   handle: async ({ context, principal, workspaceId, params: { name }, body }) => {
-    const sealed = await seal(context.env.SIGNING_SECRET, workspaceId, name, body.value);
+    const sealed = await seal(context.env, workspaceId, name, body.value);
     unwrap(await workspaceOf(context).putSecret(name, sealed, actorOf(principal)));
   },
 });

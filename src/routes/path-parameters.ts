@@ -15,6 +15,7 @@ type IssuedId = { what: string; prefix: IdPrefix } | { what: string; prefix: Own
 
 /** `within` names the parameter of the agent or the space that the thing lives in; an agent's is the mind that is asked. */
 const issuedIds: Record<string, IssuedId> = {
+  workspaceId: { prefix: "wsp", what: "the workspace" },
   agentId: { prefix: "ent", what: "the agent" },
   otherAgentId: { prefix: "ent", what: "the agent that it is shared with" },
   entityId: { prefix: "ent", what: "the entity" },

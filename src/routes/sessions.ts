@@ -68,7 +68,7 @@ const claimsIn = async ({ env, req, get }: HttpContext): Promise<Claims | null> 
   const token = sessionToken(req.raw, env.PUBLIC_ORIGIN);
   if (token === undefined) return null;
   try {
-    const { sessionId, ...claims } = await verifyToken(env.SIGNING_SECRET, get("ids"), token, systemClock.now());
+    const { sessionId, ...claims } = await verifyToken(env, get("ids"), token, systemClock.now());
     return sessionId === undefined ? null : { ...claims, sessionId };
   } catch (error) {
     if (error instanceof ColloquyError && ["unauthorized", "token_expired"].includes(error.code)) return null;
@@ -137,7 +137,7 @@ sessions.route("POST /v1/session", {
       return { workspaceId, ...offerOf(await workspace.useSignInCode(hash, session)) };
     });
     if (before) await end(context, before);
-    const token = await mintToken(env.SIGNING_SECRET, {
+    const token = await mintToken(env, {
       ...{ workspaceId, entityId: entity.id, sessionId: session.id, issuedAt, expiresAt: session.expiresAt },
       ...(madeBy !== null && { impersonatedBy: madeBy }),
     });

@@ -4,6 +4,7 @@ import { actorOf } from "../protocol/audit.ts";
 import { component } from "../protocol/text.ts";
 import { Key, NameOnly, UpdateWorkspace, Workspace } from "../protocol/workspace.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { type NamedSecret, ringOf } from "../shared/secret-ring.ts";
 import { workspaceOf } from "./http-context.ts";
 import { doOnce } from "./idempotent.ts";
 import { Resource } from "./route.ts";
@@ -30,11 +31,16 @@ workspaces.route("POST /v1/workspaces", {
     const isRepeatable = idempotencyKey !== undefined;
     const id = isRepeatable ? ids.derive("wsp", "operator", idempotencyKey) : ids.mint("wsp");
     const keyId = isRepeatable ? ids.derive("key", id, "first") : ids.mint("key");
-    const secretKey = isRepeatable ? deriveSecretKey(context.env.SIGNING_SECRET, id, keyId) : mintSecretKey(id, keyId);
+    const { first, secrets } = ringOf(context.env);
+    const keyBy = ({ secret }: NamedSecret): string => deriveSecretKey(secret, id, keyId);
+    let secretKey = isRepeatable ? keyBy(first) : mintSecretKey(id, keyId);
     const stub = context.env.WORKSPACE.getByName(id);
     const creation = await stub.create({ id, name, keyId, keyHash: hashSecretKey(secretKey) });
     const isThere = isRepeatable && !creation.ok && creation.problem.code === "conflict";
     if (!isThere) unwrap(creation);
+    // The ring may have got a new first secret since it was made.
+    const older = isThere && secrets.length > 1 ? secrets.map(keyBy) : [];
+    for (const key of older) if ((await stub.verifyKey(hashSecretKey(key))).ok) secretKey = key;
     const make = async () => {
       const workspace = unwrap(isThere ? await stub.describe() : creation);
       if (isThere && workspace.name !== name) {

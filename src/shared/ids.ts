@@ -6,7 +6,7 @@ import { ulid } from "ulid";
  * invented id without waking (and so creating) an object. An owned id carries its owner's ULID in front.
  *
  * Invariants
- * 1. An id that `isIssued` accepts was made with this deployment's secret.
+ * 1. An id that `isIssued` accepts was made with this deployment's secret for ids, which never changes (`secret-ring.ts`).
  * 2. `derive…` gives the same id for the same owner and parts, for ever: what a replay makes is found again.
  */
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -76,12 +76,12 @@ export const compartmentId = (ids: Pick<Ids, "compartment">, agentId: string, sp
 /** Ids remembered to be issued here; all are forgotten when there are more. */
 const maxKnownIds = 10_000;
 
-/** The key for one purpose, drawn from the deployment's one secret. */
+/** The key for one purpose, drawn from one of the deployment's secrets. */
 export const deriveKey = (secret: string, purpose: string, bytes = 32): Uint8Array =>
   new Uint8Array(hkdfSync("sha256", secret, "colloquy", purpose, bytes));
 
-export const createIds = (signingSecret: string, newUlid: () => string = ulid): Ids => {
-  const key = deriveKey(signingSecret, "ids");
+export const createIds = (secret: string, newUlid: () => string = ulid): Ids => {
+  const key = deriveKey(secret, "ids");
   const known = new Set<string>();
   const digest = (text: string): Uint8Array => createHmac("sha256", key).update(text).digest();
   const seal = (body: string): string => body + base32(digest(body), 8);

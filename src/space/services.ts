@@ -4,6 +4,7 @@ import { openDatabase } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
+import { ringOf } from "../shared/secret-ring.ts";
 import { createJobs } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import { createAudit } from "./audit.ts";
@@ -49,7 +50,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
   const delivery = new Delivery({ ...around, receivers: env, subscribers, onForgotten });
 
-  const ids = createIds(env.SIGNING_SECRET);
+  const ids = createIds(ringOf(env).ids.secret);
   const transaction = <T>(work: () => T): T => db.transaction(work);
 
   /**

@@ -177,6 +177,15 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose }: Surroundings
       wakeSoon();
     },
 
+    /** The jobs of a kind that are not done. */
+    keys: (kind: string): string[] =>
+      db
+        .select({ key: jobs.key })
+        .from(jobs)
+        .where(eq(jobs.kind, kind))
+        .all()
+        .map(({ key }) => key),
+
     /** The job is not wanted any more. A run of it is aborted with `reason`. */
     drop(kind: string, key: string, reason: ColloquyError): void {
       db.delete(jobs).where(named({ kind, key })).run();

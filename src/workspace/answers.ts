@@ -76,6 +76,8 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
   secretNames: ({ secrets }) => secrets.names(),
   sealedSecrets: ({ secrets }) => secrets.sealed(),
+  beginReseal: ({ resealing }) => resealing.begin(),
+  reseal: ({ resealing }) => resealing.describe(),
 
   admitToken: ({ signInCodes, audit }, entityId, by, minter) => {
     signInCodes.admitToken(entityId, by);

@@ -39,6 +39,11 @@ export const maxAuditEntries = 100_000;
 /** How long an entry of the audit log is kept: 400 days. */
 export const auditAgeMs = 400 * 24 * 60 * 60_000;
 
+/** Things that no secret of the ring opens, as a re-sealing names them. */
+export const maxUnopened = 100;
+/** An agent whose compartments are not told yet is asked again after this. */
+export const resealAgainMs = 1000;
+
 /** Spaces and agents that are told of a change at the same time. */
 export const maxTellsAtOnce = 4;
 /** A space or an agent that has not answered in this time is told again later. */

@@ -72,6 +72,11 @@ export const createKeys = (db: Database, clock: Clock) => {
     if (present && !find(id)) {
       throw new ColloquyError("gone", "That key has ended: create another one with a new Idempotency-Key.");
     }
+    if (present && present.hash !== hash) {
+      const detail =
+        "That key was made before the deployment's secret changed: revoke it, and send a new Idempotency-Key.";
+      throw new ColloquyError("conflict", detail);
+    }
     if (present) return present;
     const end = makerEnd(asked.by);
     const expiresAt = asked.expiresAt ?? end;

@@ -1,4 +1,4 @@
-import { and, eq, gte, isNull, lt, min, or } from "drizzle-orm";
+import { and, eq, gte, isNull, like, lt, min, or } from "drizzle-orm";
 import type { BegunRequest, RequestName } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
@@ -19,6 +19,8 @@ const callerOf = (principal: string): string => principal.split(":", 2).join(":"
 
 const isOfCaller = (caller: string) =>
   or(eq(requests.principal, caller), and(gte(requests.principal, `${caller}:`), lt(requests.principal, `${caller};`)));
+
+export type Requests = ReturnType<typeof createRequests>;
 
 /**
  * Requests with an `Idempotency-Key`, per principal.
@@ -71,6 +73,21 @@ export const createRequests = (db: Database, clock: Clock, databaseBytes: () => 
     end(name: RequestName, status: number, body: string): void {
       if (body.length > maxStoredAnswerCharacters || databaseBytes() >= maxAnswerDatabaseBytes) return;
       db.update(requests).set({ status, body }).where(named(name)).run();
+    },
+
+    /** The answers that hold a secret. */
+    sealed: (): (RequestName & { body: string })[] =>
+      db
+        .select()
+        .from(requests)
+        .where(like(requests.body, "v1.%"))
+        .all()
+        .map(({ principal, key, body }) => ({ principal, key, body: body ?? "" })),
+
+    /** Sealed anew, if it is there still. */
+    replace(name: RequestName, body: string, fresh: string): void {
+      const isIt = and(named(name), eq(requests.body, body));
+      db.update(requests).set({ body: fresh }).where(isIt).run();
     },
 
     /** It was refused: the same key may be used again, with any body. */

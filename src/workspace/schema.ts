@@ -15,6 +15,13 @@ export const workspaces = sqliteTable("workspace", {
   impersonatedApprovals: text("impersonated_approvals", { enum: ["refused", "allowed"] })
     .notNull()
     .default("refused"),
+  /** The last re-sealing: by the secret of which print, since when, of how many agents, and what it could not open. */
+  reseal: text("reseal", { mode: "json" }).$type<{
+    print: string;
+    startedAt: number;
+    agents: number;
+    unopened: string[];
+  }>(),
 });
 
 /** `position` orders lists and is their cursor. */

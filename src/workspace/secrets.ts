@@ -1,4 +1,4 @@
-import { asc, eq } from "drizzle-orm";
+import { and, asc, eq } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -7,7 +7,7 @@ import { secrets } from "./schema.ts";
 
 export type Secrets = ReturnType<typeof createSecrets>;
 
-/** Secrets of tools and models. They are sealed before they come here, and never opened here. */
+/** Secrets of tools and models. They are sealed before they come here, and opened here only to be sealed anew. */
 export const createSecrets = (db: Database, clock: Clock) => {
   const has = (name: string): boolean => countOf(db, secrets, eq(secrets.name, name)) > 0;
 
@@ -32,6 +32,14 @@ export const createSecrets = (db: Database, clock: Clock) => {
     names(): string[] {
       const rows = db.select({ name: secrets.name }).from(secrets).orderBy(asc(secrets.name)).all();
       return rows.map(({ name }) => name);
+    },
+
+    rows: (): (typeof secrets.$inferSelect)[] => db.select().from(secrets).orderBy(asc(secrets.name)).all(),
+
+    /** Sealed anew, if nobody has written another meanwhile. */
+    replace(name: string, sealed: string, fresh: string): void {
+      const isIt = and(eq(secrets.name, name), eq(secrets.sealed, sealed));
+      db.update(secrets).set({ sealed: fresh }).where(isIt).run();
     },
 
     sealed(): Record<string, string> {

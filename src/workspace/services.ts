@@ -8,6 +8,7 @@ import { createDirectory } from "./directory.ts";
 import { createKeys } from "./keys.ts";
 import { createOutbox } from "./outbox.ts";
 import { createRequests } from "./requests.ts";
+import { createResealing } from "./resealing.ts";
 import { workspaces } from "./schema.ts";
 import { createSecrets } from "./secrets.ts";
 import { createSessions } from "./sessions.ts";
@@ -33,11 +34,12 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
   const workspaceId = (): string => self.get()?.id ?? "";
   const outbox = createOutbox({ env, directory, secrets, spaces, jobs, workspaceId, object: ctx });
+  const resealing = createResealing({ env, db, clock, jobs, audit, directory, secrets, requests, self, object: ctx });
   return {
-    ...{ db, timers, jobs, audit, directory, keys, secrets, spaces, requests, self, outbox },
+    ...{ db, timers, jobs, audit, directory, keys, secrets, spaces, requests, self, outbox, resealing },
     signInCodes: createSignInCodes(db, clock, directory, keys),
     sessions: createSessions(db, clock, outbox.sessionEnded),
-    waitingCalls: createWaitingCalls(db, env.SIGNING_SECRET, workspaceId),
+    waitingCalls: createWaitingCalls(db, env, workspaceId),
     /** Forgets the requests that are past their time, and sets the timer to when the next will be. */
     pruneRequests(): void {
       const next = requests.prune();

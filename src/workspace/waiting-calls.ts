@@ -4,6 +4,7 @@ import type { Page, PageRequest } from "../protocol/rpc.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { Database } from "../shared/database.ts";
 import { createIds, deriveKey } from "../shared/ids.ts";
+import { type RingEnv, ringOf } from "../shared/secret-ring.ts";
 import { pageOf } from "./page.ts";
 import { waitingCalls } from "./schema.ts";
 
@@ -14,18 +15,22 @@ const algorithm = "aes-256-ecb";
  * Cursors that tell nothing of their positions, which count the calls of confidential spaces too (C19). One position always has
  * the same cursor.
  */
-const createCursors = (signingSecret: string, workspaceId: string) => {
+const createCursors = (env: RingEnv, workspaceId: string) => {
   // Somebody's own workspace, where they see all calls, tells nothing of another's cursors.
-  const key = deriveKey(signingSecret, `cursors of ${workspaceId}`);
+  const { first, secrets } = ringOf(env);
+  const keyOf = (secret: string) => deriveKey(secret, `cursors of ${workspaceId}`);
   return {
     seal(position: string): string {
-      const cipher = createCipheriv(algorithm, key, null).setAutoPadding(false);
+      const cipher = createCipheriv(algorithm, keyOf(first.secret), null).setAutoPadding(false);
       return cipher.update(Buffer.from(position.padStart(16, "0"))).toString("hex");
     },
     open(cursor: string): string {
-      const decipher = createDecipheriv(algorithm, key, null).setAutoPadding(false);
-      const text = cursor.length === 32 ? decipher.update(Buffer.from(cursor, "hex")).toString("latin1") : "";
-      return /^\d{16}$/.test(text) ? String(Number(text)) : "none";
+      const texts = secrets.map(({ secret }) => {
+        const decipher = createDecipheriv(algorithm, keyOf(secret), null).setAutoPadding(false);
+        return cursor.length === 32 ? decipher.update(Buffer.from(cursor, "hex")).toString("latin1") : "";
+      });
+      const position = texts.find((text) => /^\d{16}$/.test(text));
+      return position === undefined ? "none" : String(Number(position));
     },
   };
 };
@@ -34,7 +39,7 @@ const createCursors = (signingSecret: string, workspaceId: string) => {
  * The calls of all agents that wait for a server to come and ask for them. The agents know for certain; this only finds
  * the calls, and an entry may be a moment late.
  */
-export const createWaitingCalls = (db: Database, signingSecret: string, workspaceId: () => string) => ({
+export const createWaitingCalls = (db: Database, env: RingEnv, workspaceId: () => string) => ({
   /** Told by the call's agent, whenever it changes. */
   note(call: WaitingToolCall, waits: boolean): void {
     const { toolCallId, agentId } = call;
@@ -49,8 +54,8 @@ export const createWaitingCalls = (db: Database, signingSecret: string, workspac
   /** Oldest first. With `openOnly` no page tells, by what it lacks, that a confidential space's calls wait (C19). */
   page({ openOnly, limit: wanted, cursor }: PageRequest & { openOnly?: boolean | undefined }): Page<WaitingToolCall> {
     const { position } = waitingCalls;
-    const ids = createIds(signingSecret);
-    const cursors = createCursors(signingSecret, workspaceId());
+    const ids = createIds(ringOf(env).ids.secret);
+    const cursors = createCursors(env, workspaceId());
     const rowsAfter = (from: number) => db.select().from(waitingCalls).where(gt(position, from)).orderBy(asc(position));
     const isTold = ({ toolCallId }: { toolCallId: string }): boolean =>
       !openOnly || !ids.isCompartment(ids.ownerOf("tc", toolCallId));

@@ -41,10 +41,7 @@ const runWith = async (
   const { tools: parsed } = AgentConfig.parse({ name: "Worker", tools: described(tools) });
   const agent = await house.agent({ name: "Worker", ...settings, tools: parsed });
   const sealed = await Promise.all(
-    Object.entries(secrets).map(async ([name, value]) => [
-      name,
-      await seal(env.SIGNING_SECRET, house.workspaceId, name, value),
-    ]),
+    Object.entries(secrets).map(async ([name, value]) => [name, await seal(env, house.workspaceId, name, value)]),
   );
   unwrap(await env.AGENT.getByName(agent.id).setSecrets(house.workspaceId, Object.fromEntries(sealed)));
   const model = scriptedModel([...steps.map((parts) => step(...parts)), step(text("Done."))]);

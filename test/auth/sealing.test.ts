@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { seal, unseal } from "../../src/auth/sealing.ts";
 
-const secret = "a signing secret of at least 32 characters";
+const secret = { SIGNING_SECRET: "a signing secret of at least 32 characters" };
 
 test("[S3] a secret is sealed so that only its own workspace and name open it", async () => {
   const sealed = await seal(secret, "wsp_a", "KEY", "s3cr3t — ü");
@@ -9,7 +9,9 @@ test("[S3] a secret is sealed so that only its own workspace and name open it", 
   expect(await unseal(secret, "wsp_a", "KEY", sealed)).toBe("s3cr3t — ü");
   await expect(unseal(secret, "wsp_b", "KEY", sealed)).rejects.toThrow();
   await expect(unseal(secret, "wsp_a", "OTHER", sealed)).rejects.toThrow();
-  await expect(unseal("another signing secret of 32 characters!!", "wsp_a", "KEY", sealed)).rejects.toThrow();
+  await expect(
+    unseal({ SIGNING_SECRET: "another signing secret of 32 characters!!" }, "wsp_a", "KEY", sealed),
+  ).rejects.toThrow();
 });
 
 test("[S3] the same secret never seals to the same text, and a changed text does not open", async () => {

@@ -10,8 +10,9 @@ const entityId = ids.mint("ent");
 const now = 1_771_426_255_250;
 const keyOf = (workspace: string): Uint8Array => deriveKey(secret, `entity-token:${workspace}`);
 
-const verify = (token: string, at = now) => verifyToken(secret, ids, token, at);
-const minted = () => mintToken(secret, { workspaceId, entityId, issuedAt: now, expiresAt: now + 1000 });
+const verify = (token: string, at = now) => verifyToken({ SIGNING_SECRET: secret }, ids, token, at);
+const minted = () =>
+  mintToken({ SIGNING_SECRET: secret }, { workspaceId, entityId, issuedAt: now, expiresAt: now + 1000 });
 const forged = (claims: Record<string, unknown>, alg = "HS256", key = keyOf(workspaceId)) =>
   new SignJWT({ wsp: workspaceId, sub: entityId, exp: now / 1000 + 60, ...claims })
     .setProtectedHeader({ alg })

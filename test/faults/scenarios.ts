@@ -1,7 +1,6 @@
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import { seal } from "../../src/auth/sealing.ts";
-import { sealedName } from "../../src/routes/hooks.ts";
+import { hookSecretName, seal } from "../../src/auth/sealing.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { passesOf } from "../../src/shared/fault.ts";
 import { ids, runsOf } from "../agent/fixture.ts";
@@ -168,7 +167,7 @@ const webhook: Scenario = {
     const version = ids.mint("key");
     const hookId = ids.deriveOwned("hook", analyst.id, version);
     const secret = "a secret of github's";
-    const sealed = await seal(env.SIGNING_SECRET, workspaceId, sealedName(hookId), secret);
+    const sealed = await seal(env, workspaceId, hookSecretName(hookId), secret);
     const hook = { id: hookId, scheme: "github", name: "github", sealed, version } as const;
     unwrap(await env.AGENT.getByName(analyst.id).createHook(workspaceId, hook));
     stage.play(

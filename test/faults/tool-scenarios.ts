@@ -76,7 +76,7 @@ const open =
     const ann = await house.person("Ann");
     const worker = await stage.agent({ name: "Worker", continuity, tools });
     const stub = () => env.AGENT.getByName(worker.id);
-    const secret = await seal(env.SIGNING_SECRET, workspaceId, "KEY", `whsec_${btoa("a secret of twenty-four b")}`);
+    const secret = await seal(env, workspaceId, "KEY", `whsec_${btoa("a secret of twenty-four b")}`);
     unwrap(await stub().setSecrets(workspaceId, { KEY: secret }));
     const space = await stage.space("Lab", [ann, worker]);
     stage.play(scripted(planOf(space.id, continuity)));

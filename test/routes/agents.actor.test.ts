@@ -205,7 +205,7 @@ test("[S3] a secret is never read back, and reaches the agents sealed", async ()
     await vi.waitFor(async () => {
       const { KEY = "" } = await secretsOf(id);
       expect(KEY).not.toContain("hunter2");
-      expect(await unseal(env.SIGNING_SECRET, house.workspaceId, "KEY", KEY)).toBe("hunter2");
+      expect(await unseal(env, house.workspaceId, "KEY", KEY)).toBe("hunter2");
     });
   }
   expect((await secret("DELETE")).status).toBe(204);
@@ -234,7 +234,7 @@ test("an agent gets a secret that is changed while the agent is created", async 
   gate.open();
   const { id } = await making;
   const { KEY = "" } = await secretsOf(id);
-  expect(await unseal(env.SIGNING_SECRET, house.workspaceId, "KEY", KEY)).toBe("new");
+  expect(await unseal(env, house.workspaceId, "KEY", KEY)).toBe("new");
 });
 
 test("a service's event is taken in and shows in the runs that it caused", async () => {

@@ -15,7 +15,6 @@ const restore = undoLater();
 afterEach(() => vi.unstubAllGlobals());
 
 const gatewayUrl = "https://gateway.example/ping";
-const secret = env.SIGNING_SECRET;
 const Accepted = z.object({ eventId: z.string() });
 const maxWakesPerRoot = 4;
 
@@ -82,9 +81,7 @@ describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a ser
     const runs = await ended(chain.house.workspaceId, chain.agent, maxWakesPerRoot);
     expect(runs).toHaveLength(maxWakesPerRoot);
     expect(new Set(answers)).toEqual(new Set([202]));
-    const opened = await Promise.all(
-      roots.map((header) => openRoot(secret, chain.house.workspaceId, header, Date.now())),
-    );
+    const opened = await Promise.all(roots.map((header) => openRoot(env, chain.house.workspaceId, header, Date.now())));
     expect(new Set(opened.map((root) => root?.id))).toEqual(new Set([id]));
     expect(new Set(runs.flatMap((run) => run.roots))).toEqual(new Set([id]));
     // The last one came in, and is read with what wakes the agent next.
@@ -96,20 +93,22 @@ describe("the header Colloquy-Root", () => {
   const root: Root = { id: "msg_1", kind: "person", by: "ent_1" };
   const [own, other] = [ids.mint("wsp"), ids.mint("wsp")];
   const sealedNow = (workspaceId: string, { id = root.id, agoMs = 0 } = {}) =>
-    sealRoot(secret, workspaceId, { ...root, id }, Date.now() - agoMs);
+    sealRoot(env, workspaceId, { ...root, id }, Date.now() - agoMs);
 
   test("[C9] is the same for the same call of a root, opaque, and opens in its workspace alone", async () => {
     const at = 1_800_000_000_000;
-    const sealed = await sealRoot(secret, own, root, at);
-    expect(await sealRoot(secret, own, { ...root }, at)).toBe(sealed);
-    expect(await sealRoot(secret, own, { ...root, by: "ent_2" }, at)).not.toBe(sealed);
-    expect(await sealRoot(secret, other, root, at)).not.toBe(sealed);
+    const sealed = await sealRoot(env, own, root, at);
+    expect(await sealRoot(env, own, { ...root }, at)).toBe(sealed);
+    expect(await sealRoot(env, own, { ...root, by: "ent_2" }, at)).not.toBe(sealed);
+    expect(await sealRoot(env, other, root, at)).not.toBe(sealed);
     expect(Buffer.from(sealed.split(".")[2] ?? "", "base64url").toString()).not.toContain("ent_1");
-    expect(await openRoot(secret, own, sealed, at)).toEqual(root);
+    expect(await openRoot(env, own, sealed, at)).toEqual(root);
     const bare = { id: "evt_1", kind: "service" } as const;
-    expect(await openRoot(secret, own, await sealRoot(secret, own, bare, at), at)).toEqual(bare);
-    await expect(openRoot(secret, other, sealed, at)).rejects.toMatchObject({ code: "invalid_request" });
-    await expect(openRoot("another secret of thirty-two bytes", own, sealed, at)).rejects.toMatchObject({
+    expect(await openRoot(env, own, await sealRoot(env, own, bare, at), at)).toEqual(bare);
+    await expect(openRoot(env, other, sealed, at)).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(
+      openRoot({ SIGNING_SECRET: "another secret of thirty-two bytes" }, own, sealed, at),
+    ).rejects.toMatchObject({
       code: "invalid_request",
     });
   });
@@ -252,7 +251,7 @@ describe("the header Colloquy-Root", () => {
     await ended(house.workspaceId, agent, 1);
     const calls = sent.filter(({ method }) => method === "tools/call");
     expect(calls).toHaveLength(1);
-    expect(await openRoot(secret, house.workspaceId, calls[0]?.root ?? "", Date.now())).toEqual({
+    expect(await openRoot(env, house.workspaceId, calls[0]?.root ?? "", Date.now())).toEqual({
       ...{ id, kind: "person", by: sender.id },
     });
     expect(sent.filter(({ method, root: chain }) => method !== "tools/call" && chain !== null)).toEqual([]);
@@ -271,7 +270,7 @@ describe("the header Colloquy-Root", () => {
     await call(`/v1/agents/${agent.id}`, { ...at, method: "PATCH", body: { tools: [tool] } });
     const { id } = await house.say(space.id, ann, "Go");
     await vi.waitFor(() => expect(roots).toHaveLength(1));
-    expect(await openRoot(secret, house.workspaceId, roots[0], Date.now())).toEqual({ id, kind: "person", by: ann.id });
+    expect(await openRoot(env, house.workspaceId, roots[0], Date.now())).toEqual({ id, kind: "person", by: ann.id });
   });
 
   test("[C9] no tool's configuration may set it", async () => {

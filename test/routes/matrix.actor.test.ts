@@ -80,6 +80,8 @@ const newDocument = () => ({
 
 const rows: Record<string, Row> = {
   "POST /v1/workspaces": { own: all(403), operator: 201, elsewhere: 403, body: named("New") },
+  "POST /v1/operator/workspaces/{workspaceId}/reseal": { own: all(403), operator: 202, elsewhere: 403 },
+  "GET /v1/operator/workspaces/{workspaceId}/reseal": { own: all(403), operator: 200, elsewhere: 403 },
   "GET /v1/workspace": { own: workspace(200), elsewhere: 200 },
   "PATCH /v1/workspace": { own: workspace(200), elsewhere: 200, body: named("Here") },
   "GET /v1/workspace/audit": { own: workspace(200), elsewhere: 200 },
@@ -292,7 +294,7 @@ beforeAll(async () => {
       nobody: {},
       forged: { bearer: await signed("HS512") },
       unsigned: { bearer: `${noneHeader}.${payload}.` },
-      expired: { bearer: await mintToken(env.SIGNING_SECRET, { ...claims, issuedAt: 1, expiresAt: Date.now() - 1 }) },
+      expired: { bearer: await mintToken(env, { ...claims, issuedAt: 1, expiresAt: Date.now() - 1 }) },
       revokedKey: { bearer: revoked.secretKey },
       removed: { bearer: gone.token },
       operator: { bearer: adminKey },
@@ -406,7 +408,18 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
   const toolCallId = path.includes("{toolCallId}") ? await newCall(path, spaceId, agentId) : "";
   const messageId = message?.id ?? "";
-  const targets = { agentId, entityId: friend.id, keyId, spaceId, messageId, hookId, toolCallId, archivalId };
+  const { workspaceId } = house;
+  const targets = {
+    workspaceId,
+    agentId,
+    entityId: friend.id,
+    keyId,
+    spaceId,
+    messageId,
+    hookId,
+    toolCallId,
+    archivalId,
+  };
   return { ...lived, eventId: waiting.eventId, ...targets, ...(path.endsWith("/origin") ? carried : routed) };
 };
 

@@ -108,6 +108,8 @@ POST /v1/tool-calls/{toolCallId}/result
 GET /v1/spaces/{spaceId}/stream
 GET /v1/spaces/{spaceId}/events
 GET /healthz
+POST /v1/operator/workspaces/{workspaceId}/reseal
+GET /v1/operator/workspaces/{workspaceId}/reseal
 GET /openapi.json
 GET /docs`;
 

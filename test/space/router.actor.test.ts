@@ -348,7 +348,7 @@ test("[S3] a router's model gets the secret that it names; the space shows it no
   const { workspaceId: id } = home;
   const workspace = env.WORKSPACE.getByName(id);
   unwrap(await workspace.create({ id, name: "W", keyId: ids.mint("key"), keyHash: id }));
-  unwrap(await workspace.putSecret("KEY", await seal(env.SIGNING_SECRET, id, "KEY", "sk-hunter2")));
+  unwrap(await workspace.putSecret("KEY", await seal(env, id, "KEY", "sk-hunter2")));
   await decided(home, (await post("hello?")).id);
   expect(keys).toEqual(["sk-hunter2"]);
   await vi.waitFor(() => expect(sources(robo)).toEqual(["hello?: proactive_router"]));

@@ -29,7 +29,7 @@ import { cursorOf, page } from "./page.ts";
  *    the open mind, which answers no mind while it ends.
  * 5. A lease is booked before its step starts and settled once: what all minds spend stays within the agent's day (B2).
  */
-const configureKind = "configure";
+export const configureKind = "configure";
 const removeKind = "remove";
 const redactKind = "redact";
 
@@ -45,7 +45,7 @@ const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
 const isGone = (outcome: Outcome<unknown>): boolean => !outcome.ok && outcome.problem.code === "not_found";
 
 /** What an agent takes as a whole: a compartment takes none of it. */
-const ofAgent = ["update", "checkUpdate", "setSecrets", "trigger", "receive"] as const;
+const ofAgent = ["update", "checkUpdate", "setSecrets", "reseal", "trigger", "receive"] as const;
 const ofItsHooks = ["createHook", "updateHook", "rotateHook", "deleteHook"] as const;
 const ofItsMinds = ["openCompartment", "feed", "leaseTokens", "settleTokens"] as const;
 const ofOpenMind = new Set<string>([...ofAgent, ...ofItsMinds, ...ofItsHooks] satisfies (keyof AgentMethods)[]);

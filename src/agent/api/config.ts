@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { hookSecretName, resealed } from "../../auth/sealing.ts";
 import type { Env } from "../../env/env.ts";
 import { adapters } from "../../models/adapt.ts";
 import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
@@ -24,7 +25,7 @@ import { inbox, journal, overheard, waits } from "../schema.ts";
 import { estimateText } from "../tokens.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
-import { confidentialSpacesOf, tellCompartments } from "./compartments.ts";
+import { confidentialSpacesOf, configureKind, tellCompartments } from "./compartments.ts";
 
 /** A config that has nothing of the other continuity, and whose tools can be used here. Throws `invalid_request`. */
 export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentConfig => {
@@ -190,22 +191,31 @@ const contextView = async (services: RunServices): Promise<ContextView> => {
   };
 };
 
+const setSecrets = (runtime: AgentRuntime, sealed: Record<string, string>): null => {
+  runtime.services.transaction(() => {
+    runtime.services.identity.configure({ secrets: sealed });
+    tellCompartments(runtime);
+  });
+  runtime.services.mcp.reconsider();
+  runtime.reconsider();
+  return null;
+};
+
 /** The agent's config, its secrets, and what its next run would read. */
-export const configArea: Area<"describe" | "checkUpdate" | "update" | "setSecrets" | "context"> = {
+export const configArea: Area<"describe" | "checkUpdate" | "update" | "setSecrets" | "reseal" | "context"> = {
   describe: agentView,
   checkUpdate: (runtime, changes) => exposureBy(runtime, changedConfig(runtime, changes)),
   update: (runtime, changes, readable) => {
     configure(runtime, changes, readable);
     return agentView(runtime);
   },
-  setSecrets: (runtime, sealed) => {
-    runtime.services.transaction(() => {
-      runtime.services.identity.configure({ secrets: sealed });
-      tellCompartments(runtime);
-    });
-    runtime.services.mcp.reconsider();
-    runtime.reconsider();
-    return null;
+  setSecrets,
+  reseal: async (runtime, sealed) => {
+    const { identity, env, hooks } = runtime.services;
+    const { workspaceId, secrets } = identity.get();
+    if (JSON.stringify(secrets) !== JSON.stringify(sealed)) setSecrets(runtime, sealed);
+    const unopened = await hooks.reseal((id, each) => resealed(env, workspaceId, hookSecretName(id), each));
+    return { unopened, waiting: runtime.jobs.keys(configureKind).length };
   },
   context: ({ services }) => contextView(services),
 };

@@ -1,4 +1,4 @@
-import { asc, eq } from "drizzle-orm";
+import { and, asc, eq } from "drizzle-orm";
 import type { SQLiteUpdateSetSource } from "drizzle-orm/sqlite-core";
 import type { HookRotation, NewHook, SealedHook } from "../../protocol/agent-rpc.ts";
 import type { HookSettings, UpdateHook } from "../../protocol/hook.ts";
@@ -72,6 +72,26 @@ export const createHooks = (db: Database, clock: Clock) => {
 
     delete(id: string): void {
       there(db.delete(hooks).where(isIt(id)).returning().get());
+    },
+
+    /** Has all secrets sealed anew. Answers the hooks that could not be; a secret whose grace is over is forgotten. */
+    async reseal(anew: (id: string, sealed: string) => Promise<string>): Promise<string[]> {
+      const unopened: string[] = [];
+      for (const row of db.select().from(hooks).all()) {
+        const { id, sealed, previousSealed } = row;
+        const previous = isInGrace(row) ? previousSealed : null;
+        try {
+          const fresh = { sealed: await anew(id, sealed), previousSealed: previous && (await anew(id, previous)) };
+          // One that was rotated meanwhile is sealed anew by that.
+          db.update(hooks)
+            .set(fresh)
+            .where(and(isIt(id), eq(hooks.sealed, sealed)))
+            .run();
+        } catch {
+          unopened.push(id);
+        }
+      }
+      return unopened;
     },
 
     /** The settings and sealed secrets that verify a delivery. */

@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { defaultSecretHeader, type HookScheme } from "../../protocol/hook.ts";
-import { deriveKey } from "../../shared/ids.ts";
 import { anySame, hmac, nameIn, textField, unproven, type WebhookScheme } from "./scheme.ts";
 import { standard } from "./standard.ts";
 
@@ -64,6 +63,4 @@ export const schemes: Record<HookScheme, WebhookScheme> = { standard, github, he
 
 const secretBytes = 32;
 
-/** A new secret. It follows from `version`, so that a request that is sent again gets the same one again. */
-export const deriveHookSecret = (signingSecret: string, scheme: HookScheme, version: string): string =>
-  schemes[scheme].writeSecret(deriveKey(signingSecret, `hook-secret:${version}`, secretBytes));
+export const newHookSecret = (scheme: HookScheme): string => schemes[scheme].writeSecret(randomBytes(secretBytes));

@@ -103,7 +103,7 @@ export const createRouter = (surroundings: Surroundings) => {
       openSecret: async (name) => {
         const sealed = unwrap(await env.WORKSPACE.getByName(workspaceId).sealedSecrets())[name];
         signal.throwIfAborted();
-        return sealed === undefined ? undefined : unseal(env.SIGNING_SECRET, workspaceId, name, sealed);
+        return sealed === undefined ? undefined : unseal(env, workspaceId, name, sealed);
       },
       config: model,
       prompt: routerPrompt({ space, instructions, agents, messages }),

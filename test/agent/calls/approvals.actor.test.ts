@@ -151,7 +151,7 @@ test("[C9] [R3] what is approved days later brings a header that is good for a d
   await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(2));
   const [header, ...again] = (await requestsTo(path)).map(({ headers }) => headers["colloquy-root"]);
   expect(again).toEqual([header]);
-  const opened = (inMs: number) => openRoot(env.SIGNING_SECRET, workspaceId, `${header}`, Date.now() + inMs);
+  const opened = (inMs: number) => openRoot(env, workspaceId, `${header}`, Date.now() + inMs);
   expect(await opened(rootHeaderMs - 60_000)).toMatchObject({ kind: "person", by: expect.any(String) });
   await expect(opened(rootHeaderMs)).rejects.toMatchObject({ code: "invalid_request" });
 });

@@ -52,10 +52,7 @@ export const scene = async ({ tools, steps, secrets = {}, ...settings }: Scene) 
   const config = AgentConfig.parse({ name: "Worker", tools: described });
   const agent = await house.agent({ name: "Worker", continuity: "timeline", ...settings, tools: config.tools });
   const sealed = await Promise.all(
-    Object.entries(secrets).map(async ([name, value]) => [
-      name,
-      await seal(env.SIGNING_SECRET, house.workspaceId, name, value),
-    ]),
+    Object.entries(secrets).map(async ([name, value]) => [name, await seal(env, house.workspaceId, name, value)]),
   );
   unwrap(await env.AGENT.getByName(agent.id).setSecrets(house.workspaceId, Object.fromEntries(sealed)));
   const model = scriptedModel(steps);

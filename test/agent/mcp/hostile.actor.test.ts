@@ -138,7 +138,7 @@ test("[S3] a secret that a server repeats in a description, answer or error show
   expect(lastError).toMatchObject({ code: "tool_misconfigured", message: expect.stringContaining("secrets/DESK") });
   open(server);
   const { workspaceId } = scene.house;
-  const sealed = await seal(env.SIGNING_SECRET, workspaceId, "DESK", secret);
+  const sealed = await seal(env, workspaceId, "DESK", secret);
   unwrap(await scene.agent.setSecrets(workspaceId, { DESK: sealed }));
   await scene.until("ok");
   const model = scripted([step(call("desk__echo", {}), call("desk__fail", {})), step(text("Done."))]);

@@ -22,7 +22,7 @@ export const outsideOf = ({ identity, env }: Pick<ToolServices, "identity" | "en
   allowLoopback: env.ENVIRONMENT === "development",
   /** The header by which what a request sets off stays in its chain. `begunAt`: when its call was. */
   chained: async (root: Root, begunAt: number): Promise<Record<string, string>> => ({
-    [rootHeader]: await sealRoot(env.SIGNING_SECRET, identity.get().workspaceId, root, begunAt),
+    [rootHeader]: await sealRoot(env, identity.get().workspaceId, root, begunAt),
   }),
 });
 
