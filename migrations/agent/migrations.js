@@ -27,6 +27,7 @@ import m0024 from './0024_public_marten_broadcloak.sql';
 import m0025 from './0025_strong_unicorn.sql';
 import m0026 from './0026_releases.sql';
 import m0027 from './0027_supreme_vindicator.sql';
+import m0028 from './0028_suspended.sql';
 
   export default {
     journal,
@@ -58,7 +59,8 @@ m0023,
 m0024,
 m0025,
 m0026,
-m0027
+m0027,
+m0028
     }
   }
   

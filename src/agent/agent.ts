@@ -5,7 +5,7 @@ import type { AgentConfig, Agent as AgentView } from "../protocol/agent.ts";
 import type { AgentRpc, SealedHook } from "../protocol/agent-rpc.ts";
 import type { Delivery, DeliveryText } from "../protocol/rpc.ts";
 import { createSchema, hasSchema, isMigrated, openDatabase } from "../shared/database.ts";
-import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
+import { ColloquyError, type Outcome, ok, refusalOf, suspendedError } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
 import { ringOf } from "../shared/secret-ring.ts";
@@ -216,9 +216,10 @@ export class Agent extends DurableObject<Env> implements Own {
 
   /** Opens a socket that follows a block. */
   override async fetch(request: Request): Promise<Response> {
-    const opened = await this.#with(undefined, ({ services: { subscriptions, identity, blocks } }) =>
-      subscriptions.open(request, identity, blocks),
-    );
+    const opened = await this.#with(undefined, ({ services: { subscriptions, identity, blocks, isSuspended } }) => {
+      if (isSuspended()) throw suspendedError();
+      return subscriptions.open(request, identity, blocks);
+    });
     return opened.ok ? opened.value : Response.json(opened.problem, { status: opened.problem.status });
   }
 

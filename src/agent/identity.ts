@@ -20,7 +20,7 @@ export type Identity = ReturnType<typeof createIdentity>;
 
 type CompartmentFacts = Pick<
   AgentRow,
-  "compartmentId" | "compartmentSpaceId" | "activeSpaceId" | "secrets" | "settingsVersion"
+  "compartmentId" | "compartmentSpaceId" | "activeSpaceId" | "secrets" | "settingsVersion" | "suspended"
 >;
 
 /** What owns the ids of all that this object does: the agent, or its compartment. */
@@ -68,7 +68,7 @@ export const createIdentity = (db: Database, clock: Clock, env: RingEnv) => {
     },
 
     /** Changes what the agent runs by: its compartments are to have it too. */
-    configure(changes: Partial<Pick<AgentRow, "config" | "secrets" | "updatedAt">>): void {
+    configure(changes: Partial<Pick<AgentRow, "config" | "secrets" | "updatedAt" | "suspended">>): void {
       this.update({ ...changes, settingsVersion: this.get().settingsVersion + 1 });
     },
 

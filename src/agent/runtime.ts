@@ -69,7 +69,9 @@ export const createRuntime = (
   const armLoop = (): void => timers.setNoLater(loopTimer, clock.now() + watchdogMs);
   const feed = createFeedState(db);
   const spaces = createSpaces(db, feed);
+  const isSuspended = (): boolean => identity.find()?.suspended === true;
   const isClosed = (): boolean => {
+    if (isSuspended()) return true;
     const spaceId = identity.find()?.compartmentSpaceId ?? null;
     return spaceId !== null && !spaces.isMember(spaceId);
   };
@@ -124,7 +126,7 @@ export const createRuntime = (
     ...{ blocks, sharedBlocks, shares, subscriptions, archival, search, feed, redactions },
     object: ctx,
     transaction: (work) => db.transaction(work),
-    isClosed,
+    ...{ isClosed, isSuspended },
     inbox: createInbox(db, { clock, identity, spaces, roots, outOfBudget, armLoop }),
     dedupeKeys: createDedupeKeys(db, clock),
     waits: createWaits(db, clock),
@@ -157,9 +159,9 @@ export const createRuntime = (
     if (name === redactionTimer) return redactions.fired();
     if (name === subscriptionsTimer) return subscriptions.onTimer();
     if (name === searchTimer) return ctx.waitUntil(search.work());
-    // Plans wait until the agent comes back: its return arms them.
+    // Plans wait until the agent comes back, or is resumed: that arms them.
     if (name === plansTimer && !isClosed()) services.plans.fire((plan, dueAt) => acceptPlan(services, plan, dueAt));
-    if (name === heartbeatTimer) {
+    if (name === heartbeatTimer && !isSuspended()) {
       const { heartbeat } = identity.get().config;
       db.transaction(() => beat(timers, heartbeat, clock.now(), (dueAt) => acceptHeartbeat(services, dueAt)));
     }

@@ -32,6 +32,8 @@ export const agent = sqliteTable("agent", {
   /** Moving average of billed over estimated input tokens, for the model named beside it. */
   correction: real("correction").notNull().default(1),
   correctionModel: text("correction_model"),
+  /** Its workspace is suspended: nothing begins or goes on. */
+  suspended: integer("suspended", { mode: "boolean" }).notNull().default(false),
   /** The workspace's sealed secrets by name. */
   secrets: text("secrets", { mode: "json" }).$type<Record<string, string>>().notNull(),
   lastError: text("last_error", { mode: "json" }).$type<records.Failure & { at: number }>(),

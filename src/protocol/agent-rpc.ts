@@ -115,7 +115,12 @@ export type ExportPage = { text: string; next: ExportPlace | null };
  * What a compartment has of its agent to run by: the config as it is for a confidential space, and the workspace's sealed
  * secrets. `version` rises with each change.
  */
-export type MindSettings = { version: number; config: AgentConfig; secrets: Record<string, string> };
+export type MindSettings = {
+  version: number;
+  config: AgentConfig;
+  secrets: Record<string, string>;
+  suspended?: boolean;
+};
 
 /** The confidential spaces of which words would go where they do not go yet, and what of the agent they would go by. */
 export type Exposure = { spaces: string[]; fields: string[] };
@@ -198,6 +203,8 @@ export interface AgentMethods extends BlockMethods {
    * secret of the ring opens. `waiting`: compartments that do not have the copy yet.
    */
   reseal(sealed: Record<string, string>): { unopened: string[]; waiting: number };
+  /** From the workspace: no run begins or goes on until it is resumed, and plans wait. */
+  setSuspended(suspended: boolean): null;
 
   /** From the agent's compartment for that space, as it begins. Noted before it is answered. `not_found` as the agent ends. */
   openCompartment(spaceId: string): MindSettings;

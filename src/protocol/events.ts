@@ -197,5 +197,7 @@ export const closeCodes = {
   /** What its person may do has changed: opened again, it tells. */
   rightsChanged: 4409,
   slowDown: 4429,
+  /** Opened again once the workspace is resumed, it goes on. */
+  suspended: 4503,
   overloaded: 1013,
 } as const;

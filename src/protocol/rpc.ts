@@ -11,10 +11,12 @@ import type {
   ImpersonatedApprovals,
   Key,
   KeyScope,
+  RegisteredWorkspace,
   Reseal,
   UpdateKey,
   UpdateWorkspace,
   Workspace,
+  WorkspaceOverview,
 } from "./workspace.ts";
 
 /**
@@ -216,6 +218,8 @@ interface SpaceMethods {
   removeMember(principal: Principal, entityId: string): null;
   /** From the workspace: an entity's name changed. */
   renameMember(workspaceId: string, entityId: string, name: string): null;
+  /** From the workspace: from now on nothing is taken here, or again it is. */
+  setSuspended(workspaceId: string, suspended: boolean): null;
   /** From the workspace: a session of the page has ended, so its sockets close. */
   endSession(workspaceId: string, sessionId: string): null;
   post(principal: Principal, input: PostMessage): { message: Message; created: boolean };
@@ -343,6 +347,17 @@ interface WorkspaceMethods {
 
   /** Newest first; with `entityId`, only its own. */
   spaces(page: PageRequest & { entityId?: string | undefined }): Page<Space>;
+
+  /** For the operator: what there is, also of a deleted workspace. */
+  overview(): WorkspaceOverview;
+  /** Nothing is taken any more, at once here and as soon as each space and agent is told; with null it is again. */
+  suspend(reason: string | null): WorkspaceOverview;
+  /** Ends a suspended workspace, and by jobs all that is in it; else `conflict`. */
+  end(): WorkspaceOverview;
+  /** To the registry, one object of this class that is no workspace: from workspaces, as they are now. */
+  register(workspace: RegisteredWorkspace): null;
+  /** From the registry, newest first. */
+  registered(page: PageRequest): Page<RegisteredWorkspace>;
 
   /** For the audit log, of what happens elsewhere. */
   noteAudit(note: AuditNote): null;

@@ -7,14 +7,41 @@ import { component, Name, strictComponent, Timestamp } from "./text.ts";
 export const ImpersonatedApprovals = z.enum(["refused", "allowed"]);
 export type ImpersonatedApprovals = z.infer<typeof ImpersonatedApprovals>;
 
+const Suspension = z.object({ at: Timestamp, reason: z.string() });
+
 export const Workspace = component("Workspace", {
   id: workspaceId,
   name: z.string(),
   /** An answer that an earlier version kept for a repeated request is without. */
   impersonatedApprovals: ImpersonatedApprovals.default("refused"),
   createdAt: Timestamp,
+  suspended: Suspension.optional().meta({ description: "Since when the operator has it suspended, and why" }),
 });
 export type Workspace = z.infer<typeof Workspace>;
+
+/** A workspace as the operator's list has it. */
+export const RegisteredWorkspace = component("RegisteredWorkspace", {
+  id: workspaceId,
+  name: z.string(),
+  createdAt: Timestamp,
+  suspended: Suspension.optional(),
+  deletedAt: Timestamp.optional(),
+});
+export type RegisteredWorkspace = z.infer<typeof RegisteredWorkspace>;
+
+const Count = z.int();
+/** A workspace as it is now. */
+export const WorkspaceOverview = component("WorkspaceOverview", {
+  ...RegisteredWorkspace.shape,
+  counts: z.object({ people: Count, services: Count, agents: Count, spaces: Count, keys: Count }),
+  bytes: Count.meta({ description: "What the workspace's own object stores, without its spaces and agents" }),
+  waiting: Count.meta({ description: "Spaces and agents that are not told of a suspension, resumption or end yet" }),
+});
+export type WorkspaceOverview = z.infer<typeof WorkspaceOverview>;
+
+export const SuspendWorkspace = strictComponent("SuspendWorkspace", {
+  reason: z.string().trim().min(1).max(500).meta({ description: "Who reads the workspace reads it" }),
+});
 
 export const NameOnly = strictComponent("NameOnly", { name: Name });
 

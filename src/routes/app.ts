@@ -17,6 +17,7 @@ import { inbox } from "./inbox.ts";
 import { keysAndSecrets } from "./keys-and-secrets.ts";
 import { messages } from "./messages.ts";
 import { mind } from "./mind.ts";
+import { operator } from "./operator.ts";
 import { plans } from "./plans.ts";
 import { answerError, problemResponse } from "./problems.ts";
 import { resealing } from "./resealing.ts";
@@ -97,6 +98,7 @@ app.use((context, next) => {
 
 export const routes = [
   workspaces,
+  operator,
   audit,
   resealing,
   keysAndSecrets,

@@ -54,6 +54,7 @@ const tags = [
   { name: "Messages", description: "What was said, and how far it was read." },
   { name: "Tool calls", description: "What agents ask of people and of servers." },
   { name: "Stream", description: "A space, live." },
+  { name: "Operator", description: "What who runs the deployment may do to its workspaces, and see of them." },
   { name: "Deployment", description: "About this deployment itself." },
 ];
 

@@ -38,6 +38,7 @@ const table = {
   rate_limited: { status: 429, title: "Too many requests", retryable: true, closeCode: 4429 },
   internal: { status: 500, title: "Something went wrong here" },
   unavailable: { status: 503, title: "Not reachable at the moment", retryable: true, closeCode: 1013 },
+  suspended: { status: 503, title: "The workspace is suspended", closeCode: 4503 },
   // The errors that a run ends with, or that a tool answers its model. They show in the runs API.
   model_misconfigured: { status: 422, title: "The agent's model cannot be set up" },
   model_rejected: { status: 502, title: "The model's provider refused the request" },
@@ -111,6 +112,13 @@ export class ColloquyError extends Error {
     return errorKind(this.code).retryable === true;
   }
 }
+
+/** What a suspended workspace, and all that is in it, refuses by. */
+export const suspendedError = (): ColloquyError =>
+  new ColloquyError(
+    "suspended",
+    "The operator has suspended this workspace: it may be read, and nothing is taken until it is resumed. Ask who runs this deployment",
+  );
 
 export const problem = (code: ErrorCode, detail: string, issues?: Issue[], retryAfterMs?: number): Problem => ({
   type: `https://colloquy.dev/problems/${code}`,

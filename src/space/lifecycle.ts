@@ -13,7 +13,7 @@ import type { Append } from "./log/log.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { lastPlaces } from "./reading.ts";
 import { requireRelease } from "./release.ts";
-import { owns, runs, seen, spaceIn } from "./rights.ts";
+import { owns, requireAwake, runs, seen, spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { publicSpace, type SettingsRow } from "./settings.ts";
 import type { SpaceSession } from "./space-sockets.ts";
@@ -56,6 +56,7 @@ export const createSpace = (services: SpaceServices, input: NewSpace): Space => 
     createdAt: services.clock.now(),
     version: members.length + 1,
     deletedSeq: null,
+    suspended: false,
   };
   services.record((append) => {
     services.settings.insert(row);
@@ -72,6 +73,7 @@ export const describeSpace = (services: SpaceServices, principal: Principal): Sp
 export const updateSpace = (services: SpaceServices, principal: Principal, changes: UpdateSpace): Space => {
   // A router may name a secret of the workspace and an address of its own.
   const row = changes.router === undefined ? runs(services, principal) : owns(services, principal);
+  requireAwake(row);
   const { name = row.name, wakePolicy = row.wakePolicy, shareOrigin = row.shareOrigin, router = row.router } = changes;
   const { release = row.release } = changes;
   const isSealed = becomesConfidential(row, changes.confidential);
@@ -185,7 +187,7 @@ const requireTold = (twins: readonly { id: string }[] | undefined): void => {
 
 /** Adding who is in already changes nothing. */
 export const addMember = (services: SpaceServices, principal: Principal, entity: EntityRef): Member => {
-  runs(services, principal);
+  requireAwake(runs(services, principal));
   const present = services.members.find(entity.id);
   if (present) return publicMember(present);
   if (services.members.all().length >= maxMembers) {
@@ -242,6 +244,13 @@ export const renameMember = (services: SpaceServices, workspaceId: string, entit
     services.members.change(member, { name });
     services.settings.change({ version: seq });
   });
+};
+
+/** Who follows the space is cut off, and comes back once it is resumed. */
+export const setSuspended = (services: SpaceServices, workspaceId: string, suspended: boolean): void => {
+  if (spaceIn(services, workspaceId).suspended === suspended) return;
+  services.settings.change({ suspended });
+  if (suspended) services.sockets.closeWhere(() => true, closeCodes.suspended, "the workspace is suspended");
 };
 
 /** Whoever was signed in to the page by it is not any more. */

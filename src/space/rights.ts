@@ -1,5 +1,5 @@
 import { hasWorkspaceRights, type Principal, readsAsMember, unreadable } from "../protocol/principal.ts";
-import { ColloquyError } from "../shared/errors.ts";
+import { ColloquyError, suspendedError } from "../shared/errors.ts";
 import type { MemberRow, Members } from "./members.ts";
 import type { Settings, SettingsRow } from "./settings.ts";
 
@@ -59,6 +59,11 @@ export const memberIn = ({ members }: Pick<Known, "members">, entityId: string):
   throw new ColloquyError("not_a_member", `${entityId} is not in this space`);
 };
 
+/** Refuses what would change the space or its members while its workspace is suspended. */
+export const requireAwake = ({ suspended }: SettingsRow): void => {
+  if (suspended) throw suspendedError();
+};
+
 type Acting = { space: SettingsRow; principal: Principal; member: MemberRow };
 
 /** The member that the caller acts as. A secret key acts as one only where it names one. */
@@ -68,6 +73,7 @@ export const acting = (known: Known, principal: Principal): Acting => {
   const member = entityId === undefined ? undefined : known.members.find(entityId);
   if (member) {
     requireReading(known, space, principal);
+    requireAwake(space);
     return { space, principal, member };
   }
   if (!hasWorkspaceRights(principal)) throw nowhere();

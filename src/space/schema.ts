@@ -34,6 +34,8 @@ export const space = sqliteTable("space", {
   version: integer("version").notNull(),
   /** The place in the log that the deletion took. */
   deletedSeq: integer("deleted_seq"),
+  /** Its workspace is suspended. */
+  suspended: integer("suspended", { mode: "boolean" }).notNull().default(false),
 });
 
 /** The messages that an agent's run took: those from `firstSeq` to its mark, or of them those in stretches of the log. */

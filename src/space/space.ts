@@ -25,6 +25,7 @@ import {
   removeMember,
   removeSpace,
   renameMember,
+  setSuspended,
   updateSpace,
 } from "./lifecycle.ts";
 import { deleteMessage, editMessage } from "./message-changes.ts";
@@ -65,6 +66,7 @@ const answers = {
   noteBudget,
   renameMember,
   endSession,
+  setSuspended,
   answerToolCall: (services, ...given) => {
     const { message, created } = answerToolCall(services, ...given);
     return { message, created };

@@ -2,20 +2,21 @@ import type { Served } from "../env/env.ts";
 import { hourly } from "../protocol/audit.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Key, Workspace as WorkspaceView } from "../protocol/workspace.ts";
-import { isoTime, systemClock } from "../shared/clock.ts";
+import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { type Audit, unknownActor } from "./audit.ts";
+import { end, overviewOf, suspend } from "./lifecycle.ts";
+import { registeredOf, type WorkspaceRow } from "./registry.ts";
 import { workspaces } from "./schema.ts";
 import { requestsTimer, type WorkspaceServices } from "./services.ts";
 
-export type WorkspaceRow = typeof workspaces.$inferSelect;
+export const viewOf = (row: WorkspaceRow): WorkspaceView => {
+  const { id, name, createdAt, suspended } = registeredOf(row);
+  const { impersonatedApprovals } = row;
+  return { ...{ id, name, impersonatedApprovals, createdAt }, ...(suspended && { suspended }) };
+};
 
-export const viewOf = ({ id, name, impersonatedApprovals, createdAt }: WorkspaceRow): WorkspaceView => ({
-  ...{ id, name, impersonatedApprovals },
-  createdAt: isoTime(createdAt),
-});
-
-export type Installed = Exclude<keyof WorkspaceRpc, "create">;
+export type Installed = Exclude<keyof WorkspaceRpc, "create" | "register" | "registered">;
 
 const keyActor = (by: string | undefined) => (by === undefined ? unknownActor : { id: by });
 
@@ -29,11 +30,12 @@ const noteKey = (audit: Audit, action: "key.created" | "key.changed", by: string
 /** The methods that need the services, and the workspace's own row. */
 export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & { row: WorkspaceRow }> = {
   describe: ({ row }) => viewOf(row),
-  update: ({ db, self, row, audit }, given, by = unknownActor) => {
+  update: ({ db, self, row, audit, registered }, given, by = unknownActor) => {
     const { name = row.name, impersonatedApprovals = row.impersonatedApprovals } = given;
     const changes = { name, impersonatedApprovals };
     db.update(workspaces).set(changes).run();
     self.forget();
+    registered();
     const detail = { fields: Object.keys(given).join(" "), impersonatedApprovals };
     audit.note({ action: "workspace.changed", actor: by, target: row.id, detail });
     return viewOf({ ...row, ...changes });
@@ -150,6 +152,10 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     waitingCalls.note(call, waits && directory.find(call.agentId) !== undefined),
   toolCalls: ({ waitingCalls }, page) => waitingCalls.page(page),
 
+  overview: (services) => overviewOf(services, services.row),
+  suspend: (services, reason) => suspend(services, services.row, reason),
+  end: (services) => end(services, services.row),
+
   noteAudit: ({ audit }, note) => audit.note(note),
   audit: ({ audit }, page) => audit.page(page),
 
@@ -161,3 +167,14 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   endRequest: ({ requests }, { principal, key, ...end }) =>
     "abandon" in end ? requests.abandon({ principal, key }) : requests.end({ principal, key }, end.status, end.body),
 };
+
+/** What a suspended workspace refuses: it is read, and credentials, people and secrets can be taken away. */
+export const refusedWhileSuspended = new Set<string>([
+  ...(["update", "addKey", "updateKey", "rollKey", "putSecret", "addSignInCode"] as const),
+  ...(["createEntity", "createAgentEntity", "updateEntity", "admitSpace"] as const),
+] satisfies Installed[]);
+
+/** What a workspace that is over still answers: the operator, and what its spaces and agents tell as they end. */
+export const answeredAfterEnd = new Set<string>([
+  ...(["overview", "follow", "noteToolCall", "noteAudit"] as const),
+] satisfies Installed[]);

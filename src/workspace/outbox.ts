@@ -1,27 +1,32 @@
 import { z } from "zod";
 import type { Env } from "../env/env.ts";
 import type { EntityType } from "../protocol/entity.ts";
+import type { KeyPrincipal } from "../protocol/principal.ts";
 import type { IndexDelivery } from "../protocol/rpc.ts";
-import { errorKind, type Outcome, ok, unwrap } from "../shared/errors.ts";
+import { errorKind, type Outcome, ok, refuse, unwrap } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
 import { log } from "../shared/log.ts";
 import { withTimeout } from "../shared/timeouts.ts";
-import type { Jobs } from "../timers/jobs.ts";
-import { maxTellsAtOnce, tellTimeoutMs } from "./bounds.ts";
+import type { JobHandler, Jobs } from "../timers/jobs.ts";
+import { maxHaltsAtOnce, maxTellsAtOnce, tellTimeoutMs } from "./bounds.ts";
 import type { Directory } from "./directory.ts";
 import type { Secrets } from "./secrets.ts";
 import type { SpaceIndex } from "./space-index.ts";
 
 const kind = "tell";
+/** A suspension is told apart from the rest, and faster. */
+const haltKind = "halt";
 
 const Told = z.object({
-  about: z.enum(["rename", "remove", "session", "secrets", "end"]),
+  about: z.enum(["rename", "remove", "session", "secrets", "end", "suspend", "end-space"]),
   /** The space or the agent that is told. */
   target: z.string(),
   /** The entity, or the session, that it is about; empty where it is about the target itself. */
   subject: z.string(),
 });
 type Told = z.infer<typeof Told>;
+
+const ofWorkspace = (workspaceId: string): KeyPrincipal => ({ kind: "key", workspaceId, keyId: "workspace" });
 
 type Surroundings = {
   env: Pick<Env, "SPACE" | "AGENT">;
@@ -31,6 +36,7 @@ type Surroundings = {
   jobs: Jobs;
   /** Known once the workspace was created. */
   workspaceId: () => string;
+  isSuspended: () => boolean;
   /** Crashes it in tests. */
   object: Crashable;
 };
@@ -56,13 +62,21 @@ export const createOutbox = (surroundings: Surroundings) => {
     }
     const space = env.SPACE.getByName(target);
     if (about === "session") return space.endSession(workspaceId, subject);
+    if (about === "end-space") return space.remove(ofWorkspace(workspaceId));
+    if (about === "suspend") {
+      const isOn = surroundings.isSuspended();
+      const isAgent = target.startsWith("ent_");
+      const told = await (isAgent ? env.AGENT.getByName(target) : space).setSuspended(workspaceId, isOn);
+      if (told.ok || told.problem.code !== "not_found" || !isAgent || !directory.find(target)) return told;
+      return refuse("unavailable", "The agent is being made: it is told once it is there.");
+    }
     const entity = directory.find(subject);
     if (entity) return space.renameMember(workspaceId, entity.id, entity.name);
-    return space.removeMember({ kind: "key", workspaceId, keyId: "workspace" }, subject);
+    return space.removeMember(ofWorkspace(workspaceId), subject);
   };
 
-  jobs.handle(kind, {
-    atOnce: maxTellsAtOnce,
+  const handlerOf = (atOnce: number): JobHandler => ({
+    atOnce,
     async run({ payload }) {
       await faultOnceStored("workspace.before-tell", object);
       const told = Told.parse(payload);
@@ -75,9 +89,14 @@ export const createOutbox = (surroundings: Surroundings) => {
       return undefined;
     },
   });
+  jobs.handle(kind, handlerOf(maxTellsAtOnce));
+  jobs.handle(haltKind, handlerOf(maxHaltsAtOnce));
 
-  const tell = (about: Told["about"], target: string, subject = ""): void =>
-    jobs.set({ kind, key: `${about} ${target} ${subject}`, payload: { about, target, subject } });
+  const tell = (about: Told["about"], target: string, subject = ""): void => {
+    const isHalt = about === "suspend" || about === "end-space";
+    const payload = { about, target, subject };
+    jobs.set({ kind: isHalt ? haltKind : kind, key: `${about} ${target} ${subject}`, payload });
+  };
 
   const tellSpaces = (about: "rename" | "remove" | "session", entityId: string, subject = entityId): void => {
     for (const target of spaces.spaceIdsOf(entityId)) tell(about, target, subject);
@@ -98,8 +117,26 @@ export const createOutbox = (surroundings: Surroundings) => {
       for (const target of directory.agentIds()) tell("secrets", target);
     },
 
+    suspensionChanged(): void {
+      for (const target of [...directory.agentIds(), ...spaces.livingIds()]) tell("suspend", target);
+    },
+
+    /** Its own rows of agents and spaces stay until each has ended. */
+    workspaceEnded(): void {
+      for (const target of spaces.livingIds()) tell("end-space", target);
+      for (const target of directory.agentIds()) {
+        directory.remove(target);
+        tell("end", target);
+      }
+    },
+
+    /** How many spaces and agents are still to be told of a suspension, a resumption or an end. */
+    waiting: (): number => jobs.keys(haltKind).length + jobs.keys(kind).length,
+
     /** A space may have added somebody whom the directory has removed or renamed meanwhile: it is told again. */
     spaceFollowed({ space, deleted }: IndexDelivery): void {
+      // One that was made as the suspension began, which did not know of it.
+      if (surroundings.isSuspended() && !deleted) tell("suspend", space.id);
       for (const { id, name } of deleted ? [] : space.members) {
         const entity = directory.find(id);
         if (entity?.name !== name) tell(entity ? "rename" : "remove", space.id, id);

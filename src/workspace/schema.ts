@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AuditAction } from "../protocol/audit.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
-import type { KeyScope } from "../protocol/workspace.ts";
+import type { KeyScope, RegisteredWorkspace } from "../protocol/workspace.ts";
 
 export { jobs, timers } from "../timers/schema.ts";
 
@@ -22,7 +22,22 @@ export const workspaces = sqliteTable("workspace", {
     agents: number;
     unopened: string[];
   }>(),
+  /** The operator has suspended it. */
+  suspended: text("suspended", { mode: "json" }).$type<{ at: number; reason: string }>(),
+  /** It is over: the row is all that it answers of. */
+  deletedAt: integer("deleted_at"),
 });
+
+/** Of the registry alone: all workspaces of the deployment. */
+export const registry = sqliteTable(
+  "registry",
+  {
+    position: integer("position").primaryKey({ autoIncrement: true }),
+    id: text("id").notNull(),
+    workspace: text("workspace", { mode: "json" }).$type<RegisteredWorkspace>().notNull(),
+  },
+  (table) => [uniqueIndex("registry_id").on(table.id)],
+);
 
 /** `position` orders lists and is their cursor. */
 export const entities = sqliteTable(

@@ -7,6 +7,7 @@ import { createAudit } from "./audit.ts";
 import { createDirectory } from "./directory.ts";
 import { createKeys } from "./keys.ts";
 import { createOutbox } from "./outbox.ts";
+import { createRegistration, createRegistry, registeredOf } from "./registry.ts";
 import { createRequests } from "./requests.ts";
 import { createResealing } from "./resealing.ts";
 import { workspaces } from "./schema.ts";
@@ -33,10 +34,19 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   /** The workspace's own row. Undefined where it was never created. */
   const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
   const workspaceId = (): string => self.get()?.id ?? "";
-  const outbox = createOutbox({ env, directory, secrets, spaces, jobs, workspaceId, object: ctx });
   const resealing = createResealing({ env, db, clock, jobs, audit, directory, secrets, requests, self, object: ctx });
+  const isSuspended = (): boolean => (self.get()?.suspended ?? null) !== null;
+  const outbox = createOutbox({ env, directory, secrets, spaces, jobs, workspaceId, isSuspended, object: ctx });
+  const current = () => {
+    const row = self.get();
+    if (!row) throw new Error("a workspace registers once it was created");
+    return registeredOf(row);
+  };
   return {
-    ...{ db, timers, jobs, audit, directory, keys, secrets, spaces, requests, self, outbox, resealing },
+    ...{ db, clock, timers, jobs, audit, directory, keys, secrets, spaces, requests, self, outbox, resealing },
+    registry: createRegistry(db),
+    registered: createRegistration(jobs, env, current, ctx),
+    databaseBytes: (): number => ctx.storage.sql.databaseSize,
     signInCodes: createSignInCodes(db, clock, directory, keys),
     sessions: createSessions(db, clock, outbox.sessionEnded),
     waitingCalls: createWaitingCalls(db, env, workspaceId),

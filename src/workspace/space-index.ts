@@ -122,6 +122,11 @@ export const createSpaceIndex = (db: Database, clock: Clock) => {
       return pageOf(request, read, spaceOf);
     },
 
+    livingIds(): string[] {
+      const rows = db.select({ id: spaces.id }).from(spaces).where(eq(spaces.deleted, false)).all();
+      return rows.map(({ id }) => id);
+    },
+
     /** The ids of all spaces that an entity is in. */
     spaceIdsOf(entityId: string): string[] {
       const rows = db

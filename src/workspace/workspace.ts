@@ -1,17 +1,20 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/workspace/migrations.js";
 import type { Env } from "../env/env.ts";
-import type { WorkspaceRpc } from "../protocol/rpc.ts";
-import type { Workspace as WorkspaceView } from "../protocol/workspace.ts";
+import type { Page, PageRequest, WorkspaceRpc } from "../protocol/rpc.ts";
+import type { RegisteredWorkspace, Workspace as WorkspaceView } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema } from "../shared/database.ts";
-import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
+import { ColloquyError, type Outcome, ok, refusalOf, suspendedError } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { jobsTimer } from "../timers/jobs.ts";
-import { answers, type Installed, viewOf, type WorkspaceRow } from "./answers.ts";
+import { answeredAfterEnd, answers, type Installed, refusedWhileSuspended, viewOf } from "./answers.ts";
 import { auditTimer } from "./audit.ts";
+import type { WorkspaceRow } from "./registry.ts";
 import { workspaces } from "./schema.ts";
 import { createServices, requestsTimer, type WorkspaceServices } from "./services.ts";
+
+const nowhere = (): ColloquyError => new ColloquyError("not_found", "There is no such workspace.");
 
 /** The methods by which other actors tell what they keep. */
 const told = new Set(["follow", "noteToolCall", "noteAudit"]);
@@ -26,13 +29,17 @@ export interface Workspace extends Pick<WorkspaceRpc, Installed> {}
  * 2. A rename, a removal or a new secret is a job of the outbox by the same transaction that stored it.
  */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the static block installs every method of `Installed`.
-export class Workspace extends DurableObject<Env> implements Pick<WorkspaceRpc, "create"> {
+export class Workspace extends DurableObject<Env> implements Omit<WorkspaceRpc, Installed> {
   readonly #services: WorkspaceServices;
 
   static {
     for (const [name, work] of Object.entries(answers)) {
       const value = async function (this: Workspace, ...args: unknown[]): Promise<Outcome<unknown>> {
-        const answered = this.#answer((row) => Reflect.apply(work, undefined, [{ ...this.#services, row }, ...args]));
+        const answered = this.#answer((row) => {
+          if (row.deletedAt !== null && !answeredAfterEnd.has(name)) throw nowhere();
+          if (row.suspended && refusedWhileSuspended.has(name)) throw suspendedError();
+          return Reflect.apply(work, undefined, [{ ...this.#services, row }, ...args]);
+        });
         if (told.has(name)) await faultOnceStored("workspace.before-answer", this.ctx);
         return answered;
       };
@@ -47,8 +54,8 @@ export class Workspace extends DurableObject<Env> implements Pick<WorkspaceRpc, 
   }
 
   async create(input: { id: string; name: string; keyId: string; keyHash: string }): Promise<Outcome<WorkspaceView>> {
-    const { db, self, keys, audit } = this.#services;
-    if (!hasSchema(this.ctx.storage)) await this.ctx.blockConcurrencyWhile(() => createSchema(db, migrations));
+    const { db, self, keys, audit, registered } = this.#services;
+    await this.#makeTables();
     self.forget();
     return this.#outcome(() => {
       if (self.get()) throw new ColloquyError("conflict", "The workspace exists already.");
@@ -60,8 +67,27 @@ export class Workspace extends DurableObject<Env> implements Pick<WorkspaceRpc, 
       self.forget();
       keys.add(input);
       audit.note({ action: "workspace.created", actor: { id: "operator" }, target: row.id });
+      registered();
       return viewOf(row);
     });
+  }
+
+  async register(workspace: RegisteredWorkspace): Promise<Outcome<null>> {
+    await this.#makeTables();
+    return this.#outcome(() => {
+      this.#services.registry.register(workspace);
+      return null;
+    });
+  }
+
+  async registered(page: PageRequest): Promise<Outcome<Page<RegisteredWorkspace>>> {
+    if (!hasSchema(this.ctx.storage)) return ok({ items: [], nextCursor: null });
+    return this.#outcome(() => this.#services.registry.page(page));
+  }
+
+  async #makeTables(): Promise<void> {
+    const { db } = this.#services;
+    if (!hasSchema(this.ctx.storage)) await this.ctx.blockConcurrencyWhile(() => createSchema(db, migrations));
   }
 
   override async alarm(): Promise<void> {
@@ -78,7 +104,7 @@ export class Workspace extends DurableObject<Env> implements Pick<WorkspaceRpc, 
   #answer<T>(act: (row: WorkspaceRow) => T): Outcome<T | null> {
     return this.#outcome(() => {
       const row = this.#services.self.get();
-      if (!row) throw new ColloquyError("not_found", "There is no such workspace.");
+      if (!row) throw nowhere();
       return act(row) ?? null;
     });
   }

@@ -80,6 +80,15 @@ const newDocument = () => ({
 
 const rows: Record<string, Row> = {
   "POST /v1/workspaces": { own: all(403), operator: 201, elsewhere: 403, body: named("New") },
+  "GET /v1/operator/workspaces": { own: all(403), operator: 200, elsewhere: 403 },
+  "GET /v1/operator/workspaces/{workspaceId}": { own: all(403), operator: 200, elsewhere: 403 },
+  "POST /v1/operator/workspaces/{workspaceId}/suspend": {
+    ...{ own: all(403), operator: 200, elsewhere: 403 },
+    body: () => ({ reason: "Unpaid" }),
+  },
+  "POST /v1/operator/workspaces/{workspaceId}/resume": { own: all(403), operator: 200, elsewhere: 403 },
+  // None but a suspended one.
+  "DELETE /v1/operator/workspaces/{workspaceId}": { own: all(403), operator: 409, elsewhere: 403 },
   "POST /v1/operator/workspaces/{workspaceId}/reseal": { own: all(403), operator: 202, elsewhere: 403 },
   "GET /v1/operator/workspaces/{workspaceId}/reseal": { own: all(403), operator: 200, elsewhere: 403 },
   "GET /v1/workspace": { own: workspace(200), elsewhere: 200 },
@@ -408,7 +417,8 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
   const toolCallId = path.includes("{toolCallId}") ? await newCall(path, spaceId, agentId) : "";
   const messageId = message?.id ?? "";
-  const { workspaceId } = house;
+  // What is suspended is of no other row.
+  const { workspaceId } = path.endsWith("/suspend") ? await openHouse() : house;
   const targets = {
     workspaceId,
     agentId,

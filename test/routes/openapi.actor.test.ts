@@ -108,6 +108,11 @@ POST /v1/tool-calls/{toolCallId}/result
 GET /v1/spaces/{spaceId}/stream
 GET /v1/spaces/{spaceId}/events
 GET /healthz
+GET /v1/operator/workspaces
+GET /v1/operator/workspaces/{workspaceId}
+DELETE /v1/operator/workspaces/{workspaceId}
+POST /v1/operator/workspaces/{workspaceId}/suspend
+POST /v1/operator/workspaces/{workspaceId}/resume
 POST /v1/operator/workspaces/{workspaceId}/reseal
 GET /v1/operator/workspaces/{workspaceId}/reseal
 GET /openapi.json

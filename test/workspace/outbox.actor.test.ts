@@ -52,6 +52,7 @@ const stage = async (storage: DurableObjectStorage) => {
     spaces,
     jobs,
     workspaceId: () => workspaceId,
+    isSuspended: () => false,
     object: { abort: () => undefined, storage: { sync: () => Promise.resolve() } },
   });
   directory.create(mona, { type: "human", name: "Mona", role: "member" });

@@ -1,8 +1,9 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { AgentMethods } from "../../protocol/agent-rpc.ts";
+import { closeCodes } from "../../protocol/events.ts";
 import type { Delivery, Redaction } from "../../protocol/rpc.ts";
 import { countOf, type Database } from "../../shared/database.ts";
-import { ColloquyError, errorKind, type Outcome, unwrap } from "../../shared/errors.ts";
+import { ColloquyError, errorKind, type Outcome, suspendedError, unwrap } from "../../shared/errors.ts";
 import { compartmentId } from "../../shared/ids.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { withTimeout, workOff } from "../../shared/timeouts.ts";
@@ -45,14 +46,17 @@ const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
 const isGone = (outcome: Outcome<unknown>): boolean => !outcome.ok && outcome.problem.code === "not_found";
 
 /** What an agent takes as a whole: a compartment takes none of it. */
-const ofAgent = ["update", "checkUpdate", "setSecrets", "reseal", "trigger", "receive"] as const;
+const ofAgent = ["update", "checkUpdate", "setSecrets", "setSuspended", "reseal", "trigger", "receive"] as const;
 const ofItsHooks = ["createHook", "updateHook", "rotateHook", "deleteHook"] as const;
 const ofItsMinds = ["openCompartment", "feed", "leaseTokens", "settleTokens"] as const;
+/** What a suspended workspace takes from nobody. */
+const fromOutside = ["trigger", "receive", "editBlock", "editSharedBlock"] as const;
 const ofOpenMind = new Set<string>([...ofAgent, ...ofItsMinds, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
 
 /** Throws `forbidden` where the other kind of mind would have to be asked, and `not_found` to minds of an ending agent. */
 export const requireMind = (method: string, { isEnding, services }: AgentRuntime): void => {
-  const { compartmentId: ownId } = services.identity.get();
+  const { compartmentId: ownId, suspended } = services.identity.get();
+  if (suspended && (fromOutside as readonly string[]).includes(method)) throw suspendedError();
   if (isEnding && (ofItsMinds as readonly string[]).includes(method)) {
     throw new ColloquyError("not_found", "there is no such agent");
   }
@@ -80,11 +84,12 @@ export const beginCompartment = async (
   }
   const { agentId, mindId } = compartment;
   const openMind = env.AGENT.getByName(agentId);
-  const { config, version, secrets } = unwrap(await answerOf(openMind.openCompartment(workspaceId, spaceId)));
+  const settings = unwrap(await answerOf(openMind.openCompartment(workspaceId, spaceId)));
+  const { config, version, secrets, suspended } = settings;
   const { services } = await open();
   if (services.identity.find()) return;
   const own = { compartmentId: mindId, compartmentSpaceId: spaceId, activeSpaceId: spaceId };
-  const facts = { ...own, secrets, settingsVersion: version };
+  const facts = { ...own, secrets, suspended: suspended ?? false, settingsVersion: version };
   services.transaction(() => {
     services.identity.create(agentId, workspaceId, config, facts);
     services.mcp.configured();
@@ -131,6 +136,16 @@ export const tellCompartments = ({ db, jobs }: AgentRuntime): void => {
 export const tellMinds = ({ db, jobs }: Pick<AgentRuntime, "db" | "jobs">, redaction: Redaction): void => {
   for (const { mindId } of db.select().from(compartments).all()) {
     jobs.set({ kind: redactKind, key: `${mindId} ${redaction.id}`, payload: { mindId, redaction } });
+  }
+};
+
+/** The settings have changed: followers of a suspended mind are cut off, and else what waited goes on. */
+export const settle = ({ services, reconsider }: AgentRuntime): void => {
+  const { subscriptions, plans } = services;
+  if (services.isSuspended()) subscriptions.closeAll(closeCodes.suspended, "the workspace is suspended");
+  else {
+    plans.resume();
+    reconsider();
   }
 };
 
@@ -217,7 +232,7 @@ export const compartmentsArea: Area<
     return settingsFor(agent);
   },
   configureCompartment: (runtime, settings) => {
-    if (adoptSettings(runtime.services, settings)) runtime.reconsider();
+    if (adoptSettings(runtime.services, settings)) settle(runtime);
     return null;
   },
   leaseTokens: ({ services: { ledger, identity, clock } }, { lease: step, tokens, person, until }) => {

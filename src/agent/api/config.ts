@@ -25,7 +25,7 @@ import { inbox, journal, overheard, waits } from "../schema.ts";
 import { estimateText } from "../tokens.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
-import { confidentialSpacesOf, configureKind, tellCompartments } from "./compartments.ts";
+import { confidentialSpacesOf, configureKind, settle, tellCompartments } from "./compartments.ts";
 
 /** A config that has nothing of the other continuity, and whose tools can be used here. Throws `invalid_request`. */
 export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentConfig => {
@@ -202,7 +202,9 @@ const setSecrets = (runtime: AgentRuntime, sealed: Record<string, string>): null
 };
 
 /** The agent's config, its secrets, and what its next run would read. */
-export const configArea: Area<"describe" | "checkUpdate" | "update" | "setSecrets" | "reseal" | "context"> = {
+export const configArea: Area<
+  "describe" | "checkUpdate" | "update" | "setSecrets" | "setSuspended" | "reseal" | "context"
+> = {
   describe: agentView,
   checkUpdate: (runtime, changes) => exposureBy(runtime, changedConfig(runtime, changes)),
   update: (runtime, changes, readable) => {
@@ -216,6 +218,17 @@ export const configArea: Area<"describe" | "checkUpdate" | "update" | "setSecret
     if (JSON.stringify(secrets) !== JSON.stringify(sealed)) setSecrets(runtime, sealed);
     const unopened = await hooks.reseal((id, each) => resealed(env, workspaceId, hookSecretName(id), each));
     return { unopened, waiting: runtime.jobs.keys(configureKind).length };
+  },
+  setSuspended: (runtime, suspended) => {
+    const { services, timers } = runtime;
+    if (services.identity.get().suspended === suspended) return null;
+    services.transaction(() => {
+      services.identity.configure({ suspended });
+      tellCompartments(runtime);
+    });
+    if (!suspended) startHeartbeat(timers, services.identity.get().config.heartbeat, services.clock.now());
+    settle(runtime);
+    return null;
   },
   context: ({ services }) => contextView(services),
 };

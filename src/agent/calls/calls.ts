@@ -279,6 +279,8 @@ export type CallServices = ToolServices & {
   transaction<T>(work: () => T): T;
   /** Whether this is the compartment of a space that the agent has left, or that is gone: nothing wakes it (C18). */
   isClosed(): boolean;
+  /** Whether the workspace is suspended: then this mind is closed too, and no run goes on. */
+  isSuspended(): boolean;
   /** Sets the watchdog's timer: the loop has work. Belongs in the transaction that stores it. */
   armLoop(): void;
   /** The object itself, for fault points. */

@@ -108,7 +108,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
 
   /** The run to loop next: one that was cut or whose pause is over, else a new one, if another may go on. */
   const next = (): RunRow | typeof unfed | undefined => {
-    if (isStopped) return undefined;
+    if (isStopped || services.isSuspended()) return undefined;
     const active = runs.active();
     const running = active.filter((run) => run.status === "running");
     const cut = running.find((run) => !live.has(run.id) && (run.resumeAt ?? 0) <= clock.now());
@@ -226,7 +226,10 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     // Where no run may begin, those that began still end.
     const beginnings = services.isClosed() ? [] : [inbox.nextRetryAt(), ...bounds];
     const due = [...beginnings, waits.nextDueAt(), calls.nextDueAt()];
-    const times = [...due, ...runs.running().map(({ resumeAt }) => resumeAt)].filter((at) => typeof at === "number");
+    const resumed = runs.running().map(({ resumeAt }) => resumeAt);
+    // Who resumes the agent wakes it.
+    const awaited = services.isSuspended() ? [] : [...due, ...resumed];
+    const times = awaited.filter((at) => typeof at === "number");
     const first = Math.min(...times);
     const now = clock.now();
     if (times.length === 0) timers.clear(loopTimer);

@@ -1,6 +1,6 @@
 import { resolveModel } from "../../models/models.ts";
 import { backoff } from "../../shared/backoff.ts";
-import { ColloquyError } from "../../shared/errors.ts";
+import { ColloquyError, suspendedError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs } from "../bounds.ts";
@@ -103,6 +103,7 @@ const steps = async (live: InLoop & StepInput): Promise<Ending | Rest> => {
   try {
     for (;;) {
       signal.throwIfAborted();
+      if (services.isSuspended()) throw suspendedError();
       let view = readRows(services.journal.ofRun(run));
       if (view.steps.length === 0) {
         await continuity.compose(live, 0, null);
@@ -189,6 +190,8 @@ const failed = async (live: InLoop, thrown: unknown): Promise<RunRow | null> => 
   const error: Failure = { code, message };
   if (code === "internal") log.error("run.failed", thrown, loggedRun(services, run));
   const now = services.clock.now();
+  // It is no fault: the run goes on when its workspace does, which wakes the loop.
+  if (code === "suspended") return pause(live, error, now);
   const firstFaultAt = run.firstFaultAt ?? now;
   const faults = { faults: run.faults + 1, firstFaultAt };
   if (retryable && now - firstFaultAt < maxBackoffTotalMs) {

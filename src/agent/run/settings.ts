@@ -61,10 +61,10 @@ export const warningsOf = (config: AgentConfig): string[] => {
 };
 
 /** What a compartment of this agent runs by. */
-export const settingsFor = ({ settingsVersion, config, secrets }: AgentRow): MindSettings => ({
+export const settingsFor = ({ settingsVersion, config, secrets, suspended }: AgentRow): MindSettings => ({
   version: settingsVersion,
   config: configInCompartment(config),
-  secrets,
+  ...{ secrets, suspended },
 });
 
 /** Stores a config as the one that this mind runs by, with what follows from it. In a transaction. */
@@ -84,14 +84,17 @@ export const takeConfig = (
  * Has a compartment run by what its open mind does. Answers whether that was anything new: then what waits for it may go
  * on. An older state that comes late changes nothing.
  */
-export const adoptSettings = (services: RunServices, { version, config, secrets }: MindSettings): boolean => {
+export const adoptSettings = (
+  services: RunServices,
+  { version, config, secrets, suspended = false }: MindSettings,
+): boolean => {
   const { identity, clock } = services;
   const before = identity.get();
   if (version <= before.settingsVersion) return false;
   const isChanged = (field: keyof AgentConfig): boolean => !sameJson(before.config[field], config[field]);
   services.transaction(() =>
     takeConfig(services, config, isChanged, () =>
-      identity.update({ config, secrets, settingsVersion: version, updatedAt: clock.now() }),
+      identity.update({ config, secrets, suspended, settingsVersion: version, updatedAt: clock.now() }),
     ),
   );
   services.mcp.reconsider();

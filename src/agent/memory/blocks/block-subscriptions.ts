@@ -188,7 +188,8 @@ export const createBlockSubscriptions = (
       sockets.send(subscriber, JSON.stringify({ type: "error", title, status, code: "bad_frame", detail }));
     },
 
-    closeAll: (): void => sockets.closeWhere(() => true, closeCodes.spaceDeleted, "it was deleted"),
+    closeAll: (code: number = closeCodes.spaceDeleted, why = "it was deleted"): void =>
+      sockets.closeWhere(() => true, code, why),
     /** The socket's other end has closed it, or was lost. */
     forget: sockets.forget,
     /** The timer `subscriptions` went off. */

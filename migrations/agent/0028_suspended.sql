@@ -1,0 +1,1 @@
+ALTER TABLE `agent` ADD `suspended` integer DEFAULT false NOT NULL;

@@ -1,0 +1,1 @@
+ALTER TABLE `space` ADD `suspended` integer DEFAULT false NOT NULL;
