@@ -239,7 +239,7 @@ test("[L6] plans of all of an agent's minds wait while it is suspended, and fire
   });
 });
 
-test("[L6] only a suspended workspace is ended: then nothing of it answers, and its spaces and agents end", async () => {
+test("[L6] only a suspended workspace is ended, and its spaces and agents with it", async () => {
   const house = await openHouse();
   const mona = await house.person("Mona");
   const robot = await house.agent({ name: "Robo" });
