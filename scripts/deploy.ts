@@ -1,10 +1,17 @@
 import { spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
+import { createApi } from "./api.ts";
 import { buildPage } from "./page.ts";
+import { orphanedBy, type Prints, readVariables, resealAll, workspacesOf } from "./secrets.ts";
 
-/** `npm run deploy`: the page and the worker to Cloudflare's edge, once the deployment has the secrets that it needs. */
+/**
+ * `npm run deploy`: the page and the worker to Cloudflare's edge, once the deployment has the secrets that it needs.
+ * Secrets in `.prod.vars` go out with it, if what is stored there can be read by them: COLLOQUY_URL says where to ask.
+ */
 const root = resolve(import.meta.dirname, "..");
-const wrangler = join(root, "node_modules/.bin/wrangler");
+/** Tests put another in its place. */
+const wrangler = process.env.WRANGLER ?? join(root, "node_modules/.bin/wrangler");
+const secretsFile = resolve(process.env.SECRETS_FILE ?? join(root, ".prod.vars"));
 const needed = ["ADMIN_KEY", "SIGNING_SECRET"];
 const env = { ...process.env, WRANGLER_SEND_METRICS: "false" };
 
@@ -25,11 +32,49 @@ const presentSecrets = (): string[] => {
   return fail(`Cloudflare cannot be asked for the secrets (npx wrangler login comes first):\n${said.trim()}`);
 };
 
+/** What the deployment tells of its secrets, while it runs. Why it cannot is a reason not to go on. */
+const printsAt = async (url: string): Promise<Prints | undefined> => {
+  const answer = await fetch(new URL("/healthz", url)).catch((cause) => fail(`${url} cannot be asked: ${cause}`));
+  const told: { secrets?: Prints; detail?: string } = await answer.json().catch(() => ({}));
+  if (!answer.ok) fail(`${url} answers ${answer.status}: ${told.detail ?? "see its log"}`);
+  return told.secrets;
+};
+
+/** Whether nothing that is stored needs another secret than the first. */
+const isResealed = async (url: string, adminKey: string | undefined): Promise<boolean> => {
+  if (adminKey === undefined) return false;
+  const operator = createApi(url, adminKey);
+  const named = (process.env.WORKSPACES ?? "").split(",").filter((id) => id !== "");
+  const workspaces = await workspacesOf(operator, named).catch(() => []);
+  return workspaces.length > 0 && (await resealAll(operator, workspaces, { asks: true })).length === 0;
+};
+
 const present = presentSecrets();
-const missing = needed.filter((name) => !present.includes(name));
-if (missing.length > 0) {
-  const why = "SIGNING_SECRET must never change afterwards: every id and token depends on it.";
+const own = readVariables(secretsFile);
+const missing = needed.filter((name) => !present.includes(name) && own[name] === undefined);
+const isNew = present.length === 0;
+if (missing.length > 0 && (isNew || !missing.includes("SIGNING_SECRET"))) {
+  const why = "SIGNING_SECRET must never change afterwards: every id depends on it.";
   fail(`These secrets are missing: ${missing.join(", ")}. Set them, then deploy again:\n${howToSet(missing)}\n${why}`);
 }
+if (missing.length > 0) {
+  fail(`SIGNING_SECRET is missing, and the deployment has been there before: a new one would orphan all that is stored.
+Put back the one that it had: npx wrangler secret put SIGNING_SECRET`);
+}
+const goesOut = own.SIGNING_SECRET !== undefined || own.SIGNING_SECRETS !== undefined;
+if (goesOut && !isNew) {
+  const url =
+    process.env.COLLOQUY_URL ??
+    fail(`Set COLLOQUY_URL to the deployment's address: ${secretsFile} is compared with what it has.`);
+  const live = await printsAt(url);
+  const done = await isResealed(url, own.ADMIN_KEY ?? process.env.ADMIN_KEY);
+  const why = live && orphanedBy(own, live, { isDone: done, hasOldest: present.includes("SIGNING_SECRET") });
+  if (why) fail(`${secretsFile} would orphan what is stored. ${why}`);
+}
 await buildPage();
-process.exitCode = spawnSync(wrangler, ["deploy"], { cwd: root, env, stdio: "inherit" }).status ?? 1;
+process.exitCode =
+  spawnSync(wrangler, ["deploy", ...(goesOut ? ["--secrets-file", secretsFile] : [])], {
+    cwd: root,
+    env,
+    stdio: "inherit",
+  }).status ?? 1;

@@ -5,7 +5,7 @@ export type Keys = { adminKey: string };
 
 /**
  * The keys of this machine's house. Writes `path` (readable by its owner only) with random ones if there is none.
- * They are never replaced: every id and token that was issued depends on SIGNING_SECRET.
+ * SIGNING_SECRET is never replaced: every id that was issued depends on it. `npm run rotate` puts newer ones before it.
  */
 export const ensureKeys = (path: string): Keys & { written: boolean } => {
   const written = !existsSync(path);

@@ -1,0 +1,137 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { type NamedSecret, parseRing, type RingEnv } from "../src/shared/secret-ring.ts";
+import type { Api } from "./api.ts";
+
+/** What a deployment tells of its secrets (`GET /healthz`). */
+export type Prints = { ring: string[]; ids: string };
+
+/** The variables of a file such as `.dev.vars`. */
+export const readVariables = (path: string): Record<string, string> => {
+  const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
+  const pairs = lines.flatMap((line) => {
+    const [, name, value = ""] = /^\s*([A-Z_]+)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
+    return name === undefined ? [] : [[name, value.replace(/^(["'])(.*)\1$/, "$2")] as const];
+  });
+  return Object.fromEntries(pairs);
+};
+
+/** Sets one variable, in one step: whoever is cut off leaves the file of before. */
+export const writeVariable = (path: string, name: string, value: string): void => {
+  const lines = existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
+  const others = lines.filter((line) => !new RegExp(`^\\s*${name}\\s*=`).test(line));
+  writeFileSync(`${path}.new`, `${[...others, `${name}=${value}`].join("\n")}\n`, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+};
+
+const entriesOf = (all: string | undefined): string[] => (all ?? "").split(",").flatMap((entry) => entry.trim() || []);
+
+/** An entry that names the deployment's own SIGNING_SECRET, which a file need not hold. */
+const namesOldest = (entry: string): boolean => entry.endsWith(":SIGNING_SECRET");
+
+/** The ring that a file holds; undefined where it holds none. Throws what is wrong with it. */
+const ringIn = ({ SIGNING_SECRET: one, SIGNING_SECRETS: all }: RingEnv) => {
+  const entries = entriesOf(all).filter((entry) => one || !namesOldest(entry));
+  return one || entries.length > 0 ? parseRing({ SIGNING_SECRET: one, SIGNING_SECRETS: entries.join(",") }) : undefined;
+};
+
+/** What to do next to rotate: it follows from the file and from the deployment alone, so it goes on wherever it was cut. */
+export type Step =
+  | { step: "add"; value: string }
+  | { step: "put" }
+  | { step: "reseal"; value: string; leaving: string[] }
+  | { step: "refuse"; why: string };
+
+export const nextStep = (variables: RingEnv, live: Prints, newSecret: { name: string; secret: string }): Step => {
+  const ring = ringIn(variables);
+  const known: NamedSecret[] = ring ? [...ring.secrets, ring.ids] : [];
+  const isKnown = (print: string): boolean => known.some((each) => each.print === print);
+  // The deployment's SIGNING_SECRET may be known to nobody: it was put there and is there still.
+  const unknown = live.ring.filter((print) => !isKnown(print) && print !== live.ids);
+  if (unknown.length > 0) {
+    const why = `The deployment's ring has secrets that this file does not hold (${unknown.join(", ")}): put what SIGNING_SECRETS holds there into it first.`;
+    return { step: "refuse", why };
+  }
+  const entries = entriesOf(variables.SIGNING_SECRETS);
+  const [first] = live.ring;
+  const isEnded = entries.some((entry) => entry.startsWith("ids:")) && ring?.secrets.length === 1;
+  const isAhead = ring?.first.print !== first || (isEnded && live.ring.length > 1);
+  if (entries.length > 0 && isAhead) return { step: "put" };
+  if (live.ring.length < 2) {
+    const named = (name: string): boolean => entries.some((entry) => entry.startsWith(`${name}:`));
+    let { name } = newSecret;
+    for (let count = 2; named(name); count += 1) name = `${newSecret.name}-${count}`;
+    return { step: "add", value: [`${name}:${newSecret.secret}`, ...entries].join(",") };
+  }
+  const kept = known.find(({ print }) => print === first);
+  if (!kept) return { step: "refuse", why: "The file does not hold the secret that signs there." };
+  const ofIds = known.find(({ print }) => print === live.ids);
+  const isOldest = !ofIds || ofIds.secret === variables.SIGNING_SECRET;
+  const value = `${kept.name}:${kept.secret},ids:${isOldest ? "SIGNING_SECRET" : ofIds.secret}`;
+  return { step: "reseal", value, leaving: live.ring.slice(1) };
+};
+
+/**
+ * Why what this file holds must not go out to that deployment; undefined where nothing is lost by it. `hasOldest`: it has a
+ * SIGNING_SECRET, which stays where the file has none. `isDone`: all that is stored there is sealed by its first secret.
+ */
+export const orphanedBy = (
+  variables: RingEnv,
+  live: Prints,
+  { hasOldest, isDone }: { hasOldest: boolean; isDone: boolean },
+): string | undefined => {
+  const ring = ringIn(variables);
+  if (!ring) return undefined;
+  const isHidden = variables.SIGNING_SECRET === undefined && hasOldest;
+  const entries = entriesOf(variables.SIGNING_SECRETS);
+  const idsOnly = entries.includes("ids:SIGNING_SECRET");
+  const ids = isHidden && ring.ids.name !== "ids" ? live.ids : ring.ids.print;
+  if (ids !== live.ids) {
+    return `Every id there was made with the secret of print ${live.ids}, and would be unknown. Put that one back as SIGNING_SECRET (a new secret goes into SIGNING_SECRETS: npm run rotate), or deploy under another name.`;
+  }
+  const known = [...ring.secrets.map(({ print }) => print), ...(isHidden && !idsOnly ? [live.ids] : [])];
+  const going = live.ring.filter((print) => !known.includes(print));
+  if (going.length === 0) return undefined;
+  const [first = ""] = live.ring;
+  if (isDone && !going.includes(first)) return undefined;
+  return `What is sealed by the secret of print ${going.join(", ")} could not be opened any more. Put it back into SIGNING_SECRETS behind the new one, then: npm run rotate`;
+};
+
+export type Resealing = { state: "needed" | "running" | "done"; hanging: unknown; unopened: string[]; agents: number };
+
+/** The deployment's workspaces, where it lists them. */
+export const workspacesOf = async (operator: Api, named: string[]): Promise<string[]> => {
+  if (named.length > 0) return named;
+  const ids: string[] = [];
+  for (let cursor = ""; ; ) {
+    const page = await operator.get<{ items: { id: string }[]; nextCursor: string | null }>(
+      `/v1/operator/workspaces?limit=100${cursor && `&cursor=${cursor}`}`,
+    );
+    ids.push(...page.items.map(({ id }) => id));
+    if (page.nextCursor === null) return ids;
+    cursor = page.nextCursor;
+  }
+};
+
+/** Has each workspace sealed anew, or only asks. Answers those that are not done. */
+export const resealAll = async (
+  operator: Api,
+  workspaces: string[],
+  {
+    asks,
+    told,
+    pauseMs = 500,
+  }: { asks?: boolean; told?: (id: string, state: Resealing) => void; pauseMs?: number } = {},
+): Promise<string[]> => {
+  const left: string[] = [];
+  for (const id of workspaces) {
+    const path = `/v1/operator/workspaces/${id}/reseal`;
+    let state = asks ? await operator.get<Resealing>(path) : await operator.post<Resealing>(path);
+    while (!asks && state.state === "running") {
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      state = await operator.get<Resealing>(path);
+    }
+    told?.(id, state);
+    if (state.state !== "done") left.push(id);
+  }
+  return left;
+};

@@ -1,0 +1,105 @@
+import { spawn } from "node:child_process";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { nextStep, orphanedBy, type Prints, readVariables, writeVariable } from "../../scripts/secrets.ts";
+import { parseRing, printOf, type RingEnv } from "../../src/shared/secret-ring.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const folder = mkdtempSync(join(tmpdir(), "secrets-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const [a, b, c] = ["a", "b", "c"].map((letter) => letter.repeat(32)) as [string, string, string];
+const told = (env: RingEnv): Prints => {
+  const { secrets, ids } = parseRing(env);
+  return { ring: secrets.map(({ print }) => print), ids: ids.print };
+};
+const fresh = { name: "2026-11-24", secret: c };
+const value = (step: ReturnType<typeof nextStep>): string => ("value" in step ? step.value : step.step);
+
+test("[L5] a rotation's next step follows from the file and the deployment, wherever it was cut", () => {
+  const before = { SIGNING_SECRET: a };
+  const added = { ...before, SIGNING_SECRETS: value(nextStep(before, told(before), fresh)) };
+  expect(added.SIGNING_SECRETS).toBe(`2026-11-24:${c}`);
+  expect(nextStep(added, told(before), fresh)).toEqual({ step: "put" });
+  const reseal = nextStep(added, told(added), fresh);
+  expect(reseal).toMatchObject({ step: "reseal", leaving: [printOf(a)] });
+  const ended = { ...before, SIGNING_SECRETS: value(reseal) };
+  expect(nextStep(ended, told(added), fresh)).toEqual({ step: "put" });
+  expect(told(ended)).toEqual({ ring: [printOf(c)], ids: printOf(a) });
+  const again = { ...before, SIGNING_SECRETS: value(nextStep(ended, told(ended), { ...fresh, secret: b })) };
+  expect(told(again)).toEqual({ ring: [printOf(b), printOf(c)], ids: printOf(a) });
+  const last = { ...before, SIGNING_SECRETS: value(nextStep(again, told(again), fresh)) };
+  expect(told(last)).toEqual({ ring: [printOf(b)], ids: printOf(a) });
+});
+
+test("[L5] who does not know SIGNING_SECRET rotates too, and who lacks a newer one is told", () => {
+  const live = told({ SIGNING_SECRET: a });
+  const added = { SIGNING_SECRETS: value(nextStep({}, live, fresh)) };
+  const both = told({ SIGNING_SECRET: a, ...added });
+  expect(value(nextStep(added, both, fresh))).toBe(`2026-11-24:${c},ids:SIGNING_SECRET`);
+  expect(nextStep({}, both, fresh)).toMatchObject({ step: "refuse", why: expect.stringContaining(printOf(c)) });
+});
+
+test("[L5] secrets that would orphan ids or seals do not go out, others do", () => {
+  const live = told({ SIGNING_SECRET: a, SIGNING_SECRETS: `two:${b}` });
+  const verdict = (env: RingEnv, how = {}) => orphanedBy(env, live, { hasOldest: true, isDone: false, ...how });
+  expect(verdict({ SIGNING_SECRET: a, SIGNING_SECRETS: `three:${c},two:${b}` })).toBeUndefined();
+  expect(verdict({ SIGNING_SECRETS: `two:${b}` })).toBeUndefined();
+  expect(verdict({})).toBeUndefined();
+  expect(verdict({ SIGNING_SECRET: c })).toContain(`Every id there was made with the secret of print ${printOf(a)}`);
+  expect(verdict({ SIGNING_SECRETS: `two:${b}` }, { hasOldest: false })).toContain("Every id there");
+  expect(verdict({ SIGNING_SECRET: a })).toContain(`sealed by the secret of print ${printOf(b)}`);
+  const ended = { SIGNING_SECRETS: `two:${b},ids:SIGNING_SECRET` };
+  expect(verdict(ended)).toContain(`sealed by the secret of print ${printOf(a)}`);
+  expect(verdict(ended, { isDone: true })).toBeUndefined();
+  expect(verdict({ SIGNING_SECRET: a }, { isDone: true })).toContain(printOf(b));
+});
+
+test("[L5] a variable is set in one step, and the file stays its owner's", () => {
+  const path = join(folder, ".vars");
+  writeFileSync(path, "ADMIN_KEY=x\nSIGNING_SECRETS='old'\nENVIRONMENT=development\n");
+  writeVariable(path, "SIGNING_SECRETS", `n:${c}`);
+  expect(readVariables(path)).toEqual({ ADMIN_KEY: "x", ENVIRONMENT: "development", SIGNING_SECRETS: `n:${c}` });
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+/** Runs `npm run deploy`'s script with a wrangler that knows these secrets, and notes what it is asked. */
+const deploy = async (secrets: string[], file: string, live: Prints) => {
+  const wrangler = join(folder, "wrangler");
+  const asked = join(folder, "asked");
+  writeFileSync(asked, "");
+  const list = JSON.stringify(secrets.map((name) => ({ name })));
+  writeFileSync(wrangler, `#!/bin/sh\necho "$@" >> ${asked}\n[ "$1" = secret ] && echo '${list}'\nexit 0\n`);
+  chmodSync(wrangler, 0o700);
+  const path = join(folder, ".prod.vars");
+  writeFileSync(path, file);
+  const server = createServer((_, response) => response.end(JSON.stringify({ ok: true, secrets: live })));
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const address = server.address();
+  const url = typeof address === "object" && address ? `http://127.0.0.1:${address.port}` : "";
+  const env = { ...process.env, WRANGLER: wrangler, SECRETS_FILE: path, COLLOQUY_URL: url };
+  const child = spawn(process.execPath, [join(root, "scripts/deploy.ts")], { cwd: root, env });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (said += text));
+  const status = await new Promise((ended) => child.on("close", ended));
+  server.close();
+  return { status, said, asked: readFileSync(asked, "utf8").trim().split("\n") };
+};
+
+test("[L5] npm run deploy refuses secrets that would orphan what is stored, and uploads nothing", async () => {
+  const live = told({ SIGNING_SECRET: a });
+  const all = ["ADMIN_KEY", "SIGNING_SECRET"];
+  const lost = await deploy(all, `SIGNING_SECRET=${c}\n`, live);
+  expect(lost).toMatchObject({
+    status: 1,
+    said: expect.stringContaining("Every id there was made with"),
+    asked: [expect.any(String)],
+  });
+  const gone = await deploy(["ADMIN_KEY"], "", live);
+  expect(gone).toMatchObject({ status: 1, said: expect.stringContaining("a new one would orphan all that is stored") });
+  expect(gone.said).not.toContain("openssl");
+  expect(await deploy([], "", live)).toMatchObject({ status: 1, said: expect.stringContaining("openssl rand") });
+});
