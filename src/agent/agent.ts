@@ -26,6 +26,7 @@ import { createImportSession, exportArea, importMethods } from "./api/import-ses
 import { hooksArea, inboxArea } from "./api/inbox.ts";
 import { knowledgeArea } from "./api/knowledge.ts";
 import { memoryArea } from "./api/memory.ts";
+import { relatedArea } from "./api/related.ts";
 import { runsArea, toolCallsArea } from "./api/runs.ts";
 import { accept } from "./inbox/deliver.ts";
 import { createRuntime } from "./runtime.ts";
@@ -42,6 +43,7 @@ const areas = {
   ...blocksArea,
   ...exportArea,
   ...knowledgeArea,
+  ...relatedArea,
 };
 
 type Installed = keyof typeof areas | (typeof importMethods)[number];

@@ -245,6 +245,9 @@ export const redactionAgainMs = 250;
 /** Changed messages that are kept to tell the agent's runs of them, and how much is told of a new text, in characters. */
 export const maxRedactionsKept = 100;
 export const maxChangedTextCharacters = 2000;
+/** Newest rows that are looked at for what was written down of a deleted message, and how much of that is told. */
+export const maxRelatedRows = 5000;
+export const maxRelatedItems = 50;
 /** How many messages before the window are folded, if a space is older than its agent's summary of it. */
 export const maxSummaryBacklog = 400;
 /** A summary that failed is tried again after this time, twice that the next time, up to the longest. */

@@ -2,7 +2,7 @@ import { ulid } from "ulid";
 import { z } from "zod";
 import { Block, BlockChange, BlockDetail, EditedBlock } from "../protocol/block.ts";
 import { Entity, Member } from "../protocol/entity.ts";
-import { Message, ReadReceipt } from "../protocol/message.ts";
+import { Message, ReadReceipt, RelatedItem } from "../protocol/message.ts";
 import type { Page } from "../protocol/rpc.ts";
 import { Space, SpaceListItem, type UpdateSpace } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
@@ -46,6 +46,7 @@ const MessageAnswer = z.object({ message: Message }).transform(({ message }) => 
 const MessagesAnswer = pageOf(Message).transform(
   ({ items, nextCursor }): MessagePage => ({ items, hasOlder: nextCursor !== null }),
 );
+const DeletedAnswer = z.object({ message: Message, related: z.array(RelatedItem) });
 const OriginAnswer = z.object({ message: Message, spaceName: z.string() });
 const AgentAnswer = z.object({ agent: z.object({ warnings: z.array(z.string()).default([]) }) });
 const EntityAnswer = z.object({ entity: Entity }).transform(({ entity }) => entity);
@@ -100,9 +101,17 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
       const path = at("spaces", spaceId, "messages", messageId);
       return http({ method: "PATCH", path, body: { text }, answer: MessageAnswer });
     },
-    /** For who said it, and for admins. Resolves to what is left of it. Rejects with `forbidden` or `conflict`. */
+    /**
+     * For who said it, and for admins. Resolves to what is left of it, and for an admin to what agents wrote down of it.
+     * Rejects with `forbidden`, or with `conflict` for a tool call that is not over.
+     */
     deleteMessage: (spaceId: string, messageId: string) =>
-      http({ method: "DELETE", path: at("spaces", spaceId, "messages", messageId), answer: MessageAnswer }),
+      http({ method: "DELETE", path: at("spaces", spaceId, "messages", messageId), answer: DeletedAnswer }),
+    /** For admins: what an agent wrote down of a message that was deleted. */
+    deleteRelated: ({ agentId, spaceId: space, kind, label = "", id = "" }: RelatedItem) => {
+      const path = at("agents", agentId, ...(kind === "block" ? ["blocks", label] : ["archival", id]));
+      return http({ method: "DELETE", path, query: { space }, answer: NoAnswer });
+    },
     /**
      * Answers a tool call that waits for people: an approval with `{result: {approved, inputHash, note?}}`, any other
      * with a result that matches its schema, or with an error. Who approves has seen every field of the call's

@@ -2,7 +2,7 @@ export type { Block, BlockChange, BlockDetail, Json } from "../protocol/block.ts
 export type { BlockOperation } from "../protocol/block-operation.ts";
 export type { BlockSchema, Field, PlainSchema } from "../protocol/block-schema.ts";
 export type { Entity, EntityType, Member } from "../protocol/entity.ts";
-export type { Message } from "../protocol/message.ts";
+export type { Message, RelatedItem } from "../protocol/message.ts";
 export type { Page } from "../protocol/rpc.ts";
 export type { Space, SpaceListItem } from "../protocol/space.ts";
 export { maxUnreadCount } from "../protocol/space.ts";

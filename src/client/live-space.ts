@@ -1,7 +1,7 @@
 import { ulid } from "ulid";
 import { z } from "zod";
 import { type ClientFrame, ServerFrame } from "../protocol/events.ts";
-import type { Message } from "../protocol/message.ts";
+import type { Message, RelatedItem } from "../protocol/message.ts";
 import { MessageText } from "../protocol/text.ts";
 import { ColloquyError, errorCodes } from "../shared/errors.ts";
 import { type ConnectionTimings, followStream } from "./connection.ts";
@@ -38,8 +38,8 @@ export type LiveSpace = Store<SpaceState> & {
   typing(): void;
   /** Shows the new text at once, and takes it back where it is refused: then it rejects with a ColloquyError. */
   editMessage(messageId: string, text: string): Promise<void>;
-  /** The same for a deletion. */
-  deleteMessage(messageId: string): Promise<void>;
+  /** The same for a deletion. Resolves for an admin to what agents wrote down of the message. */
+  deleteMessage(messageId: string): Promise<RelatedItem[]>;
   markRead(messageId: string): void;
   /** Loads the messages before the window. Rejects with a ColloquyError. */
   loadOlder(): Promise<void>;
@@ -82,7 +82,7 @@ export type SpaceAccess = {
   listMessages(spaceId: string, page: { before?: number; limit: number }): Promise<MessagePage>;
   getSpace(spaceId: string): Promise<unknown>;
   editMessage(spaceId: string, messageId: string, text: string): Promise<Message>;
-  deleteMessage(spaceId: string, messageId: string): Promise<Message>;
+  deleteMessage(spaceId: string, messageId: string): Promise<{ message: Message; related: RelatedItem[] }>;
 };
 
 const pageSize = 50;
@@ -152,10 +152,16 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
   };
 
   /** Shows a change as done while it is asked for. */
-  const change = async (messageId: string, shown: Partial<Message>, ask: () => Promise<Message>): Promise<void> => {
+  const change = async <Answer extends { message: Message }>(
+    messageId: string,
+    shown: Partial<Message>,
+    ask: () => Promise<Answer>,
+  ): Promise<Answer> => {
     apply({ type: "local.change", messageId, shown });
     try {
-      apply({ type: "local.changed", messageId, message: await ask() });
+      const answer = await ask();
+      apply({ type: "local.changed", messageId, message: answer.message });
+      return answer;
     } catch (error) {
       apply({ type: "local.change.failed", messageId });
       throw error;
@@ -201,12 +207,14 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
     editMessage: async (messageId, text) => {
       checkText(text);
       const editedAt = new Date().toISOString();
-      await change(messageId, { text, editedAt }, () => access.editMessage(spaceId, messageId, text));
+      const ask = async () => ({ message: await access.editMessage(spaceId, messageId, text) });
+      await change(messageId, { text, editedAt }, ask);
     },
-    deleteMessage: (messageId) => {
+    deleteMessage: async (messageId) => {
       const { you } = state();
       const deleted = { at: new Date().toISOString(), ...(you && { by: { id: you.id, name: you.name } }) };
-      return change(messageId, { deleted }, () => access.deleteMessage(spaceId, messageId));
+      const { related } = await change(messageId, { deleted }, () => access.deleteMessage(spaceId, messageId));
+      return related;
     },
     markRead: (messageId) => {
       if (isOpen()) sendFrame({ type: "read", messageId });

@@ -14,6 +14,7 @@ import type {
 import type { ExportedHead, ExportedRow, ImportReport, RowKind } from "./exported-agent.ts";
 import type { HookSettings, UpdateHook } from "./hook.ts";
 import type { Knowledge, PastThing } from "./knowledge.ts";
+import type { RelatedItem } from "./message.ts";
 import type { Goal, Memory, PutGoal } from "./mind.ts";
 import type { Plan, PutPlan } from "./plan.ts";
 import type { DeliveryText, MessageChange, Page, PageRequest, Redaction, Root, Rpc, SpaceSnapshot } from "./rpc.ts";
@@ -233,6 +234,8 @@ export interface AgentMethods extends BlockMethods {
   redact(redactions: Redaction[]): null;
   /** From a space that it has left: messages that were edited or deleted since. */
   forgetMessages(changes: MessageChange[]): null;
+  /** What its runs that knew the message wrote down, as far as it is there: blocks and archival entries. */
+  related(messageId: string): Omit<RelatedItem, "agentId" | "spaceId">[];
   context(): ContextView;
   /** From its own compartments. Changes nothing here. */
   feed(asked: FeedRequest): FeedText;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { EntityType } from "./entity.ts";
-import { entityId, messageId, runId, spaceId, streamId } from "./ids.ts";
+import { archivalId, entityId, messageId, runId, spaceId, streamId } from "./ids.ts";
 import { reads, runResult } from "./run.ts";
 import { component, MessageText, strictComponent, Timestamp } from "./text.ts";
 import { ToolCall } from "./tool-call.ts";
@@ -71,6 +71,18 @@ export type PostMessage = z.infer<typeof PostMessage>;
 
 export const EditMessage = strictComponent("EditMessage", { text: MessageText });
 export type EditMessage = z.infer<typeof EditMessage>;
+
+/** What an agent wrote down in a run that knew a message: its words may be in it, or what the agent made of them. */
+export const RelatedItem = component("RelatedItem", {
+  agentId: entityId,
+  spaceId: spaceId
+    .optional()
+    .describe("Where it is the agent's of a confidential space: `?space=` of the routes that delete it"),
+  kind: z.enum(["block", "archival"]),
+  label: z.string().optional().describe("Of a block"),
+  id: archivalId.optional().describe("Of an archival entry"),
+});
+export type RelatedItem = z.infer<typeof RelatedItem>;
 
 export const ReadMark = strictComponent("ReadMark", { messageId });
 

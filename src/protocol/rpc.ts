@@ -234,7 +234,10 @@ interface SpaceMethods {
   /**
    * Deletes a message; again, it answers the same. `agents`: those that may have heard it, the first `maxAskedAgents`.
    */
-  deleteMessage(principal: Principal, messageId: string): { message: Message; agents: string[] };
+  deleteMessage(
+    principal: Principal,
+    messageId: string,
+  ): { message: Message; agents: string[]; isConfidential: boolean };
   markRead(principal: Principal, messageId: string): null;
   /** The members whose read mark has come to a message, its sender aside. */
   reads(principal: Principal, messageId: string): ReadReceipt[];

@@ -1,12 +1,22 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { EditMessage, Message, MessageRouting, PostMessage, ReadMark, ReadReceipt } from "../protocol/message.ts";
+import {
+  EditMessage,
+  Message,
+  MessageRouting,
+  PostMessage,
+  ReadMark,
+  ReadReceipt,
+  RelatedItem,
+} from "../protocol/message.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ToolAnswer } from "../protocol/tool-call.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { spaceAt } from "./http-context.ts";
+import { settledWithin } from "../shared/timeouts.ts";
+import { agentAt, type HttpContext, spaceAt } from "./http-context.ts";
 import { replayedHeader } from "./idempotent.ts";
-import { impersonatedApprovals, inSpace, requireParticipant } from "./in-space.ts";
+import { impersonatedApprovals, inSpace, mayOwn, requireParticipant } from "./in-space.ts";
+import { mindIdOf } from "./mind-query.ts";
 import { Resource } from "./route.ts";
 import { IdempotencyHeaders, limitQuery, listOf, onePage, queryNumber } from "./route-parts.ts";
 
@@ -94,16 +104,44 @@ messages.route("PATCH /v1/spaces/{spaceId}/messages/{messageId}", {
   },
 });
 
+/** How long agents may take to say what they have; one that is silent is left out. */
+const relatedWaitMs = 3000;
+
+/** What agents wrote down of a message, their compartments for its space too. */
+const relatedOf = async (
+  context: HttpContext,
+  spaceId: string,
+  messageId: string,
+  { agents, isConfidential }: { agents: string[]; isConfidential: boolean },
+): Promise<RelatedItem[]> => {
+  const { workspaceId } = context.var.principal;
+  const minds = agents.flatMap((agentId) => [
+    { agentId, mindId: agentId },
+    ...(isConfidential ? [{ agentId, mindId: mindIdOf(context, agentId, spaceId), spaceId }] : []),
+  ]);
+  const found: RelatedItem[] = [];
+  const ask = async ({ mindId, ...whose }: (typeof minds)[number]): Promise<void> => {
+    const answer = await agentAt(context, mindId).related(workspaceId, messageId);
+    if (answer.ok) found.push(...answer.value.map((item) => ({ ...whose, ...item })));
+  };
+  await settledWithin(relatedWaitMs, Promise.allSettled(minds.map(ask)));
+  return [...found];
+};
+
 messages.route("DELETE /v1/spaces/{spaceId}/messages/{messageId}", {
   summary: "Delete a message",
   description:
     "For the person or service who said it, and for an admin or a secret key any message, an agent's too; a tool call's once the call is over. Its words go: from the log, which keeps who deleted it and when, and from the agents that have them. Again, it answers the same.",
   access: "space",
-  answers: [OneMessage, "What is left of the message, with `deleted`"],
+  answers: [
+    OneMessage.extend({ related: z.array(RelatedItem) }),
+    "What is left of the message, with `deleted`; and for an admin or a secret key what agents wrote down of it and still have, to be deleted by their own routes",
+  ],
   problems: ["not_found", "conflict"],
-  handle: async ({ context, space, params }) => {
-    const { message } = await inSpace(context, (principal) => space.deleteMessage(principal, params.messageId));
-    return { message };
+  handle: async ({ context, space, params: { spaceId, messageId } }) => {
+    const { message, ...heard } = await inSpace(context, (principal) => space.deleteMessage(principal, messageId));
+    const related = (await mayOwn(context)) ? await relatedOf(context, spaceId, messageId, heard) : [];
+    return { message, related };
   },
 });
 

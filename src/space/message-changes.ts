@@ -121,18 +121,18 @@ export const deleteMessage = (
   services: SpaceServices,
   principal: Principal,
   messageId: string,
-): { message: Message; agents: string[] } => {
-  readable(services, principal);
+): { message: Message; agents: string[]; isConfidential: boolean } => {
+  const isConfidential = readable(services, principal).confidentialFrom !== null;
   const row = rowOf(services, messageId);
   const [before = messageOf(row.frame)] = services.toolCalls.current([messageOf(row.frame)]);
   requireDeleting(services, principal, before);
   const agents = services.log.agents(row.seq).slice(0, maxAskedAgents);
-  if (before.deleted) return { message: before, agents };
+  if (before.deleted) return { message: before, agents, isConfidential };
   const { entityId: id } = principal;
   const name = id === undefined ? undefined : services.members.find(id)?.name;
   const by = id === undefined ? {} : { by: { id, ...(name !== undefined && { name }) } };
   const message = tombstoneOf(before, { at: isoTime(services.clock.now()), ...by });
   const updatedSeq = endOfCall(services, row, before.sender.id);
   change(services, row, before, message, { updatedSeq, deletedBy: principal });
-  return { message, agents };
+  return { message, agents, isConfidential };
 };

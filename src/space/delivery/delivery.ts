@@ -118,6 +118,13 @@ export class Delivery {
       this.#running.set(id, running);
       ctx.waitUntil(running);
     }
+    this.#forgetWords();
+  }
+
+  /** Words that were edited or deleted are kept until each agent was told of it, or is not to be told. */
+  #forgetWords(): void {
+    const { log, subscribers } = this.#around;
+    log.forgetWords(subscribers.toldUpTo(({ id, cursor }) => Math.max(cursor, this.#idle.get(id) ?? 0)));
   }
 
   /** The timer `deliver` went off. */
@@ -173,6 +180,7 @@ export class Delivery {
       this.#backOff(id, error);
     } finally {
       this.#running.delete(id);
+      this.#forgetWords();
       this.#rearm();
     }
   }
@@ -255,7 +263,7 @@ export class Delivery {
   }
 
   #advance(subscriber: SubscriberRow, { batch, deleted }: Pending, answered: number): void {
-    const { log, subscribers, onForgotten } = this.#around;
+    const { subscribers, onForgotten } = this.#around;
     if (answered < batch.cursor) {
       throw new ColloquyError("conflict", `${subscriber.id} came to ${answered} only, not to ${batch.cursor}`);
     }
@@ -265,7 +273,6 @@ export class Delivery {
       if (!subscribers.any()) onForgotten();
     } else if (batch.messages.length > 0) this.#heard(subscriber.id, place);
     else subscribers.advance(subscriber.id, place);
-    log.forgetWords(subscribers.toldUpTo());
   }
 
   /** An agent that has heard asks its model: what the space has to store goes after that. */

@@ -59,10 +59,10 @@ export class Subscribers {
     return false;
   }
 
-  /** How far all agents have come. */
-  toldUpTo(): number {
+  /** How far all agents have come, each as `placeOf` says. */
+  toldUpTo(placeOf: (subscriber: SubscriberRow) => number): number {
     const agents = [...this.#known.get().values()].filter(({ kind }) => kind === "agent");
-    return Math.min(Number.MAX_SAFE_INTEGER, ...agents.map(({ cursor }) => cursor));
+    return Math.min(Number.MAX_SAFE_INTEGER, ...agents.map(placeOf));
   }
 
   any(): boolean {

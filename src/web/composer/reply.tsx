@@ -22,7 +22,7 @@ export const useReply = ({ spaceId, messages }: Pick<SpaceState, "spaceId" | "me
     },
     [key],
   );
-  return { message: messages.find(({ id }) => id === messageId) ?? null, choose };
+  return { message: messages.find(({ id, deleted }) => id === messageId && !deleted) ?? null, choose };
 };
 
 /** The message that the next one answers, shown over the composer. */

@@ -17,6 +17,8 @@ type MessageFrameProps = {
   isTarget?: boolean;
   onLeft?: (() => void) | undefined;
   onReply?: (() => void) | undefined;
+  onEdit?: (() => void) | undefined;
+  onDelete?: (() => void) | undefined;
   children: ReactNode;
 };
 
@@ -31,6 +33,8 @@ export const MessageFrame = (props: MessageFrameProps) => {
     isTarget = false,
     onLeft,
     onReply,
+    onEdit,
+    onDelete,
     children,
   } = props;
   const element = useRef<HTMLElement>(null);
@@ -66,9 +70,21 @@ export const MessageFrame = (props: MessageFrameProps) => {
         )}
         {children}
       </div>
-      {onReply && (
+      {(onReply ?? onDelete) && (
         <div className="message-actions raised">
-          <IconButton icon="reply" size={18} label={`Reply to ${sender.name}`} title="Reply" onClick={onReply} />
+          {onReply && (
+            <IconButton icon="reply" size={18} label={`Reply to ${sender.name}`} title="Reply" onClick={onReply} />
+          )}
+          {onEdit && <IconButton icon="pencil" size={18} label="Edit your message" title="Edit" onClick={onEdit} />}
+          {onDelete && (
+            <IconButton
+              icon="bin"
+              size={18}
+              label={`Delete the message of ${sender.name}`}
+              title="Delete"
+              onClick={onDelete}
+            />
+          )}
         </div>
       )}
     </article>

@@ -6,6 +6,7 @@ import { day } from "../look/time.tsx";
 import { OwnSpacesContext } from "../session/own-spaces.ts";
 import { ToolCallCard } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
+import type { Asked } from "./message-dialogs.tsx";
 import { MessageFrame, QuoteLine } from "./message-frame.tsx";
 import { OriginLine } from "./origin-line.tsx";
 import { list, readsInWords } from "./presence.ts";
@@ -16,6 +17,7 @@ import type { Reader, ShownMessage } from "./rows.ts";
 export type RowActions = {
   onReply: (messageId: string) => void;
   onGoTo: (messageId: string) => void;
+  onChange: (asked: Asked) => void;
   /** The focus has left the row that a link led to. */
   onLeft: () => void;
 };
@@ -29,12 +31,17 @@ type MessageRowProps = {
   /** The names of those whose answer it waits for. */
   awaited: string | null;
   isTarget: boolean;
+  mayEdit: boolean;
+  mayDelete: boolean;
+  /** The current name of who deleted it. */
+  deleterName: string;
 } & ShownMessage &
   RowActions;
 
 export const MessageRow = memo((props: MessageRowProps) => {
   const { message, senderName, names, members, quoted, awaited, opensDay, opensGroup, opensUnread, readers } = props;
-  const { isTarget, onReply, onGoTo, onLeft } = props;
+  const { isTarget, onReply, onGoTo, onLeft, onChange, mayEdit, mayDelete, deleterName } = props;
+  const { deleted } = message;
   return (
     <>
       {opensDay && (
@@ -53,11 +60,15 @@ export const MessageRow = memo((props: MessageRowProps) => {
         opensGroup={opensGroup}
         isTarget={isTarget}
         onLeft={isTarget ? onLeft : undefined}
-        onReply={message.kind === "text" ? () => onReply(message.id) : undefined}
+        onReply={message.kind === "text" && !deleted ? () => onReply(message.id) : undefined}
+        onEdit={mayEdit ? () => onChange({ what: "edit", message }) : undefined}
+        onDelete={mayDelete ? () => onChange({ what: "delete", message }) : undefined}
       >
+        {deleted && <p className="message-aside small soft">Message deleted by {deleterName}</p>}
         {message.origin && <OriginLine message={message} />}
         {quoted && <QuoteLine quoted={quoted} onGoTo={onGoTo} />}
-        {message.text !== undefined && <Markdown text={message.text} names={names} />}
+        {message.text !== undefined && !deleted && <Markdown text={message.text} names={names} />}
+        {message.editedAt && !deleted && <span className="tiny soft">edited</span>}
         {message.toolCall && <ToolCallCard spaceId={message.spaceId} call={message.toolCall} members={members} />}
         {message.reads && <ReadsLine reads={message.reads} />}
         {awaited !== null && (

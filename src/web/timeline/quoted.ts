@@ -14,6 +14,7 @@ export const quotedIn = (
   if (messageId === undefined) return null;
   const message = state.messages.find(({ id }) => id === messageId);
   if (!message) return { id: messageId, name: "an earlier message", text: null };
+  if (message.deleted) return { id: messageId, name: "a deleted message", text: null };
   const words = plainText(message.text ?? "").slice(0, longest);
   return { id: messageId, name: nameOf(state, message.sender.id, message.sender.name), text: words };
 };

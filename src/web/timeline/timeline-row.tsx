@@ -15,6 +15,7 @@ type TimelineRowProps = {
   names: readonly string[];
   /** The message that a link led to. */
   targetId: string | null;
+  isAdmin: boolean;
   actions: RowActions;
 };
 
@@ -25,11 +26,14 @@ export const TimelineRow = (props: TimelineRowProps) => (
   </div>
 );
 
-const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowProps) => {
+const RowContent = ({ row, state, live, names, targetId, isAdmin, actions }: TimelineRowProps) => {
   switch (row.kind) {
     case "message": {
       const { kind: _, key: __, ...shown } = row;
       const { message } = row;
+      const isOwn = message.sender.id === state.you?.id;
+      const { id = "", name = "an admin" } = message.deleted?.by ?? {};
+      const isOver = message.toolCall === undefined || overStates.includes(message.toolCall.status);
       return (
         <MessageRow
           {...shown}
@@ -40,6 +44,9 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
           quoted={quotedIn(state, message.replyTo)}
           awaited={awaited(message, state)}
           isTarget={message.id === targetId}
+          mayEdit={isOwn && message.kind === "text" && !message.deleted}
+          mayDelete={(isOwn || isAdmin) && isOver && !message.deleted}
+          deleterName={nameOf(state, id, name)}
         />
       );
     }
@@ -70,6 +77,9 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
     }
   }
 };
+
+/** A tool call's message is deleted once the call is over. */
+const overStates = ["complete", "error", "expired", "canceled"];
 
 /** The outcome of a run that left no message, or of a router that failed. */
 const noteWords: Record<Exclude<Note["kind"], "spent">, string> = {

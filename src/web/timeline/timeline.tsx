@@ -2,7 +2,11 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
 import type { LiveSpace, SpaceState } from "../../client/index.ts";
 import { Icon } from "../look/icon.tsx";
+import { useSignedIn } from "../session/session.ts";
+import { useRequest } from "../session/use-request.ts";
 import { useToast } from "../toasts/toasts.tsx";
+import { type Asked, MessageDialog } from "./message-dialogs.tsx";
+import { nameOf } from "./presence.ts";
 import { type Row, timelineRows } from "./rows.ts";
 import { TimelineRow } from "./timeline-row.tsx";
 import { TimelineEmpty, TimelineFailed, TimelineLoading, TimelineTop } from "./timeline-states.tsx";
@@ -76,6 +80,10 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
     live?.loadOlder().catch((error: unknown) => toast(`Older messages could not be loaded. ${String(error)}`));
   }, [live, toast]);
 
+  const { client, entityId } = useSignedIn();
+  const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
+  const isAdmin = you?.role === "admin";
+  const [asked, setAsked] = useState<Asked | null>(null);
   const [targetId, setTargetId] = useState<string | null>(null);
   const shownRows = useRef(rows);
   useEffect(() => {
@@ -84,6 +92,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
   const actions = useMemo(
     () => ({
       onReply,
+      onChange: setAsked,
       onGoTo: (messageId: string) => {
         const index = shownRows.current.findIndex((row) => row.kind === "message" && row.message.id === messageId);
         if (index < 0) return;
@@ -117,8 +126,15 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
         startReached={loadOlder}
         context={{ state }}
         components={{ Header: TimelineHeader, Footer: TimelineFooter }}
-        itemContent={(_, row) => <TimelineRow {...{ row, state, live, names, targetId, actions }} />}
+        itemContent={(_, row) => <TimelineRow {...{ row, state, live, names, targetId, isAdmin, actions }} />}
       />
+      {asked && live && (
+        <MessageDialog
+          {...{ asked, live }}
+          nameOf={(agentId) => nameOf(state, agentId, "An agent that left")}
+          onClose={() => setAsked(null)}
+        />
+      )}
       {!isAtBottom && (
         <JumpButton
           count={unseen}

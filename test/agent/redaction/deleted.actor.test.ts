@@ -144,3 +144,36 @@ test("[L4] a compartment forgets what its open mind was told", async () => {
   await remove({ ...scene, space: secret.space }, inside.id);
   await vi.waitFor(async () => expect(await rowsWith(compartment, "medlars")).toEqual([]));
 });
+
+test("[L4] what runs that knew a message wrote down is named, as long as it is there", async () => {
+  const scene = await openScene();
+  const { space, husam, house, analyst, agent } = scene;
+  scripted([
+    step(call("block_create", { label: "fruit", content: "about the orchard" })),
+    step(call("recall", { op: "insert", content: "Husam knows an orchard" })),
+    step(text("Kept.")),
+    step(call("block_create", { label: "weather", content: "rain" })),
+    step(text("Kept.")),
+  ]);
+  const message = await space.post(husam, `I like ${words}`);
+  await ended(house.workspaceId, analyst, 1);
+  await scene.ask("It rains", 2);
+  await remove(scene, message.id);
+  await gone(scene, "quinces");
+  const related = async () => unwrap(await agent.related(house.workspaceId, message.id));
+  const [block, entry, ...others] = await related();
+  expect([block, entry?.kind, others]).toEqual([{ kind: "block", label: "fruit" }, "archival", []]);
+  unwrap(await agent.deleteArchival(house.workspaceId, entry?.id ?? ""));
+  expect(await related()).toEqual([block]);
+});
+
+test("[L4] words that no message is named for go by one call, again as once", async () => {
+  const scene = await openScene();
+  const { space, husam, house, analyst, agent } = scene;
+  scripted(answer(space.id, "Fine."));
+  await space.post(husam, `I like ${words}`);
+  await ended(house.workspaceId, analyst, 1);
+  const redaction = { id: "erasure:1", words: [`I like ${words}`], since: 0 };
+  for (let time = 0; time < 2; time += 1) unwrap(await agent.redact(house.workspaceId, [redaction]));
+  await vi.waitFor(async () => expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]));
+});

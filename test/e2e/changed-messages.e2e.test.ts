@@ -1,0 +1,41 @@
+import type { Page } from "playwright-core";
+import { expect, onTestFinished, test } from "vitest";
+import { browserForFile, houseForFile } from "./support/for-file.ts";
+import type { Person } from "./support/house.ts";
+
+/** A message is edited and deleted on the page, with another window watching. */
+const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
+
+const enter = async (person: Person): Promise<Page> => {
+  const page = await (await browser.newContext()).newPage();
+  onTestFinished(() => page.context().close());
+  await page.goto(await person.link());
+  await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name: "Orchard" }).click();
+  await page.getByRole("combobox", { name: "Message to Orchard" }).waitFor();
+  return page;
+};
+
+const shown = (page: Page, text: string) => page.locator(".markdown", { hasText: text });
+
+test("[L1] a person edits and deletes by the keyboard, and the other window sees it live", async () => {
+  const [husam, sara] = [await house.addPerson("Husam"), await house.addPerson("Sara")];
+  await house.addSpace("Orchard", [husam.id, sara.id]);
+  const [his, hers] = await Promise.all([enter(husam), enter(sara)]);
+  await his.getByRole("combobox").fill("the quinces");
+  await his.keyboard.press("Enter");
+  await shown(hers, "the quinces").waitFor();
+  expect(await hers.getByRole("button", { name: "Edit your message" }).count()).toBe(0);
+
+  await his.getByRole("button", { name: "Edit your message" }).focus();
+  await his.keyboard.press("Enter");
+  await his.getByRole("textbox", { name: "Its text" }).fill("the pears");
+  await his.getByRole("button", { name: "Save" }).press("Enter");
+  await shown(hers, "the pears").waitFor();
+  await hers.getByText("edited", { exact: true }).waitFor();
+
+  await his.getByRole("button", { name: "Delete the message of Husam" }).focus();
+  await his.keyboard.press("Enter");
+  await his.getByRole("button", { name: "Delete", exact: true }).press("Enter");
+  for (const page of [his, hers]) await page.getByText("Message deleted by Husam").waitFor();
+  expect(await shown(hers, "the pears").count()).toBe(0);
+});
