@@ -3,6 +3,7 @@ import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { isOwnedBy } from "../shared/ids.ts";
 import { mentionsIn } from "../shared/mentions.ts";
 import { maxAskedAgents } from "./bounds.ts";
 import { type LogRow, messageOf, tombstoneOf } from "./log/log.ts";
@@ -49,14 +50,18 @@ const change = (
   const type = message.deleted ? "message.deleted" : "message.updated";
   // Where no agent is, nobody is told to forget them.
   const was = subscribers.anyAgentBut("") ? wordsOf(before) : null;
+  const { sender, toolCall } = before;
+  // Of an agent's minds only the one that said it has it (C17).
+  const isOpenMinds = toolCall ? isOwnedBy(toolCall.id, sender.id) : row.routing?.own === "outside";
+  const wasAt = row.changedSeq ?? row.seq;
   record((append) => {
-    const { seq } = append({ type, message, was });
+    const { seq } = append({ type, message, was, wasAt, by: isOpenMinds ? sender.id : null });
     log.amend(row, message, seq, updatedSeq);
     // Who has left hears nothing that is said since.
     const left = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });
     tellFormerAgents({ seq, kind: "deleted", message: left, was: wordsOf(before) });
     if (updatedSeq !== undefined) toolCalls.remove(row.seq);
-    const { id, spaceId, sender } = message;
+    const { id, spaceId } = message;
     if (deletedBy) services.audit.note("message.deleted", deletedBy, id, { spaceId, sender: sender.id });
   });
 };

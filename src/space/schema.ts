@@ -67,7 +67,7 @@ export const log = sqliteTable(
   {
     seq: integer("seq").primaryKey(),
     type: text("type").$type<DurableEvent["type"]>().notNull(),
-    /** The sender or the member. */
+    /** The sender or the member. Of an edit or a deletion: the agent whose open mind said the message. */
     entityId: text("entity_id"),
     /** Messages only. Derived from (sender, clientKey) where there is one, so that this index keeps both unique. */
     messageId: text("message_id"),
@@ -79,7 +79,7 @@ export const log = sqliteTable(
     outcome: text("outcome").$type<CallOutcome>(),
     /** Read marks, and members who left: what receipts need and nobody is shown. Null in older rows. */
     read: text("read", { mode: "json" }).$type<ReadPlaces>(),
-    /** Messages only: the place of the newest event that edited or deleted it. */
+    /** Of a message: the place of the newest event that edited or deleted it. Of that event: the place where its `was` was told. */
     changedSeq: integer("changed_seq"),
     /** Of an edit or a deletion: the words that stood there, until each agent of the space was told to forget them. */
     was: text("was", { mode: "json" }).$type<string[]>(),

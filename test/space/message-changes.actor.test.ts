@@ -178,6 +178,33 @@ test("[C17] [L1] a mind that hears a space no more is told of an edit as of a de
   );
 });
 
+test("[C17] [L1] an open mind is told of no words that were said since the space is confidential", async () => {
+  const agent = robo();
+  const home = await house([ann, bob, agent]);
+  const message = await postedBy(home, ann, "quinces");
+  unwrap(await home.rpc.update(home.key, { confidential: true }));
+  const compartment = compartmentOf(agent, home);
+  unwrap(await home.rpc.editMessage(home.as(ann), message.id, "medlars"));
+  unwrap(await home.rpc.editMessage(home.as(ann), message.id, "pears"));
+  const inside = { ...said(home, agent, "sloes"), mindId: compartment.id };
+  const call = called(home, agent, "c", { input: { of: "damsons" }, status: "complete" });
+  const own = { toolCallId: ids.deriveOwned("tc", compartment.id, "c"), mindId: compartment.id };
+  const messageId = ids.deriveOwned("msg", home.space.id, own.toolCallId);
+  for (const shown of [
+    unwrap(await home.rpc.append(inside)),
+    unwrap(await home.rpc.recordToolCall({ ...call, ...own, messageId })),
+    unwrap(await home.rpc.append(said(home, agent, "plums"))),
+    unwrap(await home.rpc.recordToolCall({ ...call, input: { of: "figs" } })),
+  ]) {
+    unwrap(await home.rpc.deleteMessage(home.key, shown.id));
+  }
+  const was = (who: typeof ann) => changesTold(who).flatMap((change) => change.was);
+  await vi.waitFor(() => expect(was(agent)).toContain("figs"));
+  // It has what it said from outside.
+  expect(was(agent)).toEqual(["quinces", "plums", "figs"]);
+  await vi.waitFor(() => expect(was(compartment)).toEqual(["quinces", "medlars", "sloes", "damsons", "plums", "figs"]));
+});
+
 test("[L1] an edit costs at most half of a post more", async () => {
   const agent = robo();
   const home = await house([ann, bob, agent]);

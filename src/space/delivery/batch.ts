@@ -35,9 +35,9 @@ const changes = new Set<LogRow["type"]>(["member.joined", "member.left", "member
 export const isChange = ({ type }: Pick<LogRow, "type">): boolean =>
   type === "message.updated" || type === "message.deleted";
 
-/** Whether a mind of an agent may have the message that this row edits or deletes: it heard it, or said it. */
+/** Whether a mind of an agent may have the words that this row takes away: it heard them, or said them (C17). */
 const mayHave = (subscriber: Subscriber, row: LogRow, openUpTo: number): boolean => {
-  const isDeaf = (subscriber.compartmentOf ?? null) === null && messageIn(row).seq > openUpTo;
+  const isDeaf = (subscriber.compartmentOf ?? null) === null && (row.changedSeq ?? messageIn(row).seq) > openUpTo;
   return !isDeaf || row.entityId === memberOf(subscriber);
 };
 

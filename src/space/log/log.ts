@@ -28,7 +28,7 @@ export type NewEvent = DurableEvent extends infer Event
   ? Event extends { type: "space.message" }
     ? { type: "space.message"; message: Omit<Message, "seq">; routing: Routing }
     : Event extends { type: "message.updated" | "message.deleted" }
-      ? { type: Event["type"]; message: Message; was: string[] | null }
+      ? { type: Event["type"]; message: Message; was: string[] | null; wasAt: number; by: string | null }
       : Event extends { type: "space.message.updated" }
         ? { type: "space.message.updated"; message: CallMessage; outcome: CallOutcome | null }
         : Event extends { type: "member.read" | "member.left" }
@@ -244,9 +244,9 @@ const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
     return said;
   }
   if (event.type === "message.updated" || event.type === "message.deleted") {
-    const { type, message, was } = event;
+    const { type, message, was, wasAt: changedSeq, by: entityId } = event;
     const frame = JSON.stringify({ type, cursor: seq, message });
-    return { ...row, entityId: message.sender.id, was, frame };
+    return { ...row, entityId, changedSeq, was, frame };
   }
   if (event.type === "space.message.updated") {
     const { type, message, outcome } = event;
