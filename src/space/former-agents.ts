@@ -18,7 +18,10 @@ const atOnce = 10;
 
 type Around = { env: Env; ids: Ids; jobs: Jobs; log: Log; members: Members; settings: Settings };
 
-/** Answers what has them told. In the transaction of the change; `own`: as its sender's open mind is told, who hears it anyway. */
+/**
+ * Answers what has them told. In the transaction of the change. `wasAt`: the place where its `was` was told; `by`: the agent
+ * whose open mind said the message, and has it where it hears nothing (C17).
+ */
 export const createFormerAgents = ({ env, ids, jobs, log, members, settings }: Around) => {
   jobs.handle(kind, {
     atOnce,
@@ -35,15 +38,14 @@ export const createFormerAgents = ({ env, ids, jobs, log, members, settings }: A
     },
   });
 
-  return (change: MessageChange): void => {
+  return (change: MessageChange, { wasAt, by }: { wasAt: number; by: string | null }): void => {
     const space = settings.find();
-    const { message, seq } = change;
-    for (const agentId of log.agents(message.seq)) {
+    for (const agentId of log.agents(wasAt)) {
       if (members.find(agentId)) continue;
-      const heard = message.seq <= (space?.confidentialFrom ?? message.seq) || message.sender.id === agentId;
+      const heard = wasAt <= (space?.confidentialFrom ?? wasAt) || by === agentId;
       const minds = heard ? [agentId] : [];
       if (space && space.confidentialFrom !== null) minds.push(compartmentId(ids, agentId, space.id));
-      for (const mindId of minds) jobs.set({ kind, key: `${seq} ${mindId}`, payload: { mindId, change } });
+      for (const mindId of minds) jobs.set({ kind, key: `${change.seq} ${mindId}`, payload: { mindId, change } });
     }
   };
 };

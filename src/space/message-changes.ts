@@ -53,13 +53,13 @@ const change = (
   const { sender, toolCall } = before;
   // Of an agent's minds only the one that said it has it (C17).
   const isOpenMinds = toolCall ? isOwnedBy(toolCall.id, sender.id) : row.routing?.own === "outside";
-  const wasAt = row.changedSeq ?? row.seq;
+  const from = { wasAt: row.changedSeq ?? row.seq, by: isOpenMinds ? sender.id : null };
   record((append) => {
-    const { seq } = append({ type, message, was, wasAt, by: isOpenMinds ? sender.id : null });
+    const { seq } = append({ type, message, was, ...from });
     log.amend(row, message, seq, updatedSeq);
     // Who has left hears nothing that is said since.
     const left = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });
-    tellFormerAgents({ seq, kind: "deleted", message: left, was: wordsOf(before) });
+    tellFormerAgents({ seq, kind: "deleted", message: left, was: wordsOf(before) }, from);
     if (updatedSeq !== undefined) toolCalls.remove(row.seq);
     const { id, spaceId } = message;
     if (deletedBy) services.audit.note("message.deleted", deletedBy, id, { spaceId, sender: sender.id });

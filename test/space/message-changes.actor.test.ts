@@ -1,5 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { Agent } from "../../src/agent/agent.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { MessageChange } from "../../src/protocol/rpc.ts";
 import { type Outcome, ok, refuse, unwrap } from "../../src/shared/errors.ts";
@@ -22,6 +24,8 @@ import {
 import { listen } from "./listener.ts";
 
 beforeAll(recordReceivers);
+
+const Named = z.object({ ctx: z.object({ id: z.object({ name: z.string() }) }) });
 
 const ann = entity("human", "Ann");
 const bob = entity("human", "Bob");
@@ -203,6 +207,29 @@ test("[C17] [L1] an open mind is told of no words that were said since the space
   // It has what it said from outside.
   expect(was(agent)).toEqual(["quinces", "plums", "figs"]);
   await vi.waitFor(() => expect(was(compartment)).toEqual(["quinces", "medlars", "sloes", "damsons", "plums", "figs"]));
+});
+
+test("[C17] [L1] [S1] an agent that left is told of no words that it had not heard", async () => {
+  const told: [string, string[]][] = [];
+  vi.spyOn(Agent.prototype, "forgetMessages").mockImplementation(async function (this: Agent, _, changes) {
+    const { name } = Named.parse(this).ctx.id;
+    told.push(...changes.map(({ was }): [string, string[]] => [name, was]));
+    return ok(null);
+  });
+  const agent = robo();
+  const home = await house([ann, bob, agent]);
+  const message = await postedBy(home, ann, "quinces");
+  unwrap(await home.rpc.update(home.key, { confidential: true }));
+  const compartment = compartmentOf(agent, home);
+  const inside = unwrap(await home.rpc.append({ ...said(home, agent, "sloes"), mindId: compartment.id }));
+  const outside = unwrap(await home.rpc.append(said(home, agent, "plums")));
+  unwrap(await home.rpc.removeMember(home.key, agent.id));
+  for (const words of ["medlars", "pears"]) unwrap(await home.rpc.editMessage(home.as(ann), message.id, words));
+  for (const { id } of [inside, outside]) unwrap(await home.rpc.deleteMessage(home.key, id));
+  await vi.waitFor(() => expect(told).toHaveLength(5));
+  expect(told.filter(([mind]) => mind === agent.id).map(([, was]) => was)).toEqual([["quinces"], ["plums"]]);
+  expect(told.filter(([mind]) => mind === compartment.id)).toHaveLength(3);
+  expect(JSON.stringify(told)).not.toContain("medlars");
 });
 
 test("[L1] an edit costs at most half of a post more", async () => {
