@@ -77,15 +77,18 @@ export const createLedger = (
     for (const row of rows) held(day).set(row.day, row);
   };
 
-  /** Steps that were reserved since the object began, and are not settled. */
+  /** Steps that were reserved since the object began, and are not settled. Of leases their names tell. */
   const begun = new Set<string>();
   /** Resolves at the next settlement. */
   let settlement = Promise.withResolvers<void>();
 
   /** What will count of this row at least, whatever its steps under way are billed. */
   const atLeast = (row: LedgerRow | undefined): number => {
-    const isLeased = (step: string): boolean => Number(step.split(" ")[2] ?? 0) > clock.now() - maxLeaseMs;
-    const underWay = Object.entries(row?.reserved ?? {}).filter(([step]) => begun.has(step) || isLeased(step));
+    const isUnderWay = (step: string): boolean => {
+      const [, , leasedAt] = step.split(" ");
+      return leasedAt === undefined ? begun.has(step) : Number(leasedAt) > clock.now() - maxLeaseMs;
+    };
+    const underWay = Object.entries(row?.reserved ?? {}).filter(([step]) => isUnderWay(step));
     return total(row) - underWay.reduce((sum, [, tokens]) => sum + tokens, 0);
   };
 

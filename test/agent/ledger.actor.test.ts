@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { maxLeaseMs } from "../../src/agent/bounds.ts";
 import { createLedger } from "../../src/agent/ledger.ts";
 import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
@@ -99,6 +100,22 @@ test("[B2] [B3] the days of a month are kept, and no more", async () => {
       oldest: "2026-03-09",
       days: 31,
     });
+  });
+});
+
+test("[B2] [C11] what a compartment has leased for longer than maxLeaseMs is under way no more", async () => {
+  const house = await openHouse();
+  const agent = await house.agent({ name: "Analyst" });
+  await runInDurableObject(agentStub(agent), (_, { storage }) => {
+    let now = Date.parse("2026-02-18T12:00:00Z");
+    const ledger = createLedger(openDatabase(storage), { now: () => now });
+    const [person, day] = ["ent_husam", 1000];
+    const share = { person, limit: 500 };
+    expect(ledger.reserve(`ent_mind 1:0 ${now} a`, 450, day, share)).toBe(true);
+    expect(ledger.lacks(100, day, share)).toBe("share_booked");
+    now += maxLeaseMs;
+    // Its compartment crashed: nobody settles it.
+    expect(ledger.lacks(100, day, share)).toBe("share");
   });
 });
 
