@@ -8,6 +8,7 @@ import { createJobs, jobsTimer } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
 import { handleCompartments, tellMinds } from "./api/compartments.ts";
+import { handleCarried, tellCarried } from "./api/related.ts";
 import { watchdogMs } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
 import { callsTimer, createCalls } from "./calls/calls.ts";
@@ -79,6 +80,7 @@ export const createRuntime = (
     ...{ db, clock, timers, ctx },
     search: () => search,
     tellMinds: (redaction) => tellMinds({ db, jobs }, redaction),
+    forgotten: (messageId) => tellCarried(runtime, messageId),
     summarise: () => timers.setNoLater(summariesTimer, clock.now()),
   });
   const journal = createJournal(db, clock, redactions.clean);
@@ -184,5 +186,6 @@ export const createRuntime = (
     },
   };
   handleCompartments(runtime);
+  handleCarried(runtime);
   return runtime;
 };

@@ -238,6 +238,8 @@ interface SpaceMethods {
     principal: Principal,
     messageId: string,
   ): { message: Message; agents: string[]; isConfidential: boolean };
+  /** From an agent: its messages here tell no words any more of a message elsewhere, their origin, that was changed. */
+  forgetOrigin(workspaceId: string, agentId: string, sourceId: string, messageIds: string[]): null;
   markRead(principal: Principal, messageId: string): null;
   /** The members whose read mark has come to a message, its sender aside. */
   reads(principal: Principal, messageId: string): ReadReceipt[];

@@ -8,7 +8,7 @@ import { mentionsIn } from "../shared/mentions.ts";
 import { maxAskedAgents } from "./bounds.ts";
 import { type LogRow, messageOf, tombstoneOf } from "./log/log.ts";
 import { checkText } from "./posting.ts";
-import { acting, readable } from "./rights.ts";
+import { acting, readable, spaceIn } from "./rights.ts";
 import { requireStorage, type SpaceServices } from "./services.ts";
 
 /**
@@ -110,11 +110,15 @@ const requireDeleting = (services: SpaceServices, principal: Principal, before: 
 };
 
 /** The newest event of a tool call that is over, and that its agent has heard. */
-const endOfCall = ({ toolCalls, subscribers }: SpaceServices, { seq }: LogRow, agentId: string): number | undefined => {
+const endOfCall = (
+  { log, toolCalls, subscribers }: SpaceServices,
+  { seq }: LogRow,
+  agentId: string,
+): number | undefined => {
   const call = toolCalls.at(seq);
   if (!call) return undefined;
   const cursor = subscribers.find(agentId)?.cursor ?? Number.POSITIVE_INFINITY;
-  const isUnheard = call.updatedSeq > cursor && call.message.toolCall.awaits !== undefined;
+  const isUnheard = call.updatedSeq > cursor && log.at(call.updatedSeq)?.outcome != null;
   if (!call.isOpen && !isUnheard) return call.updatedSeq;
   throw new ColloquyError(
     "conflict",
@@ -140,4 +144,35 @@ export const deleteMessage = (
   const updatedSeq = endOfCall(services, row, before.sender.id);
   change(services, row, before, message, { updatedSeq, deletedBy: principal });
   return { message, agents, isConfidential };
+};
+
+/**
+ * A message elsewhere, of which an agent's messages here told the words as their origin, was edited or deleted: the reference
+ * stays, and the words go.
+ */
+export const forgetOrigin = (
+  services: SpaceServices,
+  workspaceId: string,
+  agentId: string,
+  sourceId: string,
+  messageIds: string[],
+): void => {
+  const { log, toolCalls, subscribers, record } = services;
+  spaceIn(services, workspaceId);
+  for (const id of messageIds) {
+    const row = log.findMessage(id);
+    const [before] = row?.entityId === agentId ? toolCalls.current([messageOf(row.frame)]) : [];
+    if (!row || !before?.origin || !("messageId" in before.origin) || before.origin.messageId !== sourceId) continue;
+    const { sourceEvent, ...origin } = before.origin;
+    if (sourceEvent === undefined) continue;
+    const message: Message = { ...before, origin };
+    const { toolCall } = message;
+    const call = toolCalls.at(row.seq);
+    record((append) => {
+      const was = subscribers.anyAgentBut("") ? [sourceEvent] : null;
+      const { seq } = append({ type: "message.updated", message, was });
+      log.amend(row, message, seq, call?.updatedSeq);
+      if (call && toolCall) toolCalls.store({ ...message, kind: "tool_call", toolCall }, call.updatedSeq, null);
+    });
+  }
 };

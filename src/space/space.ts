@@ -28,7 +28,7 @@ import {
   setSuspended,
   updateSpace,
 } from "./lifecycle.ts";
-import { deleteMessage, editMessage } from "./message-changes.ts";
+import { deleteMessage, editMessage, forgetOrigin } from "./message-changes.ts";
 import { appendFromAgent, post, requireOwnMind } from "./posting.ts";
 import {
   findMessage,
@@ -60,6 +60,7 @@ const answers = {
   find: findMessage,
   editMessage,
   deleteMessage,
+  forgetOrigin,
   markRead,
   reads: readsOf,
   routing: routingOf,

@@ -42,6 +42,8 @@ type Around = {
   };
   /** Tells the agent's other minds. */
   tellMinds: (redaction: Redaction) => void;
+  /** The words of a message that its runs knew are gone here. In a transaction. */
+  forgotten: (messageId: string) => void;
   /** A summary is to be made anew. */
   summarise: () => void;
   /** Crashes the object in tests. */
@@ -61,7 +63,7 @@ const partOf = (id: string): string | undefined => (id.startsWith("msg_") ? ownP
 /** The places, and after them the index of search. */
 const searchPlace = places.length;
 
-export const createRedactions = ({ db, clock, timers, search, tellMinds, summarise, ctx }: Around) => {
+export const createRedactions = ({ db, clock, timers, search, tellMinds, forgotten, summarise, ctx }: Around) => {
   const isOpen = isNotNull(redactions.words);
   const open = new Remembered(db, () => db.select().from(redactions).where(isOpen).orderBy(asc(redactions.at)).all());
   const scrubs = new Remembered(db, () => open.get().map((row) => ({ row, scrub: scrubOf(row) })));
@@ -161,6 +163,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, summari
   const finish = ({ id, knownFrom }: Row): void => {
     awaited.delete(id);
     store(id, { words: null, senderName: null, isKnown: knownFrom !== null });
+    if (knownFrom !== null && id.startsWith("msg_")) forgotten(id);
     const kept = db
       .select({ at: redactions.at })
       .from(redactions)

@@ -177,3 +177,22 @@ test("[L4] words that no message is named for go by one call, again as once", as
   for (let time = 0; time < 2; time += 1) unwrap(await agent.redact(house.workspaceId, [redaction]));
   await vi.waitFor(async () => expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]));
 });
+
+test("[L4] what another space was told of a message as an origin goes there too", async () => {
+  const scene = await openScene({ continuity: "timeline" });
+  const { space, husam, house, analyst } = scene;
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  unwrap(await space.stub().update(key, { shareOrigin: "text" }));
+  const carol = await house.person("Carol");
+  const other = await house.space("Beta", [carol, analyst]);
+  await told(space.id);
+  scripted(answer(other.id, "Husam has news."));
+  const message = await space.post(husam, `Tell them of ${words}`);
+  await ended(house.workspaceId, analyst, 1);
+  const there = async () => JSON.stringify(await other.messages());
+  expect(await there()).toContain("quinces");
+  await remove(scene, message.id);
+  await gone(scene, "quinces");
+  await vi.waitFor(async () => expect(await rowsWith(spaceStub(other.id), "quinces")).toEqual([]));
+  expect(await there()).toContain(message.id);
+});
