@@ -5,7 +5,7 @@ import type { Ids } from "../shared/ids.ts";
 import { credentialsOf, hashSecretKey, isOperator, workspaceOfSecretKey } from "./credentials.ts";
 import { sessionOfAnother } from "./session-cookie.ts";
 import { type Proven, provenToken, tokenPattern, verifyToken } from "./tokens.ts";
-import { isKnownKey, keyWithHash, livingSession, standingOf } from "./verdicts.ts";
+import { isKnownKey, keyWithHash, livingCredential, standingOf } from "./verdicts.ts";
 
 /** The caller. The operator is no principal of any workspace. */
 export type Caller = { kind: "operator" } | Principal;
@@ -33,20 +33,31 @@ const isProvable = (bearer: string): boolean => {
   return workspaceId === undefined ? tokenPattern.test(bearer) : isKnownKey(workspaceId, hashSecretKey(bearer));
 };
 
-/** What the request proves by a token, or by a session that lives. Neither counts in the other's place. */
+/** What the request proves by a token, or by a session, that holds. Neither counts in the other's place. */
 const entityCaller = async (
   env: Env,
-  { sessionId, ...claims }: Proven,
+  { workspaceId, expiresAt, ...credential }: Proven,
   isSession: boolean | undefined,
 ): Promise<Principal> => {
-  const entity = { kind: "entity", ...claims, admin: false } as const;
-  if (sessionId === undefined && !isSession) return entity;
-  const workspace = env.WORKSPACE.getByName(claims.workspaceId);
-  const session =
-    sessionId !== undefined && isSession ? await livingSession(workspace, claims.workspaceId, sessionId) : undefined;
-  if (session) return { ...entity, session };
-  throw new ColloquyError("unauthorized", "The session has ended, or is none: sign in again.");
+  const { sessionId, ...hangsOn } = credential;
+  const isRightPlace = (sessionId !== undefined) === (isSession === true);
+  const living = isRightPlace
+    ? await livingCredential(env.WORKSPACE.getByName(workspaceId), workspaceId, credential)
+    : undefined;
+  if (!living) throw ended(isSession);
+  const { until, provenAt } = living;
+  const session = sessionId === undefined ? {} : { session: { id: sessionId, provenAt } };
+  const times = { expiresAt: Math.min(expiresAt, until), provenAt };
+  return { kind: "entity", workspaceId, ...hangsOn, admin: false, ...times, ...session };
 };
+
+const ended = (isSession: boolean | undefined): ColloquyError =>
+  new ColloquyError(
+    "unauthorized",
+    isSession
+      ? "The session has ended, or is none: sign in again."
+      : "The token has ended: its entity signed out or was removed, or who made it may not any more. Get a new one from POST /v1/tokens.",
+  );
 
 /**
  * Authenticates a request; throws `foreign_origin`, `signed_in`, `unauthorized` or `token_expired`. An invented key or token wakes no object.

@@ -1,13 +1,15 @@
 import { decodeJwt, errors, jwtVerify, SignJWT } from "jose";
 import { z } from "zod";
+import type { Credential } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { deriveKey, type Ids } from "../shared/ids.ts";
 import { openedByAny, type Ring, type RingEnv, ringOf } from "../shared/secret-ring.ts";
 
 /**
- * Entity tokens: HS256 under a key of the workspace, by the ring's first secret; `sub` entity, `wsp` workspace, `exp`, and `impersonated`, who made
- * it for the entity where an admin did. Verified without I/O. One with `sid` is a session of the page: it counts only as a
- * cookie, and while that session lives.
+ * Entity tokens: HS256 under a key of the workspace, by the ring's first secret; `sub` entity, `wsp` workspace, `exp`, and what it hangs on
+ * (`Credential`): the generations `gen` of the entity and `igen` of the admin who made it for the entity (`impersonated`),
+ * and the secret key `kid`. The signature is verified without I/O. One with `sid` is a session of the page: it counts only
+ * as a cookie, and while that session lives.
  *
  * Invariants
  * 1. A token with a valid signature is remembered, so its signature is computed once. Its expiry is checked each time.
@@ -21,7 +23,10 @@ const Claims = z.object({
   sub: z.string(),
   wsp: z.string(),
   exp: z.number(),
+  gen: z.int().exactOptional(),
+  kid: z.string().exactOptional(),
   impersonated: z.string().exactOptional(),
+  igen: z.int().exactOptional(),
   sid: z.string().exactOptional(),
 });
 
@@ -31,7 +36,10 @@ const keyOf = (secret: string, workspaceId: string): Uint8Array => deriveKey(sec
 export const mintToken = (env: RingEnv, claims: Proven & { issuedAt: number }): Promise<string> =>
   new SignJWT({
     ...{ wsp: claims.workspaceId, sub: claims.entityId, exp: claims.expiresAt / 1000 },
+    ...(claims.generation && { gen: claims.generation }),
+    ...(claims.keyId !== undefined && { kid: claims.keyId }),
     ...(claims.impersonatedBy !== undefined && { impersonated: claims.impersonatedBy }),
+    ...(claims.impersonatorGeneration && { igen: claims.impersonatorGeneration }),
     ...(claims.sessionId !== undefined && { sid: claims.sessionId }),
   })
     .setProtectedHeader({ alg: algorithm, typ: "JWT" })
@@ -44,13 +52,7 @@ const refusal = (cause?: unknown): ColloquyError =>
 const expired = (): ColloquyError =>
   new ColloquyError("token_expired", "The token has expired: get a new one from POST /v1/tokens.");
 
-export type Proven = {
-  workspaceId: string;
-  entityId: string;
-  expiresAt: number;
-  impersonatedBy?: string;
-  sessionId?: string;
-};
+export type Proven = Credential & { workspaceId: string; expiresAt: number };
 
 let remembered: { ring: Ring; proven: Map<string, Proven> } | undefined;
 
@@ -84,7 +86,7 @@ const claimsOf = async (env: RingEnv, ids: Ids, token: string, now: number): Pro
 
 /** The claims of a token; throws `unauthorized` or `token_expired`. */
 export const verifyToken = async (env: RingEnv, ids: Ids, token: string, now: number): Promise<Proven> => {
-  const { sub, wsp, exp, impersonated, sid } = await claimsOf(env, ids, token, now);
+  const { sub, wsp, exp, gen, kid, impersonated, igen, sid } = await claimsOf(env, ids, token, now);
   if (!ids.isIssued("ent", sub)) throw refusal();
   const expiresAt = Math.round(exp * 1000);
   if (expiresAt <= now) throw expired();
@@ -92,6 +94,9 @@ export const verifyToken = async (env: RingEnv, ids: Ids, token: string, now: nu
   if (proven.size >= maxProven) proven.clear();
   const found = {
     ...{ workspaceId: wsp, entityId: sub, expiresAt },
+    ...(gen !== undefined && { generation: gen }),
+    ...(kid !== undefined && { keyId: kid }),
+    ...(igen !== undefined && { impersonatorGeneration: igen }),
     ...(impersonated !== undefined && { impersonatedBy: impersonated }),
     ...(sid !== undefined && { sessionId: sid }),
   };

@@ -1,4 +1,5 @@
 import type { EntityType, Role } from "../protocol/entity.ts";
+import type { Credential } from "../protocol/principal.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { KeyScope } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
@@ -6,7 +7,7 @@ import { unwrap } from "../shared/errors.ts";
 import { ExpiringMap } from "./expiring-map.ts";
 
 /**
- * A cache of workspaces' answers about keys, entities and sessions, so that no hot path asks a workspace.
+ * A cache of workspaces' answers about keys, entities and what tokens hang on, so that no hot path asks a workspace.
  *
  * Invariants
  * 1. A remembered verdict is at most `verdictMs` old.
@@ -25,7 +26,7 @@ export type ProvenKey = { keyId: string; scopes?: KeyScope[]; expiresAt?: number
 type Verdict<Value> = { value: Value; provenAt: number; endings: number | undefined };
 
 const keyVerdicts = new ExpiringMap<Verdict<Omit<ProvenKey, "provenAt"> | undefined>>(verdictMs, maxVerdicts);
-const sessionVerdicts = new ExpiringMap<Verdict<boolean>>(verdictMs, maxVerdicts);
+const credentialVerdicts = new ExpiringMap<Verdict<number>>(verdictMs, maxVerdicts);
 const endings = new ExpiringMap<number>(2 * verdictMs, maxVerdicts);
 const standings = new ExpiringMap<{ standing: Standing | undefined }>(verdictMs, maxVerdicts);
 const changes = new ExpiringMap<number>(2 * verdictMs, maxVerdicts);
@@ -80,17 +81,19 @@ export const isKnownKey = (workspaceId: string, keyHash: string): boolean => {
   return value !== undefined && !isOver(value);
 };
 
-/** A session of the page that lives, and when its workspace was asked for it; undefined where it has ended. */
-export const livingSession = async (
-  workspace: Pick<WorkspaceRpc, "sessionLives">,
+/** Until when what a token or a session hangs on holds, and when its workspace was asked; undefined where it does not. */
+export const livingCredential = async (
+  workspace: Pick<WorkspaceRpc, "credentialUntil">,
   workspaceId: string,
-  id: string,
-): Promise<{ id: string; provenAt: number } | undefined> => {
-  const { value, provenAt } = await verdictOn(sessionVerdicts, workspaceId, id, async () => {
-    const outcome = await workspace.sessionLives(id);
-    return outcome.ok && outcome.value;
+  credential: Credential,
+): Promise<{ until: number; provenAt: number } | undefined> => {
+  const name = JSON.stringify(credential);
+  const { value: until, provenAt } = await verdictOn(credentialVerdicts, workspaceId, name, async () => {
+    const outcome = await workspace.credentialUntil(credential);
+    if (!outcome.ok && outcome.problem.code !== "not_found") unwrap(outcome);
+    return outcome.ok ? outcome.value : 0;
   });
-  return value ? { id, provenAt } : undefined;
+  return until > systemClock.now() ? { until, provenAt } : undefined;
 };
 
 /** Role and type of an entity of the workspace, or nothing if it is not (or no longer) there. */

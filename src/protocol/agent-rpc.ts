@@ -178,6 +178,8 @@ export interface BlockMethods {
   openBlocks(known: Record<string, string>): OpenBlocks;
   deleteSharedBlock(label: string, change: SharedChange): null;
 
+  /** From the workspace: as `proveAgain` of a space, for who follows blocks. */
+  proveAgain(subject: string): null;
   /** For the people of a space, whom the caller has checked. By label; `permission` is theirs. */
   spaceBlocks(spaceId: string): Block[];
 

@@ -11,6 +11,7 @@ export const AuditAction = z.enum([
   "token.minted",
   "session.began",
   "session.ended",
+  "entity.signed_out",
   "entity.role_changed",
   "entity.removed",
   "secret.put",

@@ -20,16 +20,32 @@ export const KeyPrincipal = z.object({
 });
 export type KeyPrincipal = z.infer<typeof KeyPrincipal>;
 
+/**
+ * What a token, or a session, of an entity hangs on beside its signature: it holds while its workspace says that all of this
+ * is so. `generation`: how often the entity had signed out everywhere when it was made; left out: never.
+ */
+export const Credential = z.object({
+  entityId,
+  generation: z.number().exactOptional(),
+  /** The secret key by whose right it was made. */
+  keyId: keyId.exactOptional(),
+  /** Who made it, where somebody else did for the entity: it may talk, not approve. */
+  impersonatedBy: entityId.exactOptional(),
+  impersonatorGeneration: z.number().exactOptional(),
+  sessionId: z.string().exactOptional(),
+});
+export type Credential = z.infer<typeof Credential>;
+
 /** An entity whose token was verified. `admin` is the workspace's word, asked only where a route needs it. */
 export const EntityPrincipal = z.object({
+  ...Credential.omit({ sessionId: true }).shape,
   kind: z.literal("entity"),
   workspaceId,
-  entityId,
   admin: z.boolean(),
   /** Milliseconds since the epoch. */
   expiresAt: z.number(),
-  /** Who made this session, where somebody else did for the entity: it may talk, not approve. */
-  impersonatedBy: entityId.exactOptional(),
+  /** As of a key. */
+  provenAt: z.number().exactOptional(),
   /** The page's session, where it asks by its cookie; when the workspace was asked whether it lives. */
   session: z.object({ id: z.string(), provenAt: z.number() }).exactOptional(),
 });
@@ -48,10 +64,41 @@ export const hasWorkspaceRights = (principal: Principal): boolean => principal.k
 export const hasScope = ({ scopes }: Pick<KeyPrincipal, "scopes">, ...meant: KeyScope[]): boolean =>
   scopes === undefined || scopes.some((scope) => scope === "full" || meant.includes(scope));
 
+/** What an entity's credential hangs on, as its workspace is asked. */
+export const credentialOf = (held: Omit<Credential, "sessionId"> & { session?: { id: string } }): Credential => {
+  const { entityId, generation, keyId, impersonatedBy, impersonatorGeneration, session } = held;
+  return {
+    entityId,
+    ...(generation !== undefined && { generation }),
+    ...(keyId !== undefined && { keyId }),
+    ...(impersonatedBy !== undefined && { impersonatedBy }),
+    ...(impersonatorGeneration !== undefined && { impersonatorGeneration }),
+    ...(session && { sessionId: session.id }),
+  };
+};
+
+/** Until when a credential holds that nothing ends. */
+export const neverEnds = Number.MAX_SAFE_INTEGER;
+
+/** Who makes a token or a link: a secret key, or an entity by what it holds. */
+export type Maker = Credential | { keyId: string };
+
+export const makerOf = (principal: Principal): Maker =>
+  principal.kind === "key" ? { keyId: principal.keyId } : credentialOf(principal);
+
 /** Who made a session for the entity. An impersonated one makes no others, so that nobody gets rid of the mark. */
 export const impersonatorOf = (principal: Principal, entityId: string): string | undefined => {
   if (principal.kind === "key") return undefined;
   return principal.impersonatedBy ?? (principal.entityId === entityId ? undefined : principal.entityId);
+};
+
+/** What a credential hangs on that the principal makes for the entity, beside that entity itself. */
+export const madeBy = (principal: Principal, entityId: string) => {
+  const hung = principal.keyId === undefined ? {} : { keyId: principal.keyId };
+  const impersonatedBy = impersonatorOf(principal, entityId);
+  if (principal.kind === "key" || impersonatedBy === undefined) return hung;
+  const generation = principal.impersonatedBy === undefined ? principal.generation : principal.impersonatorGeneration;
+  return { ...hung, impersonatedBy, ...(generation !== undefined && { impersonatorGeneration: generation }) };
 };
 
 /**

@@ -3,7 +3,7 @@ import type { AuditActor, AuditEntry, AuditFilters, AuditNote } from "./audit.ts
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
 import type { Budget, ChannelOpen } from "./events.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
-import type { Principal } from "./principal.ts";
+import type { Credential, Maker, Principal } from "./principal.ts";
 import type { ReadSpace } from "./run.ts";
 import type { CreateSpace, Space, UpdateSpace } from "./space.ts";
 import type { AwaitedAnswer, ToolAnswer, ToolCall, WaitingToolCall } from "./tool-call.ts";
@@ -11,6 +11,7 @@ import type {
   ImpersonatedApprovals,
   Key,
   KeyScope,
+  NewKey,
   RegisteredWorkspace,
   Reseal,
   UpdateKey,
@@ -220,8 +221,10 @@ interface SpaceMethods {
   renameMember(workspaceId: string, entityId: string, name: string): null;
   /** From the workspace: from now on nothing is taken here, or again it is. */
   setSuspended(workspaceId: string, suspended: boolean): null;
-  /** From the workspace: a session of the page has ended, so its sockets close. */
+  /** From workspaces of before: as `proveAgain`. */
   endSession(workspaceId: string, sessionId: string): null;
+  /** From the workspace: sockets that hang on this entity, key or session close, unless the workspace says that they hold. */
+  proveAgain(workspaceId: string, subject: string): null;
   post(principal: Principal, input: PostMessage): { message: Message; created: boolean };
   list(
     principal: Principal,
@@ -301,10 +304,14 @@ interface WorkspaceMethods {
   rollKey(keyId: string, successor: NewKey, overlapMs: number): { key: Key; previous: Key };
   revokeKey(keyId: string, by?: AuditActor): null;
 
-  /** Whether a token may be made for the entity. `by`: the key that makes it, where one does. */
-  admitToken(entityId: string, by?: string, minter?: AuditActor): null;
+  /** Until when a credential with a valid signature holds at the latest: 0 where it does not, `neverEnds` where nothing ends it. */
+  credentialUntil(credential: Credential): number;
+  /** Whether `by` may make a token for the entity, and the generation that it is of. */
+  admitToken(entityId: string, by: Maker, minter?: AuditActor): { generation: number };
+  /** All tokens, sessions and sign-in links of the entity end, and what it made for others; its sockets close. */
+  signOut(entityId: string, by?: AuditActor): null;
   /** Keeps the hash of a person's one-time code. `madeBy`: the admin who made it for another. `issuer`: by whose right. */
-  addSignInCode(code: { hash: string; entityId: string; madeBy: string | null; issuer: string }): { expiresAt: number };
+  addSignInCode(code: NewSignInCode): { expiresAt: number };
   /** Whom a code would sign in; `unauthorized` where it was used, has run out, or its maker may make none any more. */
   offeredSession(hash: string): OfferedSession;
   /** The same; the code is used by that, and the session begins. */
@@ -374,18 +381,12 @@ interface WorkspaceMethods {
   endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): null;
 }
 
-/** A secret key to be. `by`: the key that asks for it; nobody gets more by it than that key has. `expiresAt`: milliseconds. */
-export type NewKey = {
-  keyId: string;
-  keyHash: string;
-  name?: string | undefined;
-  scopes?: KeyScope[] | undefined;
-  expiresAt?: number | undefined;
-  by?: string | undefined;
-};
+export type NewSignInCode = { hash: string; entityId: string; madeBy: string | null; issuer: string; by?: Maker };
 
-/** Whom a sign-in link signs in, and the admin who made it for another person. */
-export type OfferedSession = { entity: Entity; madeBy: string | null };
+/** Whom a sign-in link signs in, the admin who made it for another person, and what the session hangs on. */
+export type OfferedSession = { entity: Entity; madeBy: string | null } & Partial<
+  Pick<Credential, "generation" | "keyId" | "impersonatorGeneration">
+>;
 
 /** A request with an `Idempotency-Key`, and its caller. */
 export type RequestName = { principal: string; key: string };

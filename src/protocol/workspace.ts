@@ -72,6 +72,16 @@ export const Key = component("Key", {
 });
 export type Key = z.infer<typeof Key>;
 
+/** A secret key to be. `by`: the key that asks for it; nobody gets more by it than that key has. `expiresAt`: milliseconds. */
+export type NewKey = {
+  keyId: string;
+  keyHash: string;
+  name?: string | undefined;
+  scopes?: KeyScope[] | undefined;
+  expiresAt?: number | undefined;
+  by?: string | undefined;
+};
+
 const maxKeySeconds = 10 * 365 * 24 * 60 * 60;
 const maxOverlapSeconds = 30 * 24 * 60 * 60;
 const dayInSeconds = 24 * 60 * 60;
@@ -136,8 +146,12 @@ export const SignIn = strictComponent("SignIn", {
   replace: z.boolean().default(false).meta({ description: "Take it although the browser is signed in as another" }),
 });
 
-/** Who is signed in by a browser's cookie, and until when. */
-export const Session = component("Session", { entity: Entity, expiresAt: Timestamp });
+/** Who is signed in by a browser's cookie, and until when. `madeBy`: the admin who made it for the person. */
+export const Session = component("Session", {
+  entity: Entity,
+  expiresAt: Timestamp,
+  madeBy: z.object({ id: entityId, name: z.string() }).nullable().default(null),
+});
 export type Session = z.infer<typeof Session>;
 
 export const Token = component("Token", { token: z.string(), expiresAt: Timestamp });

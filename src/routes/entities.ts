@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { mintToken } from "../auth/tokens.ts";
-import { forgetStanding } from "../auth/verdicts.ts";
+import { forgetCredentials, forgetStanding } from "../auth/verdicts.ts";
 import { actorOf } from "../protocol/audit.ts";
 import { CreateEntity, Entity, EntityType, UpdateEntity } from "../protocol/entity.ts";
-import { hasWorkspaceRights, impersonatorOf, type Principal } from "../protocol/principal.ts";
+import { hasWorkspaceRights, madeBy, makerOf, type Principal } from "../protocol/principal.ts";
 import { CreateToken, Token } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
@@ -33,12 +33,16 @@ const visible = async (context: HttpContext, entityId: string): Promise<Entity> 
   return shownTo(principal)(unwrap(await workspace.entity(entityId)));
 };
 
+/** The entity, for the workspace's rights alone; who may know of it is refused by name. */
+const requireRights = async (context: HttpContext, entityId: string): Promise<Entity> => {
+  const entity = await visible(context, entityId);
+  if (hasWorkspaceRights(context.var.principal)) return entity;
+  throw new ColloquyError("forbidden", "Only the workspace's secret key or an entity of role admin may do that.");
+};
+
 /** Refuses to change an entity without the workspace's rights, and an agent, which is changed as an agent. */
 const requireChangeable = async (context: HttpContext, entityId: string): Promise<void> => {
-  const entity = await visible(context, entityId);
-  if (!hasWorkspaceRights(context.var.principal)) {
-    throw new ColloquyError("forbidden", "Only the workspace's secret key or an entity of role admin may do that.");
-  }
+  const entity = await requireRights(context, entityId);
   if (entity.type === "agent") {
     throw new ColloquyError("conflict", `This entity is an agent: use /v1/agents/${entityId}.`);
   }
@@ -91,26 +95,42 @@ entities.route("PATCH /v1/entities/{entityId}", {
     await requireChangeable(context, entityId);
     const entity = unwrap(await workspaceOf(context).updateEntity(entityId, body, actorOf(principal)));
     forgetStanding(workspaceId, entityId);
+    if (body.role !== undefined) forgetCredentials(workspaceId);
     return { entity };
   },
 });
 
 entities.route("DELETE /v1/entities/{entityId}", {
   summary: "Remove a person or a service",
-  description: "It leaves all its spaces and its tokens stop; its messages stay.",
+  description: "It leaves all its spaces, and its tokens stop as by a sign-out; its messages stay.",
   access: "entity",
   problems: ["not_found", "conflict"],
   handle: async ({ context, principal, workspaceId, params: { entityId } }) => {
     await requireChangeable(context, entityId);
     unwrap(await workspaceOf(context).removeEntity(entityId, actorOf(principal)));
     forgetStanding(workspaceId, entityId);
+    forgetCredentials(workspaceId);
+  },
+});
+
+entities.route("POST /v1/entities/{entityId}/sign-out", {
+  summary: "Sign a person or a service out everywhere",
+  description:
+    "All its tokens, sessions and unused sign-in links end, and those that it made for others: at once here and within 60 s everywhere. Its sockets close within a second. By itself, an admin or a secret key.",
+  access: "entity",
+  scope: "tokens",
+  problems: ["not_found", "conflict"],
+  handle: async ({ context, workspaceId, principal, params: { entityId } }) => {
+    if (principal.entityId !== entityId) await requireRights(context, entityId);
+    unwrap(await workspaceOf(context).signOut(entityId, actorOf(principal)));
+    forgetCredentials(workspaceId);
   },
 });
 
 entities.route("POST /v1/tokens", {
   summary: "Mint a token for a person or a service",
   description:
-    "A token that an admin mints for another entity is impersonated: it may do all but answer approvals, unless the workspace's `impersonatedApprovals` allows that. A secret key's tokens are the entity's own.",
+    "A token that an admin mints for another entity is impersonated: it may do all but answer approvals, unless the workspace's `impersonatedApprovals` allows that. A secret key's tokens are the entity's own. A token ends before its time with the key or the admin that made it, and when its entity signs out everywhere.",
   access: "workspace",
   scope: "tokens",
   body: CreateToken,
@@ -118,18 +138,12 @@ entities.route("POST /v1/tokens", {
   answers: [Token, "The token"],
   problems: ["unknown_reference"],
   handle: async ({ context, workspaceId, principal, body: { entityId, expiresInSeconds } }) => {
-    const by = principal.kind === "key" ? principal.keyId : undefined;
-    unwrap(await workspaceOf(context).admitToken(entityId, by, actorOf(principal)));
+    const { generation } = unwrap(
+      await workspaceOf(context).admitToken(entityId, makerOf(principal), actorOf(principal)),
+    );
     const issuedAt = systemClock.now();
     const expiresAt = issuedAt + expiresInSeconds * 1000;
-    const impersonatedBy = impersonatorOf(principal, entityId);
-    const claims = {
-      workspaceId,
-      entityId,
-      issuedAt,
-      expiresAt,
-      ...(impersonatedBy !== undefined && { impersonatedBy }),
-    };
+    const claims = { workspaceId, entityId, generation, issuedAt, expiresAt, ...madeBy(principal, entityId) };
     const token = await mintToken(context.env, claims);
     return { token, expiresAt: isoTime(expiresAt) };
   },

@@ -9,9 +9,10 @@ import {
   sessionToken,
 } from "../auth/session-cookie.ts";
 import { mintToken, type Proven, verifyToken } from "../auth/tokens.ts";
-import { forgetCredentials, livingSession } from "../auth/verdicts.ts";
-import { impersonatorOf } from "../protocol/principal.ts";
-import type { OfferedSession } from "../protocol/rpc.ts";
+import { forgetCredentials, livingCredential } from "../auth/verdicts.ts";
+import type { Entity } from "../protocol/entity.ts";
+import { impersonatorOf, makerOf } from "../protocol/principal.ts";
+import type { OfferedSession, WorkspaceRpc } from "../protocol/rpc.ts";
 import { Session, SignIn, SignInLink, sessionSeconds } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
 import { ColloquyError, type Outcome, unwrap } from "../shared/errors.ts";
@@ -41,7 +42,8 @@ sessions.route("POST /v1/entities/{entityId}/sign-in-links", {
     const code = mintSignInCode(workspaceId);
     const madeBy = impersonatorOf(principal, entityId) ?? null;
     const issuer = principal.kind === "key" ? principal.keyId : principal.entityId;
-    const made = await workspaceOf(context).addSignInCode({ hash: hashSecretKey(code), entityId, madeBy, issuer });
+    const by = makerOf(principal);
+    const made = await workspaceOf(context).addSignInCode({ hash: hashSecretKey(code), entityId, madeBy, issuer, by });
     const { expiresAt } = unwrap(made);
     return {
       link: `${ownOrigin(context.req.raw, context.env.PUBLIC_ORIGIN)}/#sign-in=${code}`,
@@ -68,7 +70,8 @@ const claimsIn = async ({ env, req, get }: HttpContext): Promise<Claims | null> 
   const token = sessionToken(req.raw, env.PUBLIC_ORIGIN);
   if (token === undefined) return null;
   try {
-    const { sessionId, ...claims } = await verifyToken(env, get("ids"), token, systemClock.now());
+    const claims = await verifyToken(env, get("ids"), token, systemClock.now());
+    const { sessionId } = claims;
     return sessionId === undefined ? null : { ...claims, sessionId };
   } catch (error) {
     if (error instanceof ColloquyError && ["unauthorized", "token_expired"].includes(error.code)) return null;
@@ -76,13 +79,28 @@ const claimsIn = async ({ env, req, get }: HttpContext): Promise<Claims | null> 
   }
 };
 
+/** The entity, where there is one. */
+const entityAt = async (workspace: WorkspaceRpc, id: string): Promise<Entity | null> => {
+  const entity = await workspace.entity(id);
+  return !entity.ok && entity.problem.code === "not_found" ? null : unwrap(entity);
+};
+
 /** The session, while it lives. A removed person has none. */
 const sessionOf = async ({ env }: HttpContext, claims: Claims | null): Promise<Session | null> => {
-  const workspace = env.WORKSPACE.getByName(claims?.workspaceId ?? "");
-  if (!claims || !(await livingSession(workspace, claims.workspaceId, claims.sessionId))) return null;
-  const entity = await workspace.entity(claims.entityId);
-  if (!entity.ok && entity.problem.code === "not_found") return null;
-  return { entity: unwrap(entity), expiresAt: isoTime(claims.expiresAt) };
+  if (!claims) return null;
+  const { workspaceId, expiresAt, ...credential } = claims;
+  const workspace = env.WORKSPACE.getByName(workspaceId);
+  const living = await livingCredential(workspace, workspaceId, credential);
+  const entity = living && (await entityAt(workspace, claims.entityId));
+  if (!living || !entity) return null;
+  const end = Math.min(expiresAt, living.until);
+  return { entity, expiresAt: isoTime(end), madeBy: await makerIn(workspace, claims.impersonatedBy) };
+};
+
+/** Who made a session for another person, as that person is told. */
+const makerIn = async (workspace: WorkspaceRpc, id: string | undefined | null): Promise<Session["madeBy"]> => {
+  const maker = id ? await entityAt(workspace, id) : null;
+  return maker && { id: maker.id, name: maker.name };
 };
 
 const end = async ({ env }: HttpContext, { workspaceId, sessionId }: Claims): Promise<void> => {
@@ -116,7 +134,7 @@ sessions.route("POST /v1/session", {
     const before = await claimsIn(context);
     const issuedAt = systemClock.now();
     const session = { id: crypto.randomUUID(), expiresAt: issuedAt + sessionSeconds * 1000 };
-    const { workspaceId, entity, madeBy } = await countingStrangers(context, async (beforeLookUp) => {
+    const { workspaceId, entity, madeBy, ...hangsOn } = await countingStrangers(context, async (beforeLookUp) => {
       beforeLookUp();
       const workspaceId = workspaceOfSignInCode(code) ?? "";
       if (!context.get("ids").isIssued("wsp", workspaceId)) {
@@ -138,11 +156,19 @@ sessions.route("POST /v1/session", {
     });
     if (before) await end(context, before);
     const token = await mintToken(env, {
-      ...{ workspaceId, entityId: entity.id, sessionId: session.id, issuedAt, expiresAt: session.expiresAt },
+      ...{
+        workspaceId,
+        entityId: entity.id,
+        sessionId: session.id,
+        issuedAt,
+        expiresAt: session.expiresAt,
+        ...hangsOn,
+      },
       ...(madeBy !== null && { impersonatedBy: madeBy }),
     });
     setCookie(context, token, sessionSeconds);
-    return { session: { entity, expiresAt: isoTime(session.expiresAt) } };
+    const maker = await makerIn(env.WORKSPACE.getByName(workspaceId), madeBy);
+    return { session: { entity, expiresAt: isoTime(session.expiresAt), madeBy: maker } };
   },
 });
 

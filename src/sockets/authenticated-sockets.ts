@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { closeCodes } from "../protocol/events.ts";
-import { Principal, principalHeader } from "../protocol/principal.ts";
+import { credentialOf, neverEnds, Principal, principalHeader } from "../protocol/principal.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -13,16 +13,16 @@ import type { Timers } from "../timers/timers.ts";
  *
  * Invariants
  * 1. What must survive a sleep is in the socket's attachment.
- * 2. A socket closes when its token or key expires. One whose rights must be proven closes when they are denied, and when they
- *    were not proven for `proofMs`. A timer, which survives a sleep, sees to both (S5). Where their end is told, one proof
- *    that was asked for after the opening is enough.
+ * 2. A socket closes when its token or key expires. It closes when its rights are denied, and when they were not
+ *    proven for `proofMs`. A timer, which survives a sleep, sees to both (S5). Where their end is told (`proveAgain`), one
+ *    proof that was asked for after the opening is enough.
  * 3. A socket that was closed from here has no session from that turn on: what its client still sends is not heard.
  */
 export type Session<Data> = {
   socket: WebSocket;
   principal: Principal;
   data: Data;
-  /** Until when its rights count as proven; null where only its token counts. */
+  /** Until when its rights count as proven; null where their end is told. */
   provenUntil: number | null;
 };
 
@@ -37,13 +37,12 @@ type Surroundings<Data> = {
   proofMs: number;
   proofLeadMs: number;
   proofAnswerMs: number;
-  needsProof(principal: Principal): boolean;
   /** Whether somebody tells of the end of these rights. */
   isTold?(principal: Principal): boolean;
   /** Sessions of one name have the same rights: one question proves them all. */
   proofName(session: Session<Data>): string;
-  /** Whether the session has its rights still. Throws where that cannot be told. */
-  prove(session: Session<Data>): Promise<boolean>;
+  /** Until when the session has its rights at the latest; 0: it has not. Throws where that cannot be told. */
+  prove(session: Session<Data>): Promise<number>;
 };
 
 const never = Number.POSITIVE_INFINITY;
@@ -62,17 +61,27 @@ export const callerOf = (request: Request): Principal => {
   }
 };
 
-/** Whether the key, or the page's session, that opened a socket lives. Another token lives until it expires. */
-export const credentialsLive = async (
-  workspace: Pick<WorkspaceRpc, "keyLives" | "sessionLives">,
+/** Until when what opened a socket holds at the latest, as its workspace says: 0 where it does not. */
+export const credentialsUntil = async (
+  workspace: Pick<WorkspaceRpc, "keyLives" | "credentialUntil">,
   principal: Principal,
-): Promise<boolean> => {
-  if (principal.kind === "entity" && !principal.session) return true;
-  const lives = await (principal.kind === "key"
-    ? workspace.keyLives(principal.keyId)
-    : workspace.sessionLives(principal.session?.id ?? ""));
-  return lives.ok && lives.value;
+): Promise<number> => {
+  if (principal.kind === "entity") {
+    const until = await workspace.credentialUntil(credentialOf(principal));
+    return until.ok ? until.value : 0;
+  }
+  const lives = await workspace.keyLives(principal.keyId);
+  return lives.ok && lives.value ? neverEnds : 0;
 };
+
+/** What credentials hang on, as a text: those of one text hold together. */
+export const credentialName = (principal: Principal): string =>
+  principal.kind === "key" ? principal.keyId : JSON.stringify(credentialOf(principal));
+
+/** Whether credentials hang on this entity, key or session. */
+const hangsOn = (principal: Principal, subject: string): boolean =>
+  [principal.entityId, principal.keyId].includes(subject) ||
+  (principal.kind === "entity" && [principal.impersonatedBy, principal.session?.id].includes(subject));
 
 /** The object's part of a close that the client began. Without it the connection stays for ten seconds more. */
 export const closeBack = (socket: WebSocket, code: number): void => {
@@ -85,7 +94,7 @@ export const closeBack = (socket: WebSocket, code: number): void => {
 export type AuthenticatedSockets<Data> = ReturnType<typeof createAuthenticatedSockets<Data>>;
 
 export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data>) => {
-  const { ctx, timers, clock, timer, proofMs, proofLeadMs, proofAnswerMs, needsProof, proofName, prove } = surroundings;
+  const { ctx, timers, clock, timer, proofMs, proofLeadMs, proofAnswerMs, proofName, prove } = surroundings;
   const { isTold = () => false } = surroundings;
   const sessions = new Map<WebSocket, Session<Data>>();
   for (const socket of ctx.getWebSockets()) {
@@ -138,13 +147,14 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
     const askedAt = clock.now();
     const meant = [...sessions.values()].filter((one) => one.provenUntil !== null && proofName(one) === name);
     try {
-      const hasRights = await withTimeout(proofAnswerMs, prove(asked));
+      const until = await withTimeout(proofAnswerMs, prove(asked));
       for (const session of meant) {
         if (session.provenUntil === null || !sessions.has(session.socket)) continue;
-        if (!hasRights) {
+        if (until <= clock.now()) {
           close(session, closeCodes.tokenExpired, "these credentials do not hold any more");
           continue;
         }
+        if (until < neverEnds) session.principal.expiresAt = Math.min(session.principal.expiresAt ?? never, until);
         session.provenUntil = isTold(session.principal) ? null : Math.max(session.provenUntil, askedAt + proofMs);
         keep(session);
         timers.setNoLater(timer, dueAt(session));
@@ -153,6 +163,21 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
       timers.setNoLater(timer, clock.now() + proofLeadMs / 3);
       log.warn("socket.unproven", { reason: error instanceof Error ? error.message : String(error) });
     }
+  };
+
+  /** Proves what is due, and closes what has run out. */
+  const proveDue = (): void => {
+    const unproven = new Map<string, Session<Data>>();
+    let next = never;
+    for (const session of sessions.values()) {
+      if (closeIfExpired(session)) continue;
+      const isDue = dueAt(session) <= clock.now();
+      if (isDue) unproven.set(proofName(session), session);
+      next = Math.min(next, isDue ? expiresAt(session) : dueAt(session));
+    }
+    // Set before anybody has answered: a crash meanwhile is followed by another proof.
+    if (next < never) timers.set(timer, next);
+    for (const [name, session] of unproven) ctx.waitUntil(proveAll(name, session));
   };
 
   return {
@@ -173,13 +198,16 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
       if ((principal.expiresAt ?? never) <= now) {
         throw new ColloquyError("token_expired", "The token has expired: get a new one");
       }
-      const provenAt = (principal.kind === "key" ? principal.provenAt : principal.session?.provenAt) ?? now;
-      const provenUntil = needsProof(principal) ? provenAt + proofMs : null;
+      const { provenAt = now } = principal;
+      // One that was proven long ago has the time that an answer takes.
+      const provenUntil = Math.max(provenAt + proofMs, now + proofAnswerMs);
       const session: Session<Data> = { socket, principal, data, provenUntil };
       ctx.acceptWebSocket(socket);
       sessions.set(socket, session);
       keep(session);
-      timers.setNoLater(timer, dueAt(session));
+      const isDue = dueAt(session) <= now;
+      timers.setNoLater(timer, isDue ? expiresAt(session) : dueAt(session));
+      if (isDue) ctx.waitUntil(proveAll(proofName(session), session));
       return session;
     },
 
@@ -192,19 +220,18 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
       for (const session of sessions.values()) if (isMeant(session)) close(session, code, reason);
     },
 
-    /** The timer went off. */
-    onTimer(): void {
-      const unproven = new Map<string, Session<Data>>();
-      let next = never;
+    /** What hangs on this entity, key or session may have ended: it is proven at once, and is closed if it cannot be. */
+    proveAgain(subject: string): void {
+      const soon = clock.now() + proofLeadMs;
       for (const session of sessions.values()) {
-        if (closeIfExpired(session)) continue;
-        const isDue = dueAt(session) <= clock.now();
-        if (isDue) unproven.set(proofName(session), session);
-        next = Math.min(next, isDue ? expiresAt(session) : dueAt(session));
+        if (!hangsOn(session.principal, subject)) continue;
+        session.provenUntil = Math.min(session.provenUntil ?? never, soon);
+        keep(session);
       }
-      // Set before anybody has answered: a crash meanwhile is followed by another proof.
-      if (next < never) timers.set(timer, next);
-      for (const [name, session] of unproven) ctx.waitUntil(proveAll(name, session));
+      proveDue();
     },
+
+    /** The timer went off. */
+    onTimer: proveDue,
   };
 };

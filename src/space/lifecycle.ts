@@ -253,10 +253,8 @@ export const setSuspended = (services: SpaceServices, workspaceId: string, suspe
   if (suspended) services.sockets.closeWhere(() => true, closeCodes.suspended, "the workspace is suspended");
 };
 
-/** Whoever was signed in to the page by it is not any more. */
-export const endSession = (services: SpaceServices, workspaceId: string, sessionId: string): void => {
+/** What hangs on this entity, key or session may have ended: the workspace is asked, and sockets that do not hold close. */
+export const proveAgain = (services: SpaceServices, workspaceId: string, subject: string): void => {
   spaceIn(services, workspaceId);
-  const isIts = ({ principal }: SpaceSession): boolean =>
-    principal.kind === "entity" && principal.session?.id === sessionId;
-  services.sockets.closeWhere(isIts, closeCodes.tokenExpired, "signed out");
+  services.sockets.proveAgain(subject);
 };

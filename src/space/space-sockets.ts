@@ -6,7 +6,8 @@ import { ColloquyError } from "../shared/errors.ts";
 import {
   type AuthenticatedSockets,
   createAuthenticatedSockets,
-  credentialsLive,
+  credentialName,
+  credentialsUntil,
   type Session,
 } from "../sockets/authenticated-sockets.ts";
 import type { Timers } from "../timers/timers.ts";
@@ -30,7 +31,7 @@ export type SpaceSockets = AuthenticatedSockets<Data>;
 
 /**
  * The sockets of a space's members. Those of a key close unless its workspace says again and again that it lives; those of
- * a session of the page unless it says so once more: from then on it tells when the session ends.
+ * a token or a session unless it says so once more: from then on it tells when they end.
  */
 export const createSockets = (
   ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "waitUntil">,
@@ -47,10 +48,9 @@ export const createSockets = (
     proofMs: keyProofMs,
     proofLeadMs: keyProofLeadMs,
     proofAnswerMs: keyProofAnswerMs,
-    needsProof: (principal) => principal.kind === "key" || principal.session !== undefined,
     isTold: ({ kind }) => kind === "entity",
-    proofName: ({ principal }) => (principal.kind === "key" ? principal.keyId : (principal.session?.id ?? "")),
-    prove: ({ principal }) => credentialsLive(WORKSPACE.getByName(principal.workspaceId), principal),
+    proofName: ({ principal }) => credentialName(principal),
+    prove: ({ principal }) => credentialsUntil(WORKSPACE.getByName(principal.workspaceId), principal),
   });
 
 /** Throws `unavailable` where there are too many sockets for one more of this member, opened by it itself or by a key. */

@@ -20,8 +20,8 @@ import {
   addMember,
   createSpace,
   describeSpace,
-  endSession,
   type NewSpace,
+  proveAgain,
   removeMember,
   removeSpace,
   renameMember,
@@ -66,8 +66,9 @@ const answers = {
   routing: routingOf,
   noteBudget,
   renameMember,
-  endSession,
   setSuspended,
+  endSession: proveAgain,
+  proveAgain,
   answerToolCall: (services, ...given) => {
     const { message, created } = answerToolCall(services, ...given);
     return { message, created };

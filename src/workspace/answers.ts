@@ -81,12 +81,30 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   beginReseal: ({ resealing }) => resealing.begin(),
   reseal: ({ resealing }) => resealing.describe(),
 
-  admitToken: ({ signInCodes, audit }, entityId, by, minter) => {
-    signInCodes.admitToken(entityId, by);
-    if (!minter || minter.id === entityId) return;
-    // A server mints one for each of its people again and again.
-    const once = hourly(systemClock.now(), "token.minted", minter.id, entityId);
-    audit.note({ action: "token.minted", actor: minter, target: entityId, once });
+  credentialUntil: ({ credentials }, credential) => credentials.until(credential),
+  admitToken: ({ credentials, directory, audit }, entityId, by, minter) => {
+    const [entity] = directory.resolve([entityId]);
+    if (!entity || entity.type === "agent") {
+      const detail = "An agent speaks through its runs: tokens are for people and services.";
+      throw new ColloquyError("unknown_reference", detail);
+    }
+    const admitted = credentials.admit(entity, by);
+    if (minter && minter.id !== entityId) {
+      // A server mints one for each of its people again and again.
+      const once = hourly(systemClock.now(), "token.minted", minter.id, entityId);
+      audit.note({ action: "token.minted", actor: minter, target: entityId, once });
+    }
+    return admitted;
+  },
+  signOut: ({ directory, signInCodes, sessions, outbox, audit }, id, by = unknownActor) => {
+    const { type, role } = directory.get(id);
+    if (type === "agent") throw new ColloquyError("conflict", "An agent is never signed in: delete it to stop it.");
+    directory.raiseGeneration(id);
+    signInCodes.forgetEntity(id);
+    sessions.forgetEntity(id);
+    outbox.signedOut(id);
+    if (role === "admin") outbox.makerEnded(id);
+    audit.note({ action: "entity.signed_out", actor: by, target: id });
   },
   addSignInCode: ({ signInCodes }, code) => signInCodes.add(code),
   offeredSession: ({ signInCodes }, hash) => signInCodes.offered(hash),
@@ -118,6 +136,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     const entity = directory.update(id, changes);
     if (entity.name !== before.name) outbox.entityRenamed(id);
     if (entity.role !== before.role) {
+      if (before.role === "admin") outbox.makerEnded(id);
       const detail = { from: before.role, to: entity.role };
       audit.note({ action: "entity.role_changed", actor: by, target: id, detail });
     }
@@ -128,6 +147,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (type === "agent") audit.note({ action: "agent.deleted", actor: by, target: id });
     else audit.note({ action: "entity.removed", actor: by, target: id, detail: { type, role } });
     directory.remove(id);
+    if (role === "admin") outbox.makerEnded(id);
     signInCodes.forgetEntity(id);
     sessions.forgetEntity(id);
     waitingCalls.forgetAgent(id);

@@ -129,6 +129,17 @@ export const createDirectory = (db: Database, clock: Clock) => {
       return pageOf(request, read, entityOf);
     },
 
+    /** How often the entity has signed out everywhere. */
+    generationOf: (id: string): number | undefined =>
+      db.select().from(entities).where(eq(entities.id, id)).get()?.generation,
+
+    raiseGeneration(id: string): void {
+      db.update(entities)
+        .set({ generation: sql`${entities.generation} + 1` })
+        .where(eq(entities.id, id))
+        .run();
+    },
+
     agentIds(): string[] {
       const agents = db.select({ id: entities.id }).from(entities).where(eq(entities.type, "agent"));
       return agents.all().map(({ id }) => id);

@@ -1,8 +1,7 @@
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
 import type { Role } from "../protocol/entity.ts";
-import { hasScope } from "../protocol/principal.ts";
-import type { NewKey } from "../protocol/rpc.ts";
-import type { Key, UpdateKey } from "../protocol/workspace.ts";
+import { hasScope, neverEnds } from "../protocol/principal.ts";
+import type { Key, NewKey, UpdateKey } from "../protocol/workspace.ts";
 import { type Clock, isoTime } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -30,9 +29,10 @@ export type Keys = ReturnType<typeof createKeys>;
  * Invariants
  * 1. There is always a living one of scope `full` without an end.
  * 2. A key that was revoked or has expired keeps its row: its id and hash can never be a living key's again (S5).
- * 3. Nobody gets more by a key than it has: one of scope `full` alone makes keys, and none that outlives it.
+ * 3. Where tokens or sessions may hang on a key, its end is told (`ended`) by the transaction that stores it.
+ * 4. Nobody gets more by a key than it has: one of scope `full` alone makes keys, and none that outlives it.
  */
-export const createKeys = (db: Database, clock: Clock) => {
+export const createKeys = (db: Database, clock: Clock, ended: (id: string) => void) => {
   const isAlive = () => and(isNull(keys.revokedAt), or(isNull(keys.expiresAt), gt(keys.expiresAt, clock.now())));
   const find = (id: string): Row | undefined =>
     db
@@ -106,10 +106,19 @@ export const createKeys = (db: Database, clock: Clock) => {
     add: (key: NewKey): Key => keyOf(add(key)),
     all: (): Key[] => living().map(keyOf),
 
-    /** Whether it lives and may sign in an entity of that role: one of scope `tokens` gives nobody more than it has. */
-    signsIn(id: string, role: Role): boolean {
+    /**
+     * Until when it may sign in an entity of that role, 0 where it may not: one of scope `tokens` gives nobody more than it
+     * has, so no admin hangs on it.
+     */
+    signsInUntil(id: string, role: Role): number {
       const row = find(id);
-      return row !== undefined && hasScope(row, ...(role === "admin" ? [] : (["tokens"] as const)));
+      const signsIn = row && hasScope(row, ...(role === "admin" ? [] : (["tokens"] as const)));
+      return signsIn ? (row.expiresAt ?? neverEnds) : 0;
+    },
+
+    /** From now on tokens or sessions hang on it. */
+    noteSignIn(id: string): void {
+      if (!find(id)?.signsIn) change(id, { signsIn: true });
     },
 
     /** Whether it lives, asked by what it holds open: that is a use. */
@@ -134,6 +143,7 @@ export const createKeys = (db: Database, clock: Clock) => {
       }
       const row = change(id, { ...(name !== undefined && { name }), ...(scopes && { scopes }) });
       requireLasting("narrowing");
+      if (row.signsIn && scopes) ended(id);
       return keyOf(row);
     },
 
@@ -154,13 +164,15 @@ export const createKeys = (db: Database, clock: Clock) => {
       const values = { expiresAt: Math.min(end, expiresAt ?? end), successorId: key.id };
       const previous = change(id, values);
       requireLasting("rolling");
+      if (previous.signsIn) ended(id);
       return { key: keyOf(key), previous: keyOf(previous) };
     },
 
     revoke(id: string): void {
-      get(id);
+      const { signsIn } = get(id);
       change(id, { revokedAt: clock.now() });
       requireLasting("revoking");
+      if (signsIn) ended(id);
     },
   };
 };

@@ -5,6 +5,7 @@ import type { KeyPrincipal } from "../protocol/principal.ts";
 import type { IndexDelivery } from "../protocol/rpc.ts";
 import { errorKind, type Outcome, ok, refuse, unwrap } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
+import { compartmentId, type Ids } from "../shared/ids.ts";
 import { log } from "../shared/log.ts";
 import { withTimeout } from "../shared/timeouts.ts";
 import type { JobHandler, Jobs } from "../timers/jobs.ts";
@@ -18,10 +19,10 @@ const kind = "tell";
 const haltKind = "halt";
 
 const Told = z.object({
-  about: z.enum(["rename", "remove", "session", "secrets", "end", "suspend", "end-space"]),
+  about: z.enum(["rename", "remove", "session", "credentials", "secrets", "end", "suspend", "end-space"]),
   /** The space or the agent that is told. */
   target: z.string(),
-  /** The entity, or the session, that it is about; empty where it is about the target itself. */
+  /** The entity, the key or the session that it is about; empty where it is about the target itself. */
   subject: z.string(),
 });
 type Told = z.infer<typeof Told>;
@@ -30,6 +31,8 @@ const ofWorkspace = (workspaceId: string): KeyPrincipal => ({ kind: "key", works
 
 type Surroundings = {
   env: Pick<Env, "SPACE" | "AGENT">;
+  /** Asked for where it is needed: a deployment without its secret has none. */
+  ids: () => Pick<Ids, "compartment">;
   directory: Directory;
   secrets: Secrets;
   spaces: SpaceIndex;
@@ -42,14 +45,14 @@ type Surroundings = {
 };
 
 /**
- * Tells spaces and agents of changes in the workspace: renames, removals, sessions' ends, secrets, the end of an agent.
+ * Tells spaces and agents of changes in the workspace: renames, removals, ends of credentials, secrets, the end of an agent.
  *
  * Invariants
  * 1. A job is set in the transaction that makes it necessary: there its methods are called.
  * 2. A job names what it is about, never the content: that is read when it is told, so the last word wins.
  */
 export const createOutbox = (surroundings: Surroundings) => {
-  const { env, directory, secrets, spaces, jobs, object } = surroundings;
+  const { env, ids, directory, secrets, spaces, jobs, object } = surroundings;
 
   const ask = async ({ about, target, subject }: Told): Promise<Outcome<null>> => {
     const workspaceId = surroundings.workspaceId();
@@ -60,8 +63,12 @@ export const createOutbox = (surroundings: Surroundings) => {
       const ended = await env.AGENT.getByName(target).remove(workspaceId);
       return !ended.ok && ended.problem.code === "not_found" ? ok(null) : ended;
     }
+    if (about === "credentials" && target.startsWith("ent_")) {
+      const proven = await env.AGENT.getByName(target).proveAgain(workspaceId, subject);
+      // A compartment begins with what is said first, so there may be none.
+      return !proven.ok && proven.problem.code === "not_found" ? ok(null) : proven;
+    }
     const space = env.SPACE.getByName(target);
-    if (about === "session") return space.endSession(workspaceId, subject);
     if (about === "end-space") return space.remove(ofWorkspace(workspaceId));
     if (about === "suspend") {
       const isOn = surroundings.isSuspended();
@@ -70,6 +77,7 @@ export const createOutbox = (surroundings: Surroundings) => {
       if (told.ok || told.problem.code !== "not_found" || !isAgent || !directory.find(target)) return told;
       return refuse("unavailable", "The agent is being made: it is told once it is there.");
     }
+    if (about === "session" || about === "credentials") return space.proveAgain(workspaceId, subject);
     const entity = directory.find(subject);
     if (entity) return space.renameMember(workspaceId, entity.id, entity.name);
     return space.removeMember(ofWorkspace(workspaceId), subject);
@@ -98,7 +106,11 @@ export const createOutbox = (surroundings: Surroundings) => {
     jobs.set({ kind: isHalt ? haltKind : kind, key: `${about} ${target} ${subject}`, payload });
   };
 
-  const tellSpaces = (about: "rename" | "remove" | "session", entityId: string, subject = entityId): void => {
+  const tellSpaces = (
+    about: "rename" | "remove" | "session" | "credentials",
+    entityId: string,
+    subject = entityId,
+  ): void => {
     for (const target of spaces.spaceIdsOf(entityId)) tell(about, target, subject);
   };
 
@@ -106,6 +118,25 @@ export const createOutbox = (surroundings: Surroundings) => {
     entityRenamed: (entityId: string): void => tellSpaces("rename", entityId),
 
     sessionEnded: (entityId: string, sessionId: string): void => tellSpaces("session", entityId, sessionId),
+
+    /**
+     * An entity has signed out everywhere: its spaces are told, and the agents there. So are, for an admin, all agents:
+     * blocks are followed by this right too.
+     */
+    signedOut(entityId: string): void {
+      tellSpaces("credentials", entityId);
+      const near = spaces.agentsNear(entityId);
+      const minds = near.flatMap(({ agentId, spaceId, confidential }) =>
+        confidential ? [agentId, compartmentId(ids(), agentId, spaceId)] : [agentId],
+      );
+      const all = directory.find(entityId)?.role === "admin" ? directory.agentIds() : [];
+      for (const target of new Set([...minds, ...all])) tell("credentials", target, entityId);
+    },
+
+    /** A key, or an admin, may not sign anybody in any more: who was signed in by it may be in any space. */
+    makerEnded(maker: string): void {
+      for (const target of spaces.livingIds()) tell("credentials", target, maker);
+    },
 
     /** An agent's own object is ended too: its caller may be cut off before it has done so. */
     entityRemoved(entityId: string, type: EntityType): void {

@@ -51,6 +51,8 @@ export const entities = sqliteTable(
     agentName: text("agent_name"),
     role: text("role", { enum: ["member", "admin"] }).notNull(),
     externalId: text("external_id"),
+    /** How often it has signed out everywhere: tokens and sessions of before are void. */
+    generation: integer("generation").notNull().default(0),
     createdAt: integer("created_at").notNull(),
   },
   (table) => [
@@ -73,6 +75,8 @@ export const keys = sqliteTable(
     expiresAt: integer("expires_at"),
     /** The key that it was rolled to. */
     successorId: text("successor_id"),
+    /** Whether tokens or sessions may hang on it. */
+    signsIn: integer("signs_in", { mode: "boolean" }).notNull().default(false),
     /** Kept when it is revoked: a repeated request must not bring it back. */
     revokedAt: integer("revoked_at"),
   },
@@ -87,7 +91,7 @@ export const secrets = sqliteTable("secrets", {
 
 /**
  * Codes of sign-in links that were not used yet, as hashes. `madeBy`: the admin who made it for another person. `issuer`:
- * the key, or the admin, by whose right it was made; null before that was kept.
+ * the key, or the admin, by whose right it was made; null before that was kept. `keyId`: the key that this hangs on, where one does.
  */
 export const signInCodes = sqliteTable(
   "sign_in_codes",
@@ -96,6 +100,7 @@ export const signInCodes = sqliteTable(
     entityId: text("entity_id").notNull(),
     madeBy: text("made_by"),
     issuer: text("issuer"),
+    keyId: text("key_id"),
     expiresAt: integer("expires_at").notNull(),
   },
   (table) => [index("sign_in_codes_entity").on(table.entityId)],

@@ -1,9 +1,12 @@
 import type { Env } from "../env/env.ts";
 import { systemClock } from "../shared/clock.ts";
 import { hasSchema, openDatabase, Remembered } from "../shared/database.ts";
+import { createIds, type Ids } from "../shared/ids.ts";
+import { ringOf } from "../shared/secret-ring.ts";
 import { createJobs } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import { createAudit } from "./audit.ts";
+import { createCredentials } from "./credentials.ts";
 import { createDirectory } from "./directory.ts";
 import { createKeys } from "./keys.ts";
 import { createOutbox } from "./outbox.ts";
@@ -27,7 +30,6 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const jobs = createJobs({ db, timers, clock, waitUntil: (work) => ctx.waitUntil(work) });
   const audit = createAudit(db, clock, timers);
   const directory = createDirectory(db, clock);
-  const keys = createKeys(db, clock);
   const secrets = createSecrets(db, clock);
   const spaces = createSpaceIndex(db, clock);
   const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
@@ -36,7 +38,11 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const workspaceId = (): string => self.get()?.id ?? "";
   const resealing = createResealing({ env, db, clock, jobs, audit, directory, secrets, requests, self, object: ctx });
   const isSuspended = (): boolean => (self.get()?.suspended ?? null) !== null;
-  const outbox = createOutbox({ env, directory, secrets, spaces, jobs, workspaceId, isSuspended, object: ctx });
+  const ids = (): Ids => createIds(ringOf(env).ids.secret);
+  const outbox = createOutbox({ env, ids, directory, secrets, spaces, jobs, workspaceId, isSuspended, object: ctx });
+  const keys = createKeys(db, clock, outbox.makerEnded);
+  const sessions = createSessions(db, clock, outbox.sessionEnded);
+  const credentials = createCredentials(clock, directory, keys, sessions);
   const current = () => {
     const row = self.get();
     if (!row) throw new Error("a workspace registers once it was created");
@@ -47,8 +53,8 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     registry: createRegistry(db),
     registered: createRegistration(jobs, env, current, ctx),
     databaseBytes: (): number => ctx.storage.sql.databaseSize,
-    signInCodes: createSignInCodes(db, clock, directory, keys),
-    sessions: createSessions(db, clock, outbox.sessionEnded),
+    ...{ sessions, credentials },
+    signInCodes: createSignInCodes(db, clock, directory, keys, credentials),
     waitingCalls: createWaitingCalls(db, env, workspaceId),
     /** Forgets the requests that are past their time, and sets the timer to when the next will be. */
     pruneRequests(): void {

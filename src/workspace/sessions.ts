@@ -4,6 +4,8 @@ import type { Database } from "../shared/database.ts";
 import { maxSessionsOfPerson } from "./bounds.ts";
 import { sessions } from "./schema.ts";
 
+export type Sessions = ReturnType<typeof createSessions>;
+
 /**
  * The page's sessions. A browser's cookie counts while its session is here.
  *

@@ -1,10 +1,11 @@
-import { and, eq, gt, lte } from "drizzle-orm";
+import { and, eq, gt, lte, or } from "drizzle-orm";
 import type { Role } from "../protocol/entity.ts";
-import type { OfferedSession } from "../protocol/rpc.ts";
+import type { NewSignInCode, OfferedSession } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxSignInCodes, signInCodeMs } from "./bounds.ts";
+import type { Credentials } from "./credentials.ts";
 import type { Directory } from "./directory.ts";
 import type { Keys } from "./keys.ts";
 import { signInCodes } from "./schema.ts";
@@ -20,25 +21,28 @@ import { signInCodes } from "./schema.ts";
 export const createSignInCodes = (
   db: Database,
   clock: Clock,
-  directory: Pick<Directory, "get" | "find">,
-  keys: Pick<Keys, "signsIn">,
+  directory: Pick<Directory, "get" | "find" | "generationOf">,
+  keys: Pick<Keys, "signsInUntil">,
+  credentials: Pick<Credentials, "admit">,
 ) => {
   const mayMakeIt = (maker: string, role: Role): boolean =>
-    maker.startsWith("key_") ? keys.signsIn(maker, role) : directory.find(maker)?.role === "admin";
-
-  /** Throws `forbidden` for a key that may only sign people in: by an admin it would have more than it has. */
-  const requireRight = (by: string | null | undefined, role: Role): void => {
-    if (!by?.startsWith("key_") || mayMakeIt(by, role)) return;
-    throw new ColloquyError("forbidden", "To sign an admin in takes a secret key of scope full, or an admin.");
-  };
+    maker.startsWith("key_") ? keys.signsInUntil(maker, role) > 0 : directory.find(maker)?.role === "admin";
 
   /** Whom the code signs in. */
   const offered = (hash: string): OfferedSession => {
     const isLiving = and(eq(signInCodes.hash, hash), gt(signInCodes.expiresAt, clock.now()));
     const row = db.select().from(signInCodes).where(isLiving).get();
     const entity = row && directory.find(row.entityId);
-    const makers = [row?.issuer ?? [], row?.madeBy ?? []].flat();
-    if (row && entity && makers.every((maker) => mayMakeIt(maker, entity.role))) return { entity, madeBy: row.madeBy };
+    const makers = [row?.issuer ?? [], row?.madeBy ?? [], row?.keyId ?? []].flat();
+    if (row && entity && makers.every((maker) => mayMakeIt(maker, entity.role))) {
+      const { madeBy, keyId } = row;
+      const impersonatorGeneration = madeBy === null ? undefined : directory.generationOf(madeBy);
+      return {
+        ...{ entity, madeBy, generation: directory.generationOf(entity.id) ?? 0 },
+        ...(keyId !== null && { keyId }),
+        ...(impersonatorGeneration !== undefined && { impersonatorGeneration }),
+      };
+    }
     const detail =
       "The sign-in code is not valid: it was used, has run out, was never issued, or its maker has no right to it any more. Ask for a new link.";
     throw new ColloquyError("unauthorized", detail);
@@ -47,19 +51,10 @@ export const createSignInCodes = (
   return {
     offered,
 
-    admitToken(entityId: string, by: string | undefined): void {
-      const entity = directory.find(entityId);
-      if (!entity) throw new ColloquyError("unknown_reference", `Not in this workspace: ${entityId}.`);
-      if (entity.type === "agent") {
-        const detail = "An agent speaks through its runs: tokens are for people and services.";
-        throw new ColloquyError("unknown_reference", detail);
-      }
-      requireRight(by, entity.role);
-    },
-
-    add(code: Omit<typeof signInCodes.$inferInsert, "expiresAt">): { expiresAt: number } {
-      const { type, name, role } = directory.get(code.entityId);
-      requireRight(code.issuer, role);
+    add({ by, ...code }: NewSignInCode): { expiresAt: number } {
+      const entity = directory.get(code.entityId);
+      const { type, name } = entity;
+      if (by) credentials.admit(entity, by);
       if (type !== "human") {
         throw new ColloquyError("conflict", `${JSON.stringify(name)} is no person: only people sign in to the page.`);
       }
@@ -70,7 +65,7 @@ export const createSignInCodes = (
       }
       const expiresAt = clock.now() + signInCodeMs;
       db.insert(signInCodes)
-        .values({ ...code, expiresAt })
+        .values({ ...code, keyId: by?.keyId ?? null, expiresAt })
         .run();
       return { expiresAt };
     },
@@ -81,8 +76,12 @@ export const createSignInCodes = (
       return session;
     },
 
+    /** Those for the entity, and those that it made. */
     forgetEntity(entityId: string): void {
-      db.delete(signInCodes).where(eq(signInCodes.entityId, entityId)).run();
+      const { entityId: person, madeBy, issuer } = signInCodes;
+      db.delete(signInCodes)
+        .where(or(eq(person, entityId), eq(madeBy, entityId), eq(issuer, entityId)))
+        .run();
     },
   };
 };

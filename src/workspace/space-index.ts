@@ -6,7 +6,7 @@ import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { makingSpaceMs, maxSpaces, maxSpacesOfPerson, maxSpacesOfPersonPerDay } from "./bounds.ts";
 import { pageOf } from "./page.ts";
-import { memberships, spaces } from "./schema.ts";
+import { entities, memberships, spaces } from "./schema.ts";
 
 const spaceOf = (row: typeof spaces.$inferSelect): Space => {
   const { id, name, wakePolicy, shareOrigin, confidential, createdBy, createdAt } = row;
@@ -136,6 +136,18 @@ export const createSpaceIndex = (db: Database, clock: Clock) => {
         .where(isMember(entityId))
         .all();
       return rows.map(({ id }) => id);
+    },
+
+    /** The agents in the spaces that an entity is in, once for each space. */
+    agentsNear(entityId: string): { agentId: string; spaceId: string; confidential: boolean }[] {
+      const own = db.select({ position: memberships.spacePosition }).from(memberships).where(isMember(entityId));
+      return db
+        .select({ agentId: memberships.entityId, spaceId: spaces.id, confidential: spaces.confidential })
+        .from(memberships)
+        .innerJoin(spaces, eq(spaces.position, memberships.spacePosition))
+        .innerJoin(entities, and(eq(entities.id, memberships.entityId), eq(entities.type, "agent")))
+        .where(inArray(memberships.spacePosition, own))
+        .all();
     },
 
     share(entityId: string, otherId: string): boolean {

@@ -37,8 +37,8 @@ type Scene = {
   };
 };
 
-const nobodies = ["nobody", "forged", "unsigned", "expired", "revokedKey"] as const;
-const others = ["removed", "operator", "otherKey", "otherAdmin", "otherAsMona"] as const;
+const nobodies = ["nobody", "forged", "unsigned", "expired", "revokedKey", "removed"] as const;
+const others = ["operator", "otherKey", "otherAdmin", "otherAsMona"] as const;
 const scoped = ["readKey", "tokensKey", "hooksKey", "readAndHooksKey", "expiredKey"] as const;
 const own = ["key", "keyAsMona", "keyAsStranger", "keyAsAgent", "admin", "member", "stranger"] as const;
 type Who = (typeof nobodies)[number] | (typeof others)[number] | (typeof own)[number] | (typeof scoped)[number];
@@ -49,13 +49,15 @@ type Row = {
   own: [number, number, number, number, number, number, number];
   operator?: number;
   elsewhere?: number;
-  /** A token outlives its entity where only the space is asked, which it is no member of any more. */
-  removed?: number;
   body?: (scene: Scene) => unknown;
 };
 
 /** What keys of less than all may ask beside what a scope lists: a route that is not here is none of theirs. */
-const ofTokens = ["POST /v1/tokens", "POST /v1/entities/{entityId}/sign-in-links"];
+const ofTokens = [
+  "POST /v1/tokens",
+  "POST /v1/entities/{entityId}/sign-in-links",
+  "POST /v1/entities/{entityId}/sign-out",
+];
 const ofHooks = ["POST /v1/agents/{agentId}/trigger"];
 
 const all = (status: number): Row["own"] => [status, status, status, status, status, status, status];
@@ -109,6 +111,7 @@ const rows: Record<string, Row> = {
   "PATCH /v1/entities/{entityId}": { own: [200, 200, 200, 200, 200, 403, 404], body: named("Renamed") },
   "DELETE /v1/entities/{entityId}": { own: [204, 204, 204, 204, 204, 403, 404] },
   "POST /v1/entities/{entityId}/sign-in-links": { own: [201, 201, 201, 201, 201, 403, 403] },
+  "POST /v1/entities/{entityId}/sign-out": { own: [204, 204, 204, 204, 204, 403, 404] },
   // Whoever calls: what counts is the code, or the cookie, which none of them sends.
   "GET /v1/session": { own: all(200) },
   "POST /v1/session": { own: all(401), body: () => ({ code: "si_guessed" }) },
@@ -167,15 +170,14 @@ const rows: Record<string, Row> = {
   "GET /v1/agents/{agentId}/blocks/{label}/spaces": { own: workspace(200) },
   "PUT /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}": { own: workspace(200), body: () => ({}) },
   "DELETE /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}": { own: workspace(204) },
-  "GET /v1/spaces/{spaceId}/blocks": { own: inSpace(200), removed: 404 },
-  "GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}": { own: inSpace(200), removed: 404 },
+  "GET /v1/spaces/{spaceId}/blocks": { own: inSpace(200) },
+  "GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}": { own: inSpace(200) },
   "POST /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/operations": {
     own: participant(200),
-    removed: 404,
     body: () => ({ operations: [{ op: "append_text", text: "x" }] }),
   },
-  "GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/history": { own: inSpace(200), removed: 404 },
-  "GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/stream": { own: participant(101), removed: 404 },
+  "GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/history": { own: inSpace(200) },
+  "GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/stream": { own: participant(101) },
   "POST /v1/agents/{agentId}/archival": { own: workspace(201), body: () => ({ content: "A fact" }) },
   "GET /v1/agents/{agentId}/archival": { own: workspace(200) },
   "DELETE /v1/agents/{agentId}/archival/{archivalId}": { own: workspace(204) },
@@ -185,39 +187,35 @@ const rows: Record<string, Row> = {
   "GET /v1/search": { own: keyOnly(400), elsewhere: 400 },
   "POST /v1/spaces": { own: all(201), elsewhere: 201, body: named("New") },
   "GET /v1/spaces": { own: all(200), elsewhere: 200 },
-  "GET /v1/spaces/{spaceId}": { own: inSpace(200), removed: 404 },
-  "PATCH /v1/spaces/{spaceId}": { own: inSpace(200, 403), removed: 404, body: named("Renamed") },
-  "DELETE /v1/spaces/{spaceId}": { own: inSpace(204, 403), removed: 404 },
+  "GET /v1/spaces/{spaceId}": { own: inSpace(200) },
+  "PATCH /v1/spaces/{spaceId}": { own: inSpace(200, 403), body: named("Renamed") },
+  "DELETE /v1/spaces/{spaceId}": { own: inSpace(204, 403) },
   "POST /v1/spaces/{spaceId}/members": {
     own: inSpace(201, 403),
-    removed: 404,
     elsewhere: 422,
     body: ({ callers }) => ({ entityId: callers.keyAsStranger.as }),
   },
-  "DELETE /v1/spaces/{spaceId}/members/{entityId}": { own: inSpace(204, 403), removed: 404 },
-  "GET /v1/spaces/{spaceId}/messages": { own: inSpace(200), removed: 404 },
-  "POST /v1/spaces/{spaceId}/messages": { own: participant(201), removed: 404, body: () => ({ text: "hello" }) },
+  "DELETE /v1/spaces/{spaceId}/members/{entityId}": { own: inSpace(204, 403) },
+  "GET /v1/spaces/{spaceId}/messages": { own: inSpace(200) },
+  "POST /v1/spaces/{spaceId}/messages": { own: participant(201), body: () => ({ text: "hello" }) },
   "PATCH /v1/spaces/{spaceId}/messages/{messageId}": {
     own: participant(200),
-    removed: 404,
     body: () => ({ text: "Read me again" }),
   },
-  "DELETE /v1/spaces/{spaceId}/messages/{messageId}": { own: inSpace(200), removed: 404 },
-  "GET /v1/spaces/{spaceId}/messages/{messageId}/reads": { own: inSpace(200), removed: 404 },
-  "GET /v1/spaces/{spaceId}/messages/{messageId}/origin": { own: inSpace(200), removed: 404 },
-  "GET /v1/spaces/{spaceId}/messages/{messageId}/routing": { own: inSpace(200), removed: 404 },
+  "DELETE /v1/spaces/{spaceId}/messages/{messageId}": { own: inSpace(200) },
+  "GET /v1/spaces/{spaceId}/messages/{messageId}/reads": { own: inSpace(200) },
+  "GET /v1/spaces/{spaceId}/messages/{messageId}/origin": { own: inSpace(200) },
+  "GET /v1/spaces/{spaceId}/messages/{messageId}/routing": { own: inSpace(200) },
   "POST /v1/spaces/{spaceId}/read": {
     own: participant(204),
-    removed: 404,
     body: ({ fresh }) => ({ messageId: fresh.messageId }),
   },
   "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": {
     own: participant(200),
-    removed: 404,
     body: () => ({ result: "yes" }),
   },
-  "GET /v1/spaces/{spaceId}/stream": { own: participant(101), removed: 404 },
-  "GET /v1/spaces/{spaceId}/events": { own: participant(200), removed: 404 },
+  "GET /v1/spaces/{spaceId}/stream": { own: participant(101) },
+  "GET /v1/spaces/{spaceId}/events": { own: participant(200) },
   "GET /v1/tool-calls": { own: workspace(200), elsewhere: 200 },
   "POST /v1/tool-calls/{toolCallId}/claim": { own: workspace(200), body: () => ({ holder: "desk" }) },
   "POST /v1/tool-calls/{toolCallId}/result": { own: workspace(200), body: () => ({ result: "yes" }) },
@@ -236,6 +234,7 @@ const expected = (operation: Operation, row: Row, who: Who): number => {
     case "expired":
     case "revokedKey":
     case "expiredKey":
+    case "removed":
       return 401;
     case "readKey":
       return operation.method === "GET" && !isForOperator(operation) ? key : 403;
@@ -247,8 +246,6 @@ const expected = (operation: Operation, row: Row, who: Who): number => {
       return operation.method === "GET" || ofHooks.includes(operation.name) ? key : 403;
     case "operator":
       return row.operator ?? 403;
-    case "removed":
-      return takesEntities(operation) ? (row.removed ?? 401) : 403;
     // A key that names an entity of another workspace names nobody.
     case "otherAsMona":
       return 422;

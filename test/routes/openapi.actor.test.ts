@@ -26,6 +26,7 @@ PATCH /v1/entities/{entityId}
 DELETE /v1/entities/{entityId}
 POST /v1/tokens
 POST /v1/entities/{entityId}/sign-in-links
+POST /v1/entities/{entityId}/sign-out
 GET /v1/session
 POST /v1/session
 DELETE /v1/session

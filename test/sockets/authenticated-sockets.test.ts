@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { closeCodes } from "../../src/protocol/events.ts";
-import type { Principal } from "../../src/protocol/principal.ts";
+import { neverEnds, type Principal } from "../../src/protocol/principal.ts";
 import { systemClock } from "../../src/shared/clock.ts";
 import { createIds } from "../../src/shared/ids.ts";
 import { closeBack, createAuthenticatedSockets } from "../../src/sockets/authenticated-sockets.ts";
@@ -65,10 +65,9 @@ const stage = ({ isTold = false } = {}) => {
       timer: "sockets",
       data: z.object({ label: z.string() }),
       ...{ proofMs, proofLeadMs, proofAnswerMs },
-      needsProof: ({ kind }) => kind === "key",
       isTold: () => isTold,
       proofName: ({ principal }) => nameOf(principal),
-      prove: ({ principal }) => prove(principal),
+      prove: async ({ principal }) => ((await prove(principal)) ? neverEnds : 0),
     });
   const sockets = open();
   const accept = (principal: Principal): Fake => {

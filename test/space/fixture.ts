@@ -4,7 +4,7 @@ import { expect, vi } from "vitest";
 import { z } from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import type { EntityType } from "../../src/protocol/entity.ts";
-import type { EntityPrincipal, KeyPrincipal } from "../../src/protocol/principal.ts";
+import { type EntityPrincipal, type KeyPrincipal, neverEnds } from "../../src/protocol/principal.ts";
 import type {
   AgentMessage,
   AgentToolCall,
@@ -44,6 +44,7 @@ export const recordReceivers = (): void => {
     followed.set(workspaceId, [...(followed.get(workspaceId) ?? []), delivery]);
     return ok(null);
   });
+  vi.spyOn(Workspace.prototype, "credentialUntil").mockResolvedValue(ok(neverEnds));
 };
 
 export const deliveredTo = (agent: EntityRef): Delivery[] => deliveries.get(agent.id) ?? [];

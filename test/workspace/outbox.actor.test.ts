@@ -47,6 +47,7 @@ const stage = async (storage: DurableObjectStorage) => {
   const jobs = createJobs({ db, timers, clock, waitUntil: (work) => void background.push(work) });
   const outbox = createOutbox({
     env: { SPACE: named<SpaceRpc>(told), AGENT: named<AgentRpc>(told) },
+    ids: () => ids,
     directory,
     secrets,
     spaces,

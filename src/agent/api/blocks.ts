@@ -28,6 +28,10 @@ const pinShared = ({ sharedBlocks }: BlockServices, row: SharedBlockRow, { pinne
 
 /** The agent's blocks: its own, those that it shares, and those that others share with it. */
 export const blocksArea: Area<keyof BlockMethods> = {
+  proveAgain: ({ services }, subject) => {
+    services.subscriptions.proveAgain(subject);
+    return null;
+  },
   blocks: async ({ services }) => {
     await services.sharedBlocks.follow(timeoutSignal(askMs));
     const shared = await services.sharedBlocks.read(services.sharedBlocks.list(), timeoutSignal(askMs));

@@ -141,7 +141,7 @@ const live = async ({ texts, seed }: Life): Promise<void> => {
   }
 };
 
-test("[L4] whatever an agent's life was, no row and no answer holds what was deleted or edited away", {
+test("[L4] whatever an agent's life was, nothing holds what was deleted or edited away", {
   timeout: 300_000,
 }, async () => {
   await fc.assert(fc.asyncProperty(life, live), { numRuns: 5, endOnFailure: true });

@@ -4,13 +4,14 @@ import type { BlockFrame } from "../../../protocol/block.ts";
 import { closeCodes } from "../../../protocol/events.ts";
 import { spaceId } from "../../../protocol/ids.ts";
 import { hasWorkspaceRights, mayRead, type Principal } from "../../../protocol/principal.ts";
-import type { SpaceSnapshot } from "../../../protocol/rpc.ts";
+import type { SpaceSnapshot, WorkspaceRpc } from "../../../protocol/rpc.ts";
 import type { Clock } from "../../../shared/clock.ts";
 import { ColloquyError, errorKind } from "../../../shared/errors.ts";
 import {
   callerOf,
   createAuthenticatedSockets,
-  credentialsLive,
+  credentialName,
+  credentialsUntil,
   type Session,
 } from "../../../sockets/authenticated-sockets.ts";
 import type { Timers } from "../../../timers/timers.ts";
@@ -59,9 +60,7 @@ export const createBlockSubscriptions = (
   clock: Clock,
   shares: Pick<Shares, "viewFor" | "isConfidential">,
 ) => {
-  const maySubscribe = async ({ principal, data }: Subscriber): Promise<boolean> => {
-    const workspace = env.WORKSPACE.getByName(principal.workspaceId);
-    if (!(await credentialsLive(workspace, principal))) return false;
+  const mayFollow = async (workspace: WorkspaceRpc, { principal, data }: Subscriber): Promise<boolean> => {
     if (principal.kind === "key") return true;
     const standing = await workspace.standing(principal.entityId);
     if (!standing.ok) return false;
@@ -69,6 +68,12 @@ export const createBlockSubscriptions = (
     if (data.spaceId === undefined) return admin;
     const space = await env.SPACE.getByName(data.spaceId).describe({ ...principal, admin });
     return space.ok && mayRead(space.value, principal);
+  };
+
+  const prove = async (subscriber: Subscriber): Promise<number> => {
+    const workspace = env.WORKSPACE.getByName(subscriber.principal.workspaceId);
+    const until = await credentialsUntil(workspace, subscriber.principal);
+    return until > 0 && (await mayFollow(workspace, subscriber)) ? until : 0;
   };
 
   const sockets = createAuthenticatedSockets({
@@ -80,14 +85,8 @@ export const createBlockSubscriptions = (
     proofMs: 2 * subscriberProofMs,
     proofLeadMs: subscriberProofMs,
     proofAnswerMs: subscriberAnswerMs,
-    needsProof: () => true,
-    proofName: ({ principal, data }) => {
-      const { kind, entityId } = principal;
-      const who = kind === "key" ? principal.keyId : (principal.session?.id ?? entityId);
-      // A session that somebody made for a person has fewer rights than the person's own.
-      return `${who} ${(kind === "entity" && principal.impersonatedBy) || ""} ${data.spaceId ?? ""}`;
-    },
-    prove: maySubscribe,
+    proofName: ({ principal, data }) => `${credentialName(principal)} ${data.spaceId ?? ""}`,
+    prove,
   });
 
   /** One person does not take all the places. A secret key is nobody's, and may. */
@@ -194,5 +193,6 @@ export const createBlockSubscriptions = (
     forget: sockets.forget,
     /** The timer `subscriptions` went off. */
     onTimer: sockets.onTimer,
+    proveAgain: sockets.proveAgain,
   };
 };

@@ -1,0 +1,51 @@
+import type { Entity } from "../protocol/entity.ts";
+import { type Credential, type Maker, neverEnds } from "../protocol/principal.ts";
+import type { Clock } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import type { Directory } from "./directory.ts";
+import type { Keys } from "./keys.ts";
+import type { Sessions } from "./sessions.ts";
+
+export type Credentials = ReturnType<typeof createCredentials>;
+
+/**
+ * What tokens and sessions hang on, which no signature shows: the generation of their entity, the key or the admin that
+ * made them, the session's row (L7).
+ */
+export const createCredentials = (
+  clock: Clock,
+  directory: Pick<Directory, "find" | "generationOf">,
+  keys: Pick<Keys, "signsInUntil" | "noteSignIn">,
+  sessions: Pick<Sessions, "lives">,
+) => {
+  /** Until when it holds at the latest; 0 where it does not. */
+  const until = (credential: Credential): number => {
+    const { entityId, generation = 0, keyId, sessionId, impersonatedBy, impersonatorGeneration = 0 } = credential;
+    const entity = directory.find(entityId);
+    if (!entity || directory.generationOf(entityId) !== generation) return 0;
+    if (sessionId !== undefined && !sessions.lives(sessionId)) return 0;
+    if (impersonatedBy !== undefined) {
+      const isAdmin = directory.find(impersonatedBy)?.role === "admin";
+      if (!isAdmin || directory.generationOf(impersonatedBy) !== impersonatorGeneration) return 0;
+    }
+    return keyId === undefined ? neverEnds : keys.signsInUntil(keyId, entity.role);
+  };
+
+  return {
+    until,
+
+    /** Lets `by` make a token or a link for the entity, or throws: it may have ended where the caller was let in. */
+    admit({ id, role }: Entity, by: Maker): { generation: number } {
+      if ("entityId" in by && until(by) <= clock.now()) {
+        throw new ColloquyError("unauthorized", "What you ask with has ended: sign in again, or get a new token.");
+      }
+      if (by.keyId !== undefined) {
+        if (keys.signsInUntil(by.keyId, role) === 0) {
+          throw new ColloquyError("forbidden", "To sign an admin in takes a secret key of scope full, or an admin.");
+        }
+        keys.noteSignIn(by.keyId);
+      }
+      return { generation: directory.generationOf(id) ?? 0 };
+    },
+  };
+};

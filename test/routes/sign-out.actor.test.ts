@@ -1,0 +1,239 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { decodeJwt } from "jose";
+import { afterEach, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { forgetCredentials } from "../../src/auth/verdicts.ts";
+import { Key, Session, SignInLink, Token } from "../../src/protocol/workspace.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { keyProofLeadMs, keyProofMs } from "../../src/space/bounds.ts";
+import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
+import { problemIn } from "./operations.ts";
+
+/** Tokens and sessions end before their time: by a sign-out, with the key and with the admin that made them. */
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const origin = "https://colloquy.test";
+const Made = z.object({ key: Key, secretKey: z.string() });
+const madeKey = (house: House, body = {}) =>
+  expectOk(Made, call("/v1/workspace/keys", { bearer: house.secretKey, body }));
+const tokenBy = async (bearer: string, entityId: string) =>
+  (await expectOk(Token, call("/v1/tokens", { bearer, body: { entityId } }))).token;
+const codeBy = async (bearer: string, entityId: string) => {
+  const link = call(`/v1/entities/${entityId}/sign-in-links`, { bearer, method: "POST" });
+  return (await expectOk(SignInLink, link)).link.split("#sign-in=")[1] ?? "";
+};
+const signIn = (code: string) => call("/v1/session", { body: { code, replace: true }, headers: { origin } });
+const cookieBy = async (bearer: string, entityId: string) =>
+  ((await signIn(await codeBy(bearer, entityId))).headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+const withCookie = (cookie: string): Call => ({ headers: { origin, cookie } });
+const signOut = (entityId: string, by: Call) => call(`/v1/entities/${entityId}/sign-out`, { method: "POST", ...by });
+const status = async (by: Call, path = "/v1/spaces") => (await call(path, by)).status;
+
+const open = async (path: string, by: Call): Promise<{ closed?: number }> => {
+  const { webSocket } = await call(path, { ...by, headers: { ...by.headers, upgrade: "websocket" } });
+  if (!webSocket) throw new Error("a socket was expected");
+  const seen: { closed?: number } = {};
+  webSocket.addEventListener("close", ({ code }) => {
+    seen.closed = code;
+  });
+  webSocket.accept();
+  return seen;
+};
+const closed = (...sockets: { closed?: number }[]) =>
+  vi.waitUntil(() => sockets.every((socket) => socket.closed !== undefined), { timeout: 1000 });
+
+const shareBlock = async (house: House, agentId: string, spaceId: string): Promise<void> => {
+  const blocks = `/v1/agents/${agentId}/blocks`;
+  await call(blocks, { bearer: house.secretKey, body: { label: "notes", type: "core", content: "Tea" } });
+  await call(`${blocks}/notes/spaces/${spaceId}`, { bearer: house.secretKey, method: "PUT", body: {} });
+};
+
+test("[L7] a sign-out ends each token, session and link, and all sockets in a second", async () => {
+  const house = await openHouse();
+  const [ada, bob] = [await house.person("Ada"), await house.person("Bob")];
+  const agent = await house.agent({ name: "Nova" });
+  const { id } = await house.space("Alpha", [ada, bob, agent]);
+  await shareBlock(house, agent.id, id);
+  const [cookie, code] = [await cookieBy(house.secretKey, ada.id), await codeBy(house.secretKey, ada.id)];
+  const own: Call[] = [{ bearer: ada.token }, { bearer: await house.token(ada.id) }, withCookie(cookie)];
+  const paths = [`/v1/spaces/${id}/stream`, `/v1/spaces/${id}/agents/${agent.id}/blocks/notes/stream`];
+  const doomed = await Promise.all(own.flatMap((by) => paths.map((path) => open(path, by))));
+  const staying = await Promise.all(paths.map((path) => open(path, { bearer: bob.token })));
+  const byKey = await open(paths[0] ?? "", { bearer: house.secretKey, as: ada.id });
+  expect((await signOut(ada.id, { bearer: ada.token })).status).toBe(204);
+  await closed(...doomed);
+  expect([...new Set(doomed.map((socket) => socket.closed))]).toEqual([4401]);
+  for (const by of own) {
+    for (const path of ["/v1/spaces", `/v1/spaces/${id}`]) expect(await status(by, path)).toBe(401);
+  }
+  expect((await signIn(code)).status).toBe(401);
+  expect([...staying, byKey].map((socket) => socket.closed)).toEqual([undefined, undefined, undefined]);
+  expect(await status({ bearer: await house.token(ada.id) })).toBe(200);
+});
+
+test("[L7] a person signs out by a session, an admin and a key of scope tokens for others", async () => {
+  const house = await openHouse();
+  const [ada, boss] = [await house.person("Ada"), await house.person("Boss", "admin")];
+  const { secretKey } = await madeKey(house, { scopes: ["tokens"] });
+  for (const by of [
+    withCookie(await cookieBy(house.secretKey, ada.id)),
+    { bearer: boss.token },
+    { bearer: secretKey },
+  ]) {
+    const token = await house.token(ada.id);
+    expect((await signOut(ada.id, by)).status).toBe(204);
+    expect(await status({ bearer: token })).toBe(401);
+  }
+  const agent = await house.agent({ name: "Nova" });
+  expect((await problemIn(await signOut(agent.id, { bearer: boss.token }))).code).toBe("conflict");
+});
+
+test("[L7] where a sign-out was not heard of, tokens and sessions end within a minute", async () => {
+  const house = await openHouse();
+  const ada = await house.person("Ada");
+  const cookie = await cookieBy(house.secretKey, ada.id);
+  const own: Call[] = [{ bearer: ada.token }, withCookie(cookie)];
+  for (const by of own) expect(await status(by)).toBe(200);
+  // As from another isolate, whose memory this one does not share.
+  unwrap(await env.WORKSPACE.getByName(house.workspaceId).signOut(ada.id));
+  for (const by of own) expect(await status(by)).toBe(200);
+  // Nor can what has ended make anything new meanwhile.
+  const boss = await house.person("Boss", "admin");
+  expect(await status({ bearer: boss.token }, "/v1/workspace")).toBe(200);
+  unwrap(await env.WORKSPACE.getByName(house.workspaceId).signOut(boss.id));
+  const late = call("/v1/tokens", { bearer: boss.token, body: { entityId: boss.id } });
+  expect((await problemIn(await late)).code).toBe("unauthorized");
+  vi.setSystemTime(Date.now() + 60_000);
+  for (const by of own) expect(await status(by)).toBe(401);
+});
+
+test("[L7] a socket that was opened where a sign-out was not heard of closes within a minute", async () => {
+  const house = await openHouse();
+  const ada = await house.person("Ada");
+  const { id } = await house.space("Alpha", [ada]);
+  expect(await status({ bearer: ada.token })).toBe(200);
+  unwrap(await env.WORKSPACE.getByName(house.workspaceId).signOut(ada.id));
+  const late = await open(`/v1/spaces/${id}/stream`, { bearer: ada.token });
+  vi.setSystemTime(Date.now() + keyProofMs - keyProofLeadMs);
+  await runDurableObjectAlarm(env.SPACE.getByName(id) as unknown as DurableObjectStub);
+  await closed(late);
+});
+
+const byKeyEnds: [string, (house: House, keyId: string) => Promise<Response>][] = [
+  ["is revoked", (house, keyId) => call(`/v1/workspace/keys/${keyId}`, { bearer: house.secretKey, method: "DELETE" })],
+  [
+    "was rolled without an overlap",
+    (house, keyId) =>
+      call(`/v1/workspace/keys/${keyId}/roll`, { bearer: house.secretKey, body: { overlapSeconds: 0 } }),
+  ],
+  [
+    "is narrowed",
+    (house, keyId) =>
+      call(`/v1/workspace/keys/${keyId}`, { bearer: house.secretKey, method: "PATCH", body: { scopes: ["read"] } }),
+  ],
+];
+
+test.each(byKeyEnds)("[L7] what a key made ends once the key %s, with what was made by that", async (_, end) => {
+  const house = await openHouse();
+  const [ada, boss] = [await house.person("Ada"), await house.person("Boss", "admin")];
+  const { id } = await house.space("Alpha", [ada, boss]);
+  const { key, secretKey } = await madeKey(house);
+  const bossToken = await tokenBy(secretKey, boss.id);
+  const doomed: Call[] = [
+    { bearer: await tokenBy(secretKey, ada.id) },
+    withCookie(await cookieBy(secretKey, ada.id)),
+    { bearer: bossToken },
+    { bearer: await tokenBy(bossToken, ada.id) },
+    { bearer: await tokenBy(bossToken, boss.id) },
+    withCookie(await cookieBy(bossToken, boss.id)),
+  ];
+  const code = await codeBy(bossToken, boss.id);
+  const path = `/v1/spaces/${id}/stream`;
+  const sockets = await Promise.all(doomed.map((by) => open(path, by)));
+  const staying = await open(path, { bearer: ada.token });
+  expect((await end(house, key.id)).ok).toBe(true);
+  for (const by of doomed) expect(await status(by)).toBe(401);
+  expect((await signIn(code)).status).toBe(401);
+  await closed(...sockets);
+  expect([await status({ bearer: ada.token }), staying.closed]).toEqual([200, undefined]);
+});
+
+test("[L7] a token and its socket end with their key's own end", async () => {
+  const house = await openHouse();
+  const ada = await house.person("Ada");
+  const { id } = await house.space("Alpha", [ada]);
+  const { key, secretKey } = await madeKey(house, { expiresInSeconds: 600 });
+  const by = { bearer: await tokenBy(secretKey, ada.id) };
+  const socket = await open(`/v1/spaces/${id}/stream`, by);
+  vi.setSystemTime(Date.parse(key.expiresAt ?? ""));
+  await runDurableObjectAlarm(env.SPACE.getByName(id) as unknown as DurableObjectStub);
+  await closed(socket);
+  expect(await status(by)).toBe(401);
+});
+
+const byAdminEnds: [string, (house: House, boss: Participant) => Promise<Response>][] = [
+  ["signs out", (_, boss) => signOut(boss.id, { bearer: boss.token })],
+  ["is removed", ({ secretKey }, { id }) => call(`/v1/entities/${id}`, { bearer: secretKey, method: "DELETE" })],
+  [
+    "is no admin any more",
+    ({ secretKey }, { id }) =>
+      call(`/v1/entities/${id}`, { bearer: secretKey, method: "PATCH", body: { role: "member" } }),
+  ],
+];
+
+test.each(byAdminEnds)("[L7] what an admin made for others ends once the admin %s", async (_, end) => {
+  const house = await openHouse();
+  const [ada, boss] = [await house.person("Ada"), await house.person("Boss", "admin")];
+  const { id } = await house.space("Alpha", [ada]);
+  const doomed: Call[] = [
+    { bearer: await tokenBy(boss.token, ada.id) },
+    withCookie(await cookieBy(boss.token, ada.id)),
+  ];
+  const code = await codeBy(boss.token, ada.id);
+  const sockets = await Promise.all(doomed.map((by) => open(`/v1/spaces/${id}/stream`, by)));
+  expect((await end(house, boss)).ok).toBe(true);
+  for (const by of doomed) expect(await status(by)).toBe(401);
+  expect((await signIn(code)).status).toBe(401);
+  await closed(...sockets);
+  expect(await status({ bearer: ada.token })).toBe(200);
+});
+
+test("[L7] a token without a generation counts until the first sign-out", async () => {
+  const house = await openHouse();
+  const ada = await house.person("Ada");
+  expect(decodeJwt(ada.token)).not.toHaveProperty("gen");
+  await signOut(ada.id, { bearer: house.secretKey });
+  expect(await status({ bearer: ada.token })).toBe(401);
+  expect(decodeJwt(await house.token(ada.id))).toMatchObject({ gen: 1, kid: house.keyId });
+});
+
+test("[C3] [L7] a session says who made it for its person", async () => {
+  const house = await openHouse();
+  const [ada, boss] = [await house.person("Ada"), await house.person("Boss", "admin")];
+  const session = async (by: Call) =>
+    (await expectOk(z.object({ session: Session.nullable() }), call("/v1/session", by))).session?.madeBy;
+  expect(await session(withCookie(await cookieBy(house.secretKey, ada.id)))).toBeNull();
+  const made = await expectOk(z.object({ session: Session }), signIn(await codeBy(boss.token, ada.id)));
+  expect(made.session.madeBy).toEqual({ id: boss.id, name: "Boss" });
+  expect(await session(withCookie(await cookieBy(boss.token, ada.id)))).toEqual({ id: boss.id, name: "Boss" });
+});
+
+test("[L7] a sign-out whose space could not be told is told after a crash", async () => {
+  const house = await openHouse();
+  const ada = await house.person("Ada");
+  const { id } = await house.space("Alpha", [ada]);
+  const socket = await open(`/v1/spaces/${id}/stream`, { bearer: ada.token });
+  const { Space } = await import("../../src/space/space.ts");
+  const told = vi.spyOn(Space.prototype, "proveAgain").mockRejectedValueOnce(new Error("out of reach"));
+  await signOut(ada.id, { bearer: ada.token });
+  await vi.waitUntil(() => told.mock.calls.length > 0);
+  expect(socket.closed).toBeUndefined();
+  vi.setSystemTime(Date.now() + 10_000);
+  await runDurableObjectAlarm(env.WORKSPACE.getByName(house.workspaceId) as unknown as DurableObjectStub);
+  await closed(socket);
+  told.mockRestore();
+  forgetCredentials(house.workspaceId);
+});
