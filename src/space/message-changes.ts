@@ -38,6 +38,13 @@ const wordsOf = ({ text, toolCall }: Message): string[] => {
   return [...new Set(texts.filter((each) => each.trim() !== ""))];
 };
 
+/** Where in the log the old words were said, and whose open mind has them as its own. */
+const fromOf = (row: LogRow, { sender, toolCall }: Message): { wasAt: number; by: string | null } => {
+  // Of an agent's minds only the one that said it has it (C17).
+  const isOpenMinds = toolCall ? isOwnedBy(toolCall.id, sender.id) : row.routing?.own === "outside";
+  return { wasAt: row.changedSeq ?? row.seq, by: isOpenMinds ? sender.id : null };
+};
+
 /** Stores the message as it is now, and tells it. `before` is what it was; `updatedSeq` its call's newest event. */
 const change = (
   services: SpaceServices,
@@ -50,10 +57,7 @@ const change = (
   const type = message.deleted ? "message.deleted" : "message.updated";
   // Where no agent is, nobody is told to forget them.
   const was = subscribers.anyAgentBut("") ? wordsOf(before) : null;
-  const { sender, toolCall } = before;
-  // Of an agent's minds only the one that said it has it (C17).
-  const isOpenMinds = toolCall ? isOwnedBy(toolCall.id, sender.id) : row.routing?.own === "outside";
-  const from = { wasAt: row.changedSeq ?? row.seq, by: isOpenMinds ? sender.id : null };
+  const from = fromOf(row, before);
   record((append) => {
     const { seq } = append({ type, message, was, ...from });
     log.amend(row, message, seq, updatedSeq);
@@ -61,7 +65,7 @@ const change = (
     const left = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });
     tellFormerAgents({ seq, kind: "deleted", message: left, was: wordsOf(before) }, from);
     if (updatedSeq !== undefined) toolCalls.remove(row.seq);
-    const { id, spaceId } = message;
+    const { id, spaceId, sender } = message;
     if (deletedBy) services.audit.note("message.deleted", deletedBy, id, { spaceId, sender: sender.id });
   });
 };
@@ -170,7 +174,7 @@ export const forgetOrigin = (
     const call = toolCalls.at(row.seq);
     record((append) => {
       const was = subscribers.anyAgentBut("") ? [sourceEvent] : null;
-      const { seq } = append({ type: "message.updated", message, was });
+      const { seq } = append({ type: "message.updated", message, was, ...fromOf(row, before) });
       log.amend(row, message, seq, call?.updatedSeq);
       if (call && toolCall) toolCalls.store({ ...message, kind: "tool_call", toolCall }, call.updatedSeq, null);
     });
