@@ -26,6 +26,7 @@ export const AuditAction = z.enum([
   "agent.imported",
   "workspace.created",
   "workspace.changed",
+  "workspace.limited",
   "workspace.suspended",
   "workspace.resumed",
   "workspace.deleted",

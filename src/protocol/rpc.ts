@@ -2,6 +2,7 @@ import type { Outcome } from "../shared/errors.ts";
 import type { AuditActor, AuditEntry, AuditFilters, AuditNote } from "./audit.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
 import type { Budget, ChannelOpen } from "./events.ts";
+import type { LimitMethods } from "./limits.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
 import type { Credential, Maker, Principal } from "./principal.ts";
 import type { ReadSpace } from "./run.ts";
@@ -210,6 +211,8 @@ interface SpaceMethods {
     settings: Omit<CreateSpace, "members" | "confidential"> & Partial<Pick<CreateSpace, "confidential">>;
     members: EntityRef[];
     createdBy?: string | undefined;
+    /** Its admission's end: after it the space does not begin, and answers `unavailable`. */
+    until?: number | undefined;
   }): Space;
   describe(principal: Principal): Space;
   update(principal: Principal, changes: UpdateSpace): Space;
@@ -285,7 +288,7 @@ interface SpaceMethods {
 }
 
 export type WorkspaceRpc = Rpc<WorkspaceMethods>;
-interface WorkspaceMethods {
+interface WorkspaceMethods extends LimitMethods {
   /** Creates once: a repeated call with the same id answers `conflict`. */
   create(input: { id: string; name: string; keyId: string; keyHash: string }): Workspace;
   describe(): Workspace;
@@ -348,8 +351,6 @@ interface WorkspaceMethods {
   standing(entityId: string): { role: Role; type: EntityType };
   shareSpace(entityId: string, otherId: string): boolean;
 
-  /** Whether a space with this id may be made, if it is not there, by this person or service: else `limit_reached`. */
-  admitSpace(id: string, madeBy?: string): null;
   /** From spaces, in order; what is older than what it has is ignored. */
   follow(delivery: IndexDelivery): null;
   /** From agents: a call waits for servers, or does no more. */

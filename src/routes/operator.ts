@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { LimitsInUse, SetLimits } from "../protocol/limits.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import { RegisteredWorkspace, SuspendWorkspace, WorkspaceOverview } from "../protocol/workspace.ts";
 import { unwrap } from "../shared/errors.ts";
@@ -65,4 +66,25 @@ operator.route("DELETE /v1/operator/workspaces/{workspaceId}", {
   answers: [OneOverview, "The workspace, as it ends"],
   problems: ["not_found", "conflict"],
   handle: async ({ context, params }) => ({ workspace: unwrap(await at(context, params.workspaceId).end()) }),
+});
+
+const limitsOf = "/v1/operator/workspaces/{workspaceId}/limits";
+
+operator.route(`GET ${limitsOf}`, {
+  summary: "What a workspace may use, and what it uses",
+  access: "operator",
+  answers: [LimitsInUse, "The limits"],
+  problems: ["not_found"],
+  handle: async ({ context, params: { workspaceId } }) => unwrap(await at(context, workspaceId).limits()),
+});
+
+operator.route(`PUT ${limitsOf}`, {
+  summary: "Set what a workspace may use",
+  description:
+    "In place of all limits before: what is left out is bounded by the deployment's own bounds alone. A limit below what is used is a `conflict` that names it, and nothing is set. With `force` it is set all the same: nothing is taken away, and what is new is refused. What would exceed a limit is answered by `limit_reached` with the limit's name and what is used.",
+  access: "operator",
+  body: SetLimits,
+  answers: [LimitsInUse, "The limits"],
+  problems: ["not_found", "conflict"],
+  handle: async ({ context, params: { workspaceId }, body }) => unwrap(await at(context, workspaceId).setLimits(body)),
 });

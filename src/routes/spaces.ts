@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { Member } from "../protocol/entity.ts";
+import { makingSpaceMs } from "../protocol/limits.ts";
 import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import { AddMember, CreateSpace, maxMembers, Space, SpaceListItem, UpdateSpace } from "../protocol/space.ts";
+import { systemClock } from "../shared/clock.ts";
 import { ColloquyError, refuse, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { withTimeout } from "../shared/timeouts.ts";
@@ -40,11 +42,13 @@ const createSpace = async (context: HttpContext, id: string, input: CreateSpace)
   const entities = entityIds.length === 0 ? [] : unwrap(await workspace.resolve(entityIds, visibleTo));
   if (settings.router || settings.release) requireReaderOf({ ...settings, members: entities }, principal);
   // A secret key is nobody's: what it makes is bounded for its workspace alone.
-  unwrap(await workspace.admitSpace(id, principal.kind === "entity" ? principal.entityId : undefined));
+  const until = systemClock.now() + makingSpaceMs;
+  unwrap(await workspace.admitSpace(id, principal.kind === "entity" ? principal.entityId : undefined, until));
   const stub = spaceAt(context, id);
   const refs = entities.map(({ id: entityId, name, type }) => ({ id: entityId, name, type }));
-  const creation = await stub.create({ id, workspaceId, settings, members: refs, createdBy });
+  const creation = await stub.create({ id, workspaceId, settings, members: refs, createdBy, until });
   const isThere = !creation.ok && creation.problem.code === "conflict";
+  if (!creation.ok && !isThere) unwrap(await workspace.dismissSpace(id));
   const space = unwrap(isThere ? await stub.describe(principal) : creation);
   // The creator's next list is to hold it, however late the space's own word comes; any word of it is newer.
   const { name, shareOrigin, wakePolicy, confidential, createdAt } = space;

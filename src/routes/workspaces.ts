@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
 import { actorOf } from "../protocol/audit.ts";
+import { LimitsInUse } from "../protocol/limits.ts";
 import { component } from "../protocol/text.ts";
 import { Key, NameOnly, UpdateWorkspace, Workspace } from "../protocol/workspace.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
@@ -56,10 +57,14 @@ workspaces.route("POST /v1/workspaces", {
 });
 
 workspaces.route("GET /v1/workspace", {
-  summary: "The caller's workspace",
+  summary: "The caller's workspace, what the operator allows it and what it uses of that",
   access: "workspace",
-  answers: [OneWorkspace, "The workspace"],
-  handle: async ({ context }) => ({ workspace: unwrap(await workspaceOf(context).describe()) }),
+  answers: [OneWorkspace.extend(LimitsInUse.shape), "The workspace"],
+  handle: async ({ context }) => {
+    const workspace = workspaceOf(context);
+    const [described, inUse] = await Promise.all([workspace.describe(), workspace.limits()]);
+    return { workspace: unwrap(described), ...unwrap(inUse) };
+  },
 });
 
 workspaces.route("PATCH /v1/workspace", {

@@ -42,6 +42,8 @@ export const createSpace = (services: SpaceServices, input: NewSpace): Space => 
     if (existing.workspaceId === workspaceId && existing.deletedSeq === null) return whole(services, existing);
     throw new ColloquyError("conflict", "There was a space with this id: choose another");
   }
+  if (input.until !== undefined && input.until <= services.clock.now())
+    throw new ColloquyError("unavailable", "The space took too long to be made, and its place was given up: try again");
   const members = [...new Map(input.members.map((member) => [member.id, member])).values()];
   if (members.length > maxMembers)
     throw new ColloquyError("limit_reached", `A space has at most ${maxMembers} members (maxMembers)`);

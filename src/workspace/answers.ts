@@ -1,5 +1,6 @@
 import type { Served } from "../env/env.ts";
 import { hourly } from "../protocol/audit.ts";
+import { makingSpaceMs } from "../protocol/limits.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Key, Workspace as WorkspaceView } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
@@ -39,6 +40,14 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     const detail = { fields: Object.keys(given).join(" "), impersonatedApprovals };
     audit.note({ action: "workspace.changed", actor: by, target: row.id, detail });
     return viewOf({ ...row, ...changes });
+  },
+
+  limits: ({ limits }) => limits.inUse(),
+  setLimits: ({ limits, row, audit }, wanted) => {
+    const set = limits.set(wanted);
+    const detail: Record<string, number> = JSON.parse(JSON.stringify(set.limits));
+    audit.note({ action: "workspace.limited", actor: { id: "operator" }, target: row.id, detail });
+    return set;
   },
 
   verifyKey: ({ keys }, keyHash) => keys.verify(keyHash),
@@ -159,11 +168,20 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
 
   shareSpace: ({ spaces }, entityId, otherId) => spaces.share(entityId, otherId),
-  admitSpace: ({ spaces }, id, madeBy) => spaces.requireRoom(id, madeBy),
+  admitSpace: ({ spaces, outbox }, id, madeBy, until = systemClock.now() + makingSpaceMs) => {
+    spaces.admit(id, madeBy, until);
+    if (spaces.toBeUntil(id) !== undefined) outbox.spaceAdmitted(id, until);
+  },
+  dismissSpace: ({ spaces, outbox }, id) => {
+    spaces.forgetToBe(id);
+    outbox.spaceSettled(id);
+  },
   follow: ({ spaces, outbox, row }, delivery) => {
     if (delivery.space.workspaceId !== row.id)
       throw new ColloquyError("not_found", "The space is of another workspace.");
+    const isAwaited = spaces.toBeUntil(delivery.space.id) !== undefined;
     if (spaces.follow(delivery)) outbox.spaceFollowed(delivery);
+    if (isAwaited) outbox.spaceSettled(delivery.space.id);
   },
   spaces: ({ spaces }, page) => spaces.page(page),
 

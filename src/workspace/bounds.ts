@@ -8,8 +8,6 @@ export const maxSpaces = 10_000;
 /** Spaces that one person or service makes by their own token: that live, and in any day, deleted ones among them. */
 export const maxSpacesOfPerson = 1000;
 export const maxSpacesOfPersonPerDay = 50;
-/** How long a space counts as being made that its workspace has not heard of. */
-export const makingSpaceMs = 60_000;
 /** Secret keys that live. Beside them, as many that were rolled and go on for their overlap. */
 export const maxKeys = 20;
 /** The last use of a key is written once in this time. */

@@ -2,10 +2,11 @@ import { and, asc, eq, gt, inArray, ne, sql } from "drizzle-orm";
 import type { CreateEntity, Entity, EntityType, UpdateEntity } from "../protocol/entity.ts";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
 import { type Clock, isoTime } from "../shared/clock.ts";
-import { among, countOf, type Database } from "../shared/database.ts";
+import { among, countOf, type Database, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { asSeen, twinOf } from "../shared/look-alike.ts";
 import { maxAgents, maxEntities } from "./bounds.ts";
+import type { RequireRoom } from "./limits.ts";
 import { pageOf } from "./page.ts";
 import { entities, memberships } from "./schema.ts";
 
@@ -30,9 +31,11 @@ export type Directory = ReturnType<typeof createDirectory>;
  * 2. No rename makes an entity look like somebody with whom it is in a space, as far as the index has heard (C6).
  * 3. Creating under an id that is there answers what is there: a replay makes nothing twice.
  */
-export const createDirectory = (db: Database, clock: Clock) => {
-  /** How many agents and others there are at most: counted once, so that creating one does not read them all. */
-  let counts: { agents?: number; others?: number } = {};
+export const createDirectory = (db: Database, clock: Clock, requireRoom: RequireRoom) => {
+  /** How many there are: counted once, so that creating one does not read them all. */
+  const agents = new Remembered(db, () => countOf(db, entities, eq(entities.type, "agent")));
+  const others = new Remembered(db, () => countOf(db, entities, ne(entities.type, "agent")));
+  const countsOf = (type: EntityType) => (type === "agent" ? agents : others);
 
   const find = (id: string): Entity | undefined => {
     const row = db.select().from(entities).where(eq(entities.id, id)).get();
@@ -45,19 +48,11 @@ export const createDirectory = (db: Database, clock: Clock) => {
     return entity;
   };
 
-  const makeRoom = (type: EntityType): void => {
-    const [kind, most, says] =
-      type === "agent"
-        ? (["agents", maxAgents, `A workspace has at most ${maxAgents} agents (maxAgents).`] as const)
-        : ([
-            "others",
-            maxEntities,
-            `A workspace has at most ${maxEntities} people and services (maxEntities).`,
-          ] as const);
-    const isOfKind = (kind === "agents" ? eq : ne)(entities.type, "agent");
-    const present = counts[kind] ?? countOf(db, entities, isOfKind);
-    if (present >= most) throw new ColloquyError("limit_reached", says);
-    counts[kind] = present + 1;
+  const makeRoom = (type: EntityType): number => {
+    const used = countsOf(type).get();
+    if (type === "agent") requireRoom("maxAgents", used, maxAgents, "agents", "delete one first");
+    else requireRoom("maxEntities", used, maxEntities, "people and services", "remove one first");
+    return used;
   };
 
   /** An agent's name as it is compared, which no other has; null for everyone else. */
@@ -96,14 +91,18 @@ export const createDirectory = (db: Database, clock: Clock) => {
   return {
     find,
     get,
+    agents: () => agents.get(),
+    others: () => others.get(),
 
     create(id: string, input: NewEntity): Entity {
       const present = find(id);
       if (present) return present;
       const agentName = freeName({ id, ...input });
-      makeRoom(input.type);
+      const used = makeRoom(input.type);
       const row = { ...input, id, externalId: input.externalId ?? null, agentName, createdAt: clock.now() };
-      return entityOf(db.insert(entities).values(row).returning().get());
+      const entity = entityOf(db.insert(entities).values(row).returning().get());
+      countsOf(input.type).set(used + 1);
+      return entity;
     },
 
     /** Those of `ids` that are here, and that `visibleTo` may know of; throws `unknown_reference` naming the others. */
@@ -156,7 +155,7 @@ export const createDirectory = (db: Database, clock: Clock) => {
 
     remove(id: string): void {
       db.delete(entities).where(eq(entities.id, id)).run();
-      counts = {};
+      for (const counts of [agents, others]) counts.forget();
     },
   };
 };

@@ -3,7 +3,8 @@ import type { Env } from "../env/env.ts";
 import type { EntityType } from "../protocol/entity.ts";
 import type { KeyPrincipal } from "../protocol/principal.ts";
 import type { IndexDelivery } from "../protocol/rpc.ts";
-import { errorKind, type Outcome, ok, refuse, unwrap } from "../shared/errors.ts";
+import type { Clock } from "../shared/clock.ts";
+import { ColloquyError, errorKind, type Outcome, ok, refuse, unwrap } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
 import { compartmentId, type Ids } from "../shared/ids.ts";
 import { log } from "../shared/log.ts";
@@ -17,6 +18,8 @@ import type { SpaceIndex } from "./space-index.ts";
 const kind = "tell";
 /** A suspension is told apart from the rest, and faster. */
 const haltKind = "halt";
+/** Asks for a space that was admitted, and that nobody has told of. */
+const toBeKind = "space-to-be";
 
 const Told = z.object({
   about: z.enum(["rename", "remove", "session", "credentials", "secrets", "end", "suspend", "end-space"]),
@@ -37,6 +40,7 @@ type Surroundings = {
   secrets: Secrets;
   spaces: SpaceIndex;
   jobs: Jobs;
+  clock: Clock;
   /** Known once the workspace was created. */
   workspaceId: () => string;
   isSuspended: () => boolean;
@@ -52,7 +56,7 @@ type Surroundings = {
  * 2. A job names what it is about, never the content: that is read when it is told, so the last word wins.
  */
 export const createOutbox = (surroundings: Surroundings) => {
-  const { env, ids, directory, secrets, spaces, jobs, object } = surroundings;
+  const { env, ids, directory, secrets, spaces, jobs, clock, object } = surroundings;
 
   const ask = async ({ about, target, subject }: Told): Promise<Outcome<null>> => {
     const workspaceId = surroundings.workspaceId();
@@ -100,6 +104,20 @@ export const createOutbox = (surroundings: Surroundings) => {
   jobs.handle(kind, handlerOf(maxTellsAtOnce));
   jobs.handle(haltKind, handlerOf(maxHaltsAtOnce));
 
+  jobs.handle(toBeKind, {
+    atOnce: maxTellsAtOnce,
+    async run({ key }) {
+      const until = spaces.toBeUntil(key);
+      if (until === undefined) return undefined;
+      const asked = env.SPACE.getByName(key).describe(ofWorkspace(surroundings.workspaceId()));
+      const found = await withTimeout(tellTimeoutMs, asked);
+      // One that is there tells of itself, and one may have been admitted anew meanwhile.
+      const isNot = !found.ok && found.problem.code === "not_found" && spaces.toBeUntil(key) === until;
+      if (isNot && until <= clock.now()) spaces.forgetToBe(key);
+      return undefined;
+    },
+  });
+
   const tell = (about: Told["about"], target: string, subject = ""): void => {
     const isHalt = about === "suspend" || about === "end-space";
     const payload = { about, target, subject };
@@ -143,6 +161,14 @@ export const createOutbox = (surroundings: Surroundings) => {
       if (type === "agent") tell("end", entityId);
       tellSpaces("remove", entityId);
     },
+
+    /** A space may be made until then: after that it is asked for, if nobody has told of it. */
+    spaceAdmitted: (spaceId: string, until: number): void =>
+      jobs.set({ kind: toBeKind, key: spaceId, dueAt: until + tellTimeoutMs }),
+
+    /** Its place is taken, or given back. */
+    spaceSettled: (spaceId: string): void =>
+      jobs.drop(toBeKind, spaceId, new ColloquyError("gone", "The space was told of")),
 
     secretsChanged(): void {
       for (const target of directory.agentIds()) tell("secrets", target);

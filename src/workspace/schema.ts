@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AuditAction } from "../protocol/audit.ts";
+import type { WorkspaceLimits } from "../protocol/limits.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { KeyScope, RegisteredWorkspace } from "../protocol/workspace.ts";
 
@@ -26,6 +27,8 @@ export const workspaces = sqliteTable("workspace", {
   suspended: text("suspended", { mode: "json" }).$type<{ at: number; reason: string }>(),
   /** It is over: the row is all that it answers of. */
   deletedAt: integer("deleted_at"),
+  /** What the operator allows, where that is less than the bounds. */
+  limits: text("limits", { mode: "json" }).$type<WorkspaceLimits>().notNull().default({}),
 });
 
 /** Of the registry alone: all workspaces of the deployment. */
@@ -138,6 +141,13 @@ export const spaces = sqliteTable(
     index("spaces_created_by").on(table.createdBy, table.createdAt).where(sql`created_by is not null`),
   ],
 );
+
+/** Spaces that may be made, until then, and that nobody has told of yet: they count too. `madeBy`: the person or service. */
+export const spacesToBe = sqliteTable("spaces_to_be", {
+  id: text("id").primaryKey(),
+  madeBy: text("made_by"),
+  until: integer("until").notNull(),
+});
 
 /** The members of spaces. A space is named by its position, so that an entity's newest spaces are one range of the key. */
 export const memberships = sqliteTable(

@@ -9,6 +9,7 @@ import { createAudit } from "./audit.ts";
 import { createCredentials } from "./credentials.ts";
 import { createDirectory } from "./directory.ts";
 import { createKeys } from "./keys.ts";
+import { createLimits, roomWithin } from "./limits.ts";
 import { createOutbox } from "./outbox.ts";
 import { createRegistration, createRegistry, registeredOf } from "./registry.ts";
 import { createRequests } from "./requests.ts";
@@ -29,17 +30,21 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const timers = createTimers(db, ctx.storage, clock);
   const jobs = createJobs({ db, timers, clock, waitUntil: (work) => ctx.waitUntil(work) });
   const audit = createAudit(db, clock, timers);
-  const directory = createDirectory(db, clock);
-  const secrets = createSecrets(db, clock);
-  const spaces = createSpaceIndex(db, clock);
-  const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
   /** The workspace's own row. Undefined where it was never created. */
   const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
+  const requireRoom = roomWithin(() => self.get()?.limits ?? {});
+  const directory = createDirectory(db, clock, requireRoom);
+  const secrets = createSecrets(db, clock);
+  const spaces = createSpaceIndex(db, clock, requireRoom);
+  const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
   const workspaceId = (): string => self.get()?.id ?? "";
   const resealing = createResealing({ env, db, clock, jobs, audit, directory, secrets, requests, self, object: ctx });
   const isSuspended = (): boolean => (self.get()?.suspended ?? null) !== null;
   const ids = (): Ids => createIds(ringOf(env).ids.secret);
-  const outbox = createOutbox({ env, ids, directory, secrets, spaces, jobs, workspaceId, isSuspended, object: ctx });
+  const outbox = createOutbox({
+    ...{ env, ids, directory, secrets, spaces, jobs, clock, workspaceId, isSuspended },
+    object: ctx,
+  });
   const keys = createKeys(db, clock, outbox.makerEnded);
   const sessions = createSessions(db, clock, outbox.sessionEnded);
   const credentials = createCredentials(clock, directory, keys, sessions);
@@ -55,6 +60,11 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     databaseBytes: (): number => ctx.storage.sql.databaseSize,
     ...{ sessions, credentials },
     signInCodes: createSignInCodes(db, clock, directory, keys, credentials),
+    limits: createLimits(db, self, {
+      maxAgents: directory.agents,
+      maxEntities: directory.others,
+      maxSpaces: spaces.used,
+    }),
     waitingCalls: createWaitingCalls(db, env, workspaceId),
     /** Forgets the requests that are past their time, and sets the timer to when the next will be. */
     pruneRequests(): void {

@@ -2,11 +2,12 @@ import { and, desc, eq, getTableColumns, gt, inArray, lt } from "drizzle-orm";
 import type { IndexDelivery, Page, PageRequest } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
 import { type Clock, isoTime } from "../shared/clock.ts";
-import { countOf, type Database } from "../shared/database.ts";
+import { countOf, type Database, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { makingSpaceMs, maxSpaces, maxSpacesOfPerson, maxSpacesOfPersonPerDay } from "./bounds.ts";
+import { maxSpaces, maxSpacesOfPerson, maxSpacesOfPersonPerDay } from "./bounds.ts";
+import type { RequireRoom } from "./limits.ts";
 import { pageOf } from "./page.ts";
-import { entities, memberships, spaces } from "./schema.ts";
+import { entities, memberships, spaces, spacesToBe } from "./schema.ts";
 
 const spaceOf = (row: typeof spaces.$inferSelect): Space => {
   const { id, name, wakePolicy, shareOrigin, confidential, createdBy, createdAt } = row;
@@ -31,12 +32,14 @@ export type SpaceIndex = ReturnType<typeof createSpaceIndex>;
  * Invariants
  * 1. What is older than what is known of a space changes nothing; the same again changes nothing either.
  * 2. A deleted space never comes back, however late an older delivery arrives.
+ * 3. A space counts from its admission on. One that was not made by then is asked for before its place is given away.
  */
-export const createSpaceIndex = (db: Database, clock: Clock) => {
+export const createSpaceIndex = (db: Database, clock: Clock, requireRoom: RequireRoom) => {
   /** How many there are: counted once, then kept in step, so that a new one does not read them all. */
-  let living: number | undefined;
-  /** Spaces that persons may make and that nobody has told of yet: who makes many at once is counted too. */
-  const making = new Map<string, { madeBy: string; at: number }>();
+  const living = new Remembered(db, () => countOf(db, spaces, eq(spaces.deleted, false)));
+  const isToBe = (id: string) => eq(spacesToBe.id, id);
+  const forgetToBe = (id: string): void => void db.delete(spacesToBe).where(isToBe(id)).run();
+  const used = (): number => living.get() + countOf(db, spacesToBe);
 
   const isMember = (entityId: string) => eq(memberships.entityId, entityId);
 
@@ -55,11 +58,9 @@ export const createSpaceIndex = (db: Database, clock: Clock) => {
   const refused = (detail: string): ColloquyError => new ColloquyError("limit_reached", detail);
 
   const requireRoomOf = (madeBy: string): void => {
-    const now = clock.now();
-    for (const [id, { at }] of making) if (now - at > makingSpaceMs) making.delete(id);
-    const underWay = [...making.values()].filter((each) => each.madeBy === madeBy).length;
+    const underWay = countOf(db, spacesToBe, eq(spacesToBe.madeBy, madeBy));
     const isTheirs = eq(spaces.createdBy, madeBy);
-    const today = and(isTheirs, gt(spaces.createdAt, isoTime(now - dayMs)));
+    const today = and(isTheirs, gt(spaces.createdAt, isoTime(clock.now() - dayMs)));
     if (countOf(db, spaces, today) + underWay >= maxSpacesOfPersonPerDay) {
       const most = `You may make ${maxSpacesOfPersonPerDay} spaces in a day (maxSpacesOfPersonPerDay)`;
       throw refused(`${most}: go on tomorrow, or have a secret key of the workspace make them.`);
@@ -69,22 +70,31 @@ export const createSpaceIndex = (db: Database, clock: Clock) => {
   };
 
   return {
+    used,
+
     /**
      * Throws `limit_reached` where one more space is one too many, of the workspace or of the person or service that makes
-     * it. Of the workspace's, those that are being made at once may exceed it.
+     * it. From here on it counts: until it is told of, or was not made by `until`. In a transaction.
      */
-    requireRoom(id: string, madeBy?: string): void {
-      if (countOf(db, spaces, eq(spaces.id, id)) > 0 || making.has(id)) return;
-      living ??= countOf(db, spaces, eq(spaces.deleted, false));
-      if (living >= maxSpaces)
-        throw refused(`A workspace has at most ${maxSpaces} spaces (maxSpaces): delete one first.`);
-      if (madeBy === undefined) return;
-      requireRoomOf(madeBy);
-      making.set(id, { madeBy, at: clock.now() });
+    admit(id: string, madeBy: string | undefined, until: number): void {
+      if (countOf(db, spaces, eq(spaces.id, id)) > 0) return;
+      if (countOf(db, spacesToBe, isToBe(id)) === 0) {
+        requireRoom("maxSpaces", used(), maxSpaces, "spaces", "delete one first");
+        if (madeBy !== undefined) requireRoomOf(madeBy);
+      }
+      const values = { id, madeBy: madeBy ?? null, until };
+      db.insert(spacesToBe).values(values).onConflictDoUpdate({ target: spacesToBe.id, set: { until } }).run();
     },
+
+    /** Until when the space may still be made; undefined for one that was told of, or is not to be. */
+    toBeUntil: (id: string): number | undefined => db.select().from(spacesToBe).where(isToBe(id)).get()?.until,
+
+    /** It was not made, and will not be. */
+    forgetToBe,
 
     /** Whether the delivery told anything new. Call inside a transaction. */
     follow({ space, createdBy, cursor, deleted }: IndexDelivery): boolean {
+      const before = living.get();
       const known = db.select().from(spaces).where(eq(spaces.id, space.id)).get();
       if (known && (known.deleted || cursor < known.cursor)) return false;
       const { id, name, wakePolicy, shareOrigin, confidential = false, createdAt } = space;
@@ -95,8 +105,8 @@ export const createSpaceIndex = (db: Database, clock: Clock) => {
         .onConflictDoUpdate({ target: spaces.id, set: facts })
         .returning({ position: spaces.position })
         .get();
-      making.delete(id);
-      if (living !== undefined) living += Number(!deleted) - Number(known !== undefined);
+      forgetToBe(id);
+      living.set(before + Number(!deleted) - Number(known !== undefined));
       replaceMembers(position, deleted ? [] : space.members.map((member) => member.id));
       return true;
     },

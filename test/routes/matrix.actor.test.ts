@@ -93,6 +93,13 @@ const rows: Record<string, Row> = {
   "DELETE /v1/operator/workspaces/{workspaceId}": { own: all(403), operator: 409, elsewhere: 403 },
   "POST /v1/operator/workspaces/{workspaceId}/reseal": { own: all(403), operator: 202, elsewhere: 403 },
   "GET /v1/operator/workspaces/{workspaceId}/reseal": { own: all(403), operator: 200, elsewhere: 403 },
+  "GET /v1/operator/workspaces/{workspaceId}/limits": { own: all(403), operator: 200, elsewhere: 403 },
+  "PUT /v1/operator/workspaces/{workspaceId}/limits": {
+    own: all(403),
+    operator: 200,
+    elsewhere: 403,
+    body: () => ({ maxSpaces: 9000 }),
+  },
   "GET /v1/workspace": { own: workspace(200), elsewhere: 200 },
   "PATCH /v1/workspace": { own: workspace(200), elsewhere: 200, body: named("Here") },
   "GET /v1/workspace/audit": { own: workspace(200), elsewhere: 200 },
@@ -433,7 +440,7 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
 const ask = async (operation: Operation, row: Row, who: Who): Promise<Response> => {
   const fresh = await freshFor(operation);
   const caller = scene.callers[who];
-  const path = fill(operation.path, fresh);
+  const path = fill(operation.path, { ...fresh, workspaceId: scene.house.workspaceId });
   const body = row.body?.({ ...scene, fresh });
   return call(path, {
     method: operation.method,

@@ -28,6 +28,7 @@ const agentId = ids.mint("ent");
 const issued: Record<string, string> = {
   spaceId,
   agentId,
+  workspaceId: ids.mint("wsp"),
   entityId: ids.mint("ent"),
   keyId: ids.mint("key"),
   runId: ids.mintOwned("run", agentId),

@@ -39,8 +39,8 @@ const stage = async (storage: DurableObjectStorage) => {
       return methods as Rpc & { fetch(request: Request): Promise<Response> };
     },
   });
-  const directory = createDirectory(db, clock);
-  const spaces = createSpaceIndex(db, clock);
+  const directory = createDirectory(db, clock, () => undefined);
+  const spaces = createSpaceIndex(db, clock, () => undefined);
   const timers = createTimers(db, storage, clock);
   const secrets = createSecrets(db, clock);
   const background: Promise<void>[] = [];
@@ -52,6 +52,7 @@ const stage = async (storage: DurableObjectStorage) => {
     secrets,
     spaces,
     jobs,
+    clock,
     workspaceId: () => workspaceId,
     isSuspended: () => false,
     object: { abort: () => undefined, storage: { sync: () => Promise.resolve() } },

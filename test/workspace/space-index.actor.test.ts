@@ -71,7 +71,6 @@ test("[S1] a space of another workspace is not followed", async () => {
 test("[B3] a workspace holds maxSpaces living spaces; a repeated or a replaced one is no more", async () => {
   const { id, stub } = await openWorkspace();
   const mine = ids.mint("spc");
-  await stub.follow(delivery(id, mine, 1, {}));
   await inside(stub, (_, { storage }) => {
     const numbers = `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxSpaces})`;
     const row = "'spc_' || i, 'Space', 'every_message', 'text', '', 0, 0";
@@ -79,6 +78,7 @@ test("[B3] a workspace holds maxSpaces living spaces; a repeated or a replaced o
       `${numbers} INSERT INTO spaces (id, name, wake_policy, share_origin, created_at, cursor, deleted) SELECT ${row} FROM n`,
     );
   });
+  await stub.follow(delivery(id, mine, 1, {}));
   expect(await stub.admitSpace(ids.mint("spc"))).toMatchObject({
     ok: false,
     problem: { code: "limit_reached", detail: expect.stringContaining("(maxSpaces)") },

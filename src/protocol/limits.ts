@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { component, strictComponent } from "./text.ts";
+
+/** How long a space may be made after its admission. What its workspace has not heard of by then is asked for. */
+export const makingSpaceMs = 60_000;
+
+/** What a limit may be: a whole number. */
+const Limit = z.int().min(0).optional();
+
+const limits = {
+  maxAgents: Limit.meta({ description: "Agents" }),
+  maxEntities: Limit.meta({ description: "People and services" }),
+  maxSpaces: Limit.meta({ description: "Spaces that live, and those that are being made" }),
+};
+
+/** What the operator allows a workspace. What is left out is bounded by the deployment's own bounds alone. */
+export const WorkspaceLimits = component("WorkspaceLimits", limits);
+export type WorkspaceLimits = z.infer<typeof WorkspaceLimits>;
+export type LimitName = keyof WorkspaceLimits;
+
+export const limitNames = Object.keys(limits) as LimitName[];
+
+export const SetLimits = strictComponent("SetLimits", {
+  ...limits,
+  force: z.boolean().default(false).meta({
+    description: "Set them also where more is used: nothing is taken away, and what is new is refused",
+  }),
+});
+export type SetLimits = z.infer<typeof SetLimits>;
+
+const Used = z.int();
+
+/** What a workspace uses now of what may be limited. */
+export const WorkspaceUse = component("WorkspaceUse", {
+  maxAgents: Used,
+  maxEntities: Used,
+  maxSpaces: Used,
+} satisfies Record<LimitName, z.ZodType>);
+export type WorkspaceUse = z.infer<typeof WorkspaceUse>;
+
+/** The limits, and what is used of each by its name. */
+export const LimitsInUse = component("LimitsInUse", { limits: WorkspaceLimits, used: WorkspaceUse });
+export type LimitsInUse = z.infer<typeof LimitsInUse>;
+
+/** What a workspace is asked of its limits. */
+export interface LimitMethods {
+  /** What the operator allows, and what is used of it. */
+  limits(): LimitsInUse;
+  /** In place of all before. `conflict` where less is allowed than is used, unless forced. */
+  setLimits(limits: SetLimits): LimitsInUse;
+  /**
+   * Whether a space with this id may be made until then, if it is not there, by this person or service: else
+   * `limit_reached`.
+   */
+  admitSpace(id: string, madeBy?: string, until?: number): null;
+  /** The space refused to be made under that admission. */
+  dismissSpace(id: string): null;
+}
