@@ -15,20 +15,22 @@ export type Place = {
   text: string[];
   /** What stands there belongs to the agent alone, whether it names the message or not. */
   isNamed?: true;
+  /** When a row was written last. One that is older than the message holds the same words for a reason of its own. */
+  writtenAt?: string;
 };
 
 export const places: Place[] = [
   { table: "journal", key: "seq", json: ["content", "meta"], text: [] },
   { table: "runs", key: "ordinal", json: ["trigger", "told", "error"], text: ["reason"] },
-  { table: "inbox", key: "seq", json: ["data", "last_error"], text: [] },
-  { table: "overheard", key: "seq", json: ["data"], text: [] },
+  { table: "inbox", key: "seq", json: ["data", "last_error"], text: [], writtenAt: "received_at" },
+  { table: "overheard", key: "seq", json: ["data"], text: [], writtenAt: "received_at" },
   { table: "waits", key: "call_id", json: [], text: ["text"], isNamed: true },
   { table: "calls", key: "call_id", json: ["input", "origin", "outcome", "approval"], text: [] },
-  { table: "windows", key: "id", json: ["blocks"], text: ["summary"] },
+  { table: "windows", key: "id", json: ["blocks"], text: ["summary"], writtenAt: "created_at" },
   { table: "summaries", key: "subject", json: ["last_error"], text: ["text"] },
-  { table: "memories", key: "key", json: [], text: ["value"] },
-  { table: "goals", key: "id", json: [], text: ["description"] },
-  { table: "plans", key: "id", json: ["last_error"], text: ["name", "instruction"] },
+  { table: "memories", key: "key", json: [], text: ["value"], writtenAt: "updated_at" },
+  { table: "goals", key: "id", json: [], text: ["description"], writtenAt: "updated_at" },
+  { table: "plans", key: "id", json: ["last_error"], text: ["name", "instruction"], writtenAt: "updated_at" },
   { table: "feed", key: "part", json: ["value"], text: [] },
   { table: "agent", key: "id", json: ["last_error"], text: [] },
 ];
@@ -52,14 +54,20 @@ const parsed = (json: string): unknown => {
   }
 };
 
-/** Takes old words out of the next rows of a place. In a transaction. `more`: others may follow. */
-export const scrubRows = (db: Database, place: Place, after: number, scrub: Scrub): { seen: Seen[]; more: boolean } => {
-  const { table, key: keyColumn, json, text, isNamed = false } = place;
+/** Takes old words, said at `since`, out of the next rows of a place. In a transaction. `more`: others may follow. */
+export const scrubRows = (
+  db: Database,
+  place: Place,
+  { after, since }: { after: number; since: number },
+  scrub: Scrub,
+): { seen: Seen[]; more: boolean } => {
+  const { table, key: keyColumn, json, text, isNamed = false, writtenAt } = place;
   const also = table === "journal" ? ", run_ordinal" : table === "windows" ? ", instructions" : "";
   const columns = [...json, ...text].map((column) => `"${column}"`).join(", ");
-  const next = numbered.has(table) ? sql`where ${sql.raw(keyColumn)} > ${after} order by 1 limit ${rowsAtOnce}` : sql``;
+  const isNew = writtenAt === undefined ? sql`1` : sql`${sql.raw(writtenAt)} >= ${since}`;
+  const next = numbered.has(table) ? sql`and ${sql.raw(keyColumn)} > ${after} order by 1 limit ${rowsAtOnce}` : sql``;
   const rows = db.all<Row & { at: string | number }>(
-    sql`select ${sql.raw(`"${keyColumn}"`)} as at, ${sql.raw(columns + also)} from ${sql.raw(table)} ${next}`,
+    sql`select ${sql.raw(`"${keyColumn}"`)} as at, ${sql.raw(columns + also)} from ${sql.raw(table)} where ${isNew} ${next}`,
   );
   const seen: Seen[] = [];
   let length = 0;
@@ -71,7 +79,9 @@ export const scrubRows = (db: Database, place: Place, after: number, scrub: Scru
     for (const name of [...json, ...text]) {
       const value = row[name];
       if (typeof value !== "string" || !(named || isNamed || scrub.mayHold(value))) continue;
-      const left = json.includes(name) ? leftOf(value, scrub, named) : scrub.value(value, named || isNamed);
+      const left = json.includes(name)
+        ? leftOf(value, scrub, named, table === "feed" ? since : undefined)
+        : scrub.value(value, named || isNamed);
       if (left !== value) changes.set(name, left);
     }
     const blocks = changes.get("blocks");
@@ -89,9 +99,14 @@ export const scrubRows = (db: Database, place: Place, after: number, scrub: Scru
   return { seen, more: numbered.has(table) && rows.length === rowsAtOnce };
 };
 
-const leftOf = (json: string, scrub: Scrub, named: boolean): string => {
+const isOlder = (item: unknown, since: number): boolean =>
+  typeof item === "object" && item !== null && "updatedAt" in item && Date.parse(String(item.updatedAt)) < since;
+
+/** `since`: of a list whose items say when each was written. */
+const leftOf = (json: string, scrub: Scrub, named: boolean, since?: number): string => {
   const value = parsed(json);
-  const left = scrub.value(value, named);
+  const kept = (item: unknown): unknown => (isOlder(item, since ?? 0) ? item : scrub.value(item, named));
+  const left = since !== undefined && Array.isArray(value) ? value.map(kept) : scrub.value(value, named);
   return left === value ? json : JSON.stringify(left);
 };
 

@@ -35,7 +35,7 @@ type Around = {
   search: () => {
     redact(
       scrub: Scrub,
-      of: Pick<Redaction, "id"> & { text: string | null },
+      of: Pick<Redaction, "id" | "since"> & { text: string | null },
       after: number,
       limit: number,
     ): number | undefined;
@@ -127,7 +127,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       const first = firstSince(row.since);
       row.after = (table === "journal" ? first.row : first.run) - 1;
     }
-    const { seen, more } = scrubRows(db, place, row.after, scrub);
+    const { seen, more } = scrubRows(db, place, row, scrub);
     if (table === "journal") {
       const known = seen.filter(({ changed, named }) => changed || named);
       const from = known.map((each) => Number(each.row.run_ordinal));

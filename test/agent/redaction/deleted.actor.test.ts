@@ -1,13 +1,14 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { CreateBlock } from "../../../src/protocol/block.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
 import { allRows } from "../../support/rows.ts";
 import { answer, call, step, text, waitAt } from "../../support/scripted-model.ts";
 import { openBoth } from "../compartment.ts";
-import { agentStub, ended, openScene, scripted, told, userTexts } from "../fixture.ts";
+import { agentStub, ended, openScene, rowsIn, scripted, told, userTexts } from "../fixture.ts";
 
 /** What an agent keeps of messages that were edited or deleted. */
 const words = "the quinces of the old orchard";
@@ -195,4 +196,33 @@ test("[L4] what another space was told of a message as an origin goes there too"
   await gone(scene, "quinces");
   await vi.waitFor(async () => expect(await rowsWith(spaceStub(other.id), "quinces")).toEqual([]));
   expect(await there()).toContain(message.id);
+});
+
+test("[L4] [C19] who repeats and deletes words takes none out that were kept before", async () => {
+  const scene = await openBoth({});
+  const { house, analyst, secret } = scene;
+  const rule = "Never pay an invoice above 1000 EUR without the board";
+  const block = { label: "policy", type: "core", content: rule };
+  unwrap(await scene.agent.createBlock(house.workspaceId, CreateBlock.parse(block), "system"));
+  const keep = (key: string) => [step(call("set_memories", { memories: [{ key, value: rule }] })), step(text("Kept."))];
+  const model = scripted([...keep("openly"), ...keep("inside")]);
+  await scene.ask("Keep the rule in mind.", 1);
+  await secret.ask("Keep our rule in mind.", 1);
+  model.push(step(text("Hello.")));
+  const mallory = await house.person("Mallory");
+  const lobby = await house.space("Lobby", [mallory, analyst]);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const message = await lobby.post(mallory, rule);
+  await ended(house.workspaceId, analyst, 2);
+  unwrap(await lobby.stub().deleteMessage(lobby.as(mallory), message.id));
+  await told(lobby.id);
+  await vi.waitFor(async () => expect(await rowsIn(secret.mind, "SELECT id FROM redactions")).toHaveLength(1));
+  for (const mind of [analyst, secret.mind]) {
+    expect(await rowsIn(mind, "SELECT value FROM memories")).toEqual([{ value: rule }]);
+  }
+  expect(JSON.stringify(await rowsIn(secret.mind, "SELECT value FROM feed"))).toContain(rule);
+  model.push(step(text("Well.")));
+  await secret.ask("What is our rule?", 2);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt[0])).toContain(rule);
 });

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNull, like, max, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, inArray, isNull, like, max, type SQL, sql } from "drizzle-orm";
 import type { SearchType } from "../../../protocol/search.ts";
 import { among, type Database, prepared } from "../../../shared/database.ts";
 import type { Scrub } from "../../redaction/forms.ts";
@@ -209,9 +209,14 @@ export const createSearchIndex = (
      * of the message `of` goes, or comes in anew. Blocks and archival entries are their own. Answers how far it has come,
      * undefined at the end. In a transaction.
      */
-    redact(scrub: Scrub, of: { id: string; text: string | null }, after: number, limit: number): number | undefined {
+    redact(
+      scrub: Scrub,
+      of: { id: string; since: number; text: string | null },
+      after: number,
+      limit: number,
+    ): number | undefined {
       const isOwn = sql`${searchEntries.type} in ('message', 'consciousness')`;
-      const next = and(gt(searchEntries.id, after), isOwn);
+      const next = and(gt(searchEntries.id, after), isOwn, gte(searchEntries.at, of.since));
       const rows = db.select().from(searchEntries).where(next).orderBy(asc(searchEntries.id)).limit(limit).all();
       const changed = rows.flatMap(({ id: _, part, ...row }): { row: EntryRow; fresh: Findable[] }[] => {
         const whole: EntryRow = { ...row, id: _, part };
