@@ -14,7 +14,8 @@ import { invocationOf, readRows, type StepRow } from "./run-rows.ts";
  * The windows of inputs, and the past in them: the cycles of the agent's kept runs.
  *
  * Invariants
- * 1. Within a window the past only grows: what a model was given is never rewritten.
+ * 1. Within a window the past only grows: what a model was given is never rewritten, but by a redaction, once for each. `reuse`
+ *    compares with the past as it is then.
  * 2. A new window begins when the instructions or the tools changed, or when a compaction was due. The model is then told
  *    the whole state again. Earlier cycles stay whole or are summarised whole.
  * 3. A compaction removes nothing from the journal.

@@ -9,7 +9,12 @@ import {
   renderInboxMessage,
   renderInboxPreview,
 } from "../../../src/agent/context/consciousness/inbox-message.ts";
-import { renderStateChanges, shareNews, toldState } from "../../../src/agent/context/consciousness/state.ts";
+import {
+  renderStateChanges,
+  shareNews,
+  toldMessages,
+  toldState,
+} from "../../../src/agent/context/consciousness/state.ts";
 import type { Deed } from "../../../src/agent/context/deeds.ts";
 import { renderInstructions } from "../../../src/agent/context/instructions.ts";
 import { cycleText, messageText, type SummaryQuestion, summaryPrompt } from "../../../src/agent/context/summary.ts";
@@ -232,11 +237,12 @@ export const composers: Record<string, Composer> = {
     }),
   ),
   "inbox preview": composer({ events: allEvents }, (input) => renderInboxPreview(input.events, 20)),
-  "state changes": composer({ state, blocks, shares }, (input) => {
+  "state changes": composer({ state, blocks, shares, changed: [{ messageId: "msg_1", text: free }] }, (input) => {
     const { shown } = blocksInInput(input.blocks, { batchBlocks: new Set(), maxTokens: 20_000 });
     const gone = toldState({ ...input.state, goals: [], plans: [], memories: [] });
     const news = shareNews({ "old@ent_1": "Append" }, input.shares, { inInput: {}, inLast: {} });
-    const changes = renderStateChanges(gone, { ...toldState(input.state), BLOCKS: {} }, shown, news);
+    const changed = toldMessages(input.changed);
+    const changes = renderStateChanges(gone, { ...toldState(input.state), ...changed, BLOCKS: {} }, shown, news);
     return [changes, renderStateChanges(toldState(input.state), gone)].join("\n");
   }),
   "a summary of cycles": composer({ summary: free }, (input) => String(summaryMessage(input.summary)[0]?.content)),
