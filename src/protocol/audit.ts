@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { entityId, keyId } from "./ids.ts";
 import type { Principal } from "./principal.ts";
 import { component, Timestamp } from "./text.ts";
 
@@ -71,8 +72,10 @@ export type AuditEntry = z.infer<typeof AuditEntry>;
 /** Entries that meet all of these. `from` and `to` are the first moment and the one after the last. */
 export const auditFilters = {
   action: AuditAction.optional(),
-  actor: z.string().max(100).optional().meta({ description: "The id of an entity or a key, or `operator`" }),
-  target: z.string().max(200).optional(),
+  actor: z
+    .union([entityId, keyId, z.enum(["operator", "workspace"])], "must be the id of an entity or a key, or `operator`")
+    .optional(),
+  target: z.string().trim().min(1).max(200).optional(),
   from: Timestamp.optional(),
   to: Timestamp.optional(),
 };

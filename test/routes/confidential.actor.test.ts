@@ -43,6 +43,13 @@ const spaceRows: Record<string, Row> = {
   "DELETE /v1/spaces/{spaceId}/members/{entityId}": { who: run, status: 204 },
   "GET /v1/spaces/{spaceId}/messages": { who: read, status: 200 },
   "POST /v1/spaces/{spaceId}/messages": { who: act, status: 201, body: () => ({ text: "hello" }) },
+  // Mona's own, which the others may delete and not edit.
+  "PATCH /v1/spaces/{spaceId}/messages/{messageId}": {
+    who: (status) => ({ ...act(status), ada: 403 }),
+    status: 200,
+    body: () => ({ text: `Hello ${newId()}` }),
+  },
+  "DELETE /v1/spaces/{spaceId}/messages/{messageId}": { who: read, status: 200 },
   "GET /v1/spaces/{spaceId}/messages/{messageId}/reads": { who: read, status: 200 },
   // Nothing is told of one that is not there: members and others get the same answer.
   "GET /v1/spaces/{spaceId}/messages/{messageId}/origin": {

@@ -34,6 +34,7 @@ const issued: Record<string, string> = {
   runId: ids.mintOwned("run", agentId),
   eventId: ids.mintOwned("evt", agentId),
   hookId: ids.mintOwned("hook", agentId),
+  messageId: ids.mintOwned("msg", spaceId),
   toolCallId: ids.mintOwned("tc", agentId),
   otherAgentId: ids.mint("ent"),
 };
@@ -78,7 +79,7 @@ describe("[S6] an id that was not issued answers 404 and wakes nothing", () => {
   test.each(withIds)("$name", async (operation) => {
     const before = [await listDurableObjectIds(env.SPACE as never), await listDurableObjectIds(env.AGENT as never)];
     for (const name of Object.keys(issued).filter((one) => operation.path.includes(`{${one}}`))) {
-      for (const invented of ["x", "a%20b", `${issued[name]?.slice(0, -1)}_`, ids.mint("wsp"), "%F0%9F%92%A9"]) {
+      for (const invented of ["x", "a%20b", `${issued[name]?.slice(0, -1)}_`, ids.mint("str"), "%F0%9F%92%A9"]) {
         const path = fill(operation.path, { ...issued, [name]: invented });
         const answer = await send(operation, path, rightful(operation));
         expect(await problemIn(answer), invented).toMatchObject({ code: "not_found" });
@@ -120,6 +121,8 @@ describe("[S6] an id that was issued and is of nothing here answers 404", () => 
     "POST /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/operations": { operations: [{ op: "undo" }] },
     "POST /v1/agents/{agentId}/archival": { content: "x" },
     "POST /v1/spaces/{spaceId}/messages": { text: "hello" },
+    "PATCH /v1/spaces/{spaceId}/messages/{messageId}": { text: "hello" },
+    "POST /v1/operator/workspaces/{workspaceId}/suspend": { reason: "unpaid" },
     "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": { result: 1 },
     "POST /v1/tool-calls/{toolCallId}/claim": { holder: "desk" },
     "POST /v1/tool-calls/{toolCallId}/result": { result: 1 },
@@ -190,7 +193,7 @@ describe("[S4] a query that is not of the shape answers 400", () => {
   );
   test.each(withQuery)("$operation.name ?$query", async ({ operation, query }) => {
     const path = fill(operation.path, issued);
-    const free = query === "q" ? ["", "%20"] : undefined;
+    const free = ["q", "target"].includes(query) ? ["", "%20"] : undefined;
     const values = free ?? (query === "cursor" ? ["x", "-1", "1e9"] : ["x", "-1", "1.5", "999999999999999999"]);
     for (const value of values) {
       const answer = await send(operation, `${path}?${query}=${value}`, rightful(operation));
