@@ -169,7 +169,9 @@ export const answerToolCall = (
   const message = services.record((append) => {
     if (kind === "approval") {
       const approved = answers?.at(-1)?.approved === true;
-      const detail = { spaceId: space.id, approved, ...(inputHash !== undefined && { inputHash }) };
+      // Who guesses the words of a confidential call would prove them by its hash (C19).
+      const shown = space.confidentialFrom === null && inputHash !== undefined ? { inputHash } : {};
+      const detail = { spaceId: space.id, approved, ...shown };
       services.audit.note("approval.answered", principal, toolCallId, detail);
     }
     return change(services, append, row, verdict.call, verdict.outcome);

@@ -1,7 +1,9 @@
 import { beforeAll, expect, test, vi } from "vitest";
 import type { AgentToolCall, EntityRef } from "../../src/protocol/rpc.ts";
-import { type Outcome, unwrap } from "../../src/shared/errors.ts";
+import { jsonHash } from "../../src/shared/canonical-json.ts";
+import { type Outcome, ok, unwrap } from "../../src/shared/errors.ts";
 import { maxExpiredAtOnce } from "../../src/space/bounds.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
 import { undoLater } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
 import { apiError, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
@@ -382,4 +384,27 @@ test("a release names people of a confidential space, and no more of them than t
   unwrap(await home.rpc.removeMember(home.key, ann.id));
   expect(unwrap(await home.rpc.update(home.key, { name: "Vault" })).release).toEqual(release);
   expect(unwrap(await home.rpc.update(home.key, { release: null })).release).toBeUndefined();
+});
+
+test.each([true, false])("[C19] [L3] no hash of a confidential call is in the audit log: %s", async (confidential) => {
+  const told: string[] = [];
+  vi.spyOn(Workspace.prototype, "noteAudit").mockImplementation(async (note) => {
+    told.push(JSON.stringify(note));
+    return ok(null);
+  });
+  const { ann, robo } = cast();
+  const home = await house([ann, robo], { confidential });
+  const compartment = compartmentOf(robo, home);
+  const toolCallId = ids.deriveOwned("tc", confidential ? compartment.id : robo.id, "fire");
+  const input = { text: "We let Ben go" };
+  const awaits = { ...question, kind: "approval" } as const;
+  const messageId = ids.deriveOwned("msg", home.space.id, toolCallId);
+  const mind = confidential ? { mindId: compartment.id } : {};
+  const call = { ...called(home, robo, "fire"), ...mind, toolCallId, messageId, input };
+  unwrap(await home.rpc.recordToolCall({ ...call, status: "requires_action", awaits }));
+  const inputHash = jsonHash(input);
+  unwrap(await home.rpc.answerToolCall(home.as(ann), toolCallId, { result: { approved: true, inputHash } }));
+  await vi.waitFor(() => expect(told.join()).toContain("approval.answered"));
+  // Who guesses the words could prove them by it.
+  expect(told.join().includes(inputHash)).toBe(!confidential);
 });
