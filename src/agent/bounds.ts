@@ -253,6 +253,9 @@ export const maxSummaryBacklog = 400;
 /** A summary that failed is tried again after this time, twice that the next time, up to the longest. */
 export const summaryFirstRetryMs = 30_000;
 export const summaryLongestRetryMs = 60 * 60_000;
+/** Uses of secrets that an agent keeps, and those of one secret that it tells at once: the newest. */
+export const maxSecretUses = 5000;
+export const maxSecretUsesTold = 200;
 /** What one page of an export holds, in characters, and what of a block's history is folded before it is exported, in bytes. */
 export const exportPageCharacters = 1_000_000;
 export const exportTailBytes = 2 * 1024 * 1024;

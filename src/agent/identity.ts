@@ -1,5 +1,6 @@
-import { unseal } from "../auth/sealing.ts";
+import { unseal, unsealFor } from "../auth/sealing.ts";
 import { type AgentConfig, Limits } from "../protocol/agent.ts";
+import type { SecretUse } from "../protocol/secret.ts";
 import { withoutIdleTimeouts } from "../protocol/tool.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../shared/database.ts";
@@ -29,7 +30,10 @@ export const mindOf = ({ id, compartmentId }: Pick<AgentRow, "id" | "compartment
 const defaultLimits = Limits.parse({});
 const query = prepared((db) => db.select().from(agent));
 
-export const createIdentity = (db: Database, clock: Clock, env: RingEnv) => {
+/** `noteUse`: keeps that a secret goes out. */
+type NoteUse = (db: Database, now: number, name: string, use: SecretUse) => void;
+
+export const createIdentity = (db: Database, clock: Clock, env: RingEnv, noteUse: NoteUse) => {
   const known = new Remembered(db, () => {
     const row = query(db).get();
     if (!row) return undefined;
@@ -72,11 +76,17 @@ export const createIdentity = (db: Database, clock: Clock, env: RingEnv) => {
       this.update({ ...changes, settingsVersion: this.get().settingsVersion + 1 });
     },
 
-    /** A secret of the agent's workspace; undefined where there is none of that name. It lives only in memory. */
-    async openSecret(name: string): Promise<string | undefined> {
-      const { workspaceId, secrets } = this.get();
+    /**
+     * A secret of the agent's workspace; undefined where there is none of that name. It lives only in memory. What it is
+     * sent for is noted before it is answered; without a `use`, it is sent nowhere. Throws what its bounds do not allow.
+     */
+    async openSecret(name: string, use?: SecretUse): Promise<string | undefined> {
+      const { id, workspaceId, secrets } = this.get();
       const sealed = secrets[name];
-      return sealed === undefined ? undefined : unseal(env, workspaceId, name, sealed);
+      if (sealed === undefined || !use) return sealed && unseal(env, workspaceId, name, sealed);
+      const opened = await unsealFor(env, workspaceId, name, sealed, { ...use, agentId: id });
+      noteUse(db, clock.now(), name, use);
+      return opened;
     },
   };
 };

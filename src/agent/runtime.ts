@@ -32,6 +32,7 @@ import { createShares } from "./memory/blocks/shares.ts";
 import { createFeedState } from "./memory/feed-state.ts";
 import { createGoals, createMemories } from "./memory/memory-state.ts";
 import { Search, searchTimer } from "./memory/search/search.ts";
+import { noteSecretUse } from "./memory/secret-uses/secret-uses.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
 import { createPlans, plansTimer } from "./plans/plans.ts";
 import { createRedactions, redactionTimer } from "./redaction/redactions.ts";
@@ -61,7 +62,7 @@ export const createRuntime = (
   const clock = systemClock;
   const db = openDatabase(ctx.storage);
   const ids = createIds(ringOf(env).ids.secret);
-  const identity = createIdentity(db, clock, env);
+  const identity = createIdentity(db, clock, env, noteSecretUse);
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
   const whose = () => ({ agentId: identity.find()?.id });
   const timers = createTimers(db, ctx.storage, clock, whose);

@@ -1,4 +1,5 @@
 import type { Env } from "../env/env.ts";
+import type { SecretUse } from "../protocol/secret.ts";
 
 /** A model ready to be made: aliases followed, secrets opened, the address checked. Lives only in memory. */
 export type RehearsalSpec = { provider: "rehearsal"; name: string; deltasPerSecond: number };
@@ -17,6 +18,6 @@ export type ModelFamily = ModelSpec["provider"];
 /** A model's surroundings. `fetch` is for tests; `openSecret` opens a secret of the agent's workspace. */
 export type ModelDeps = {
   env: Env;
-  openSecret: (name: string) => Promise<string | undefined>;
+  openSecret: (name: string, use: SecretUse) => Promise<string | undefined>;
   fetch?: typeof globalThis.fetch | undefined;
 };

@@ -71,7 +71,10 @@ const createModel = async (target: ModelTarget, deps: ModelDeps): Promise<Langua
 
 /** The key of the workspace's secret, or the deployment's key where the operator's alias names one. */
 const apiKeyOf = async (target: ModelTarget, deps: ModelDeps): Promise<string | undefined> => {
-  if ("apiKeySecret" in target && target.apiKeySecret !== undefined) return secretKey(target.apiKeySecret, deps);
+  if ("apiKeySecret" in target && target.apiKeySecret !== undefined) {
+    const use = { kind: "model", name: target.name, url: target.baseUrl } as const;
+    return secretKey(target.apiKeySecret, use, deps);
+  }
   if ("apiKeyVariable" in target && target.apiKeyVariable !== undefined) {
     return deploymentKey(target.apiKeyVariable, deps.env);
   }

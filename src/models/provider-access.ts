@@ -1,4 +1,5 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import type { SecretUse } from "../protocol/secret.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
 import { misconfigured } from "./identify-model.ts";
@@ -12,8 +13,8 @@ export const checkedBaseUrl = (baseUrl: string, deps: Pick<ModelDeps, "env">): s
 };
 
 /** The key in a secret of the workspace. Throws `model_misconfigured`, naming what to set. */
-export const secretKey = async (name: string, deps: Pick<ModelDeps, "openSecret">): Promise<string> => {
-  const value = (await deps.openSecret(name))?.trim();
+export const secretKey = async (name: string, use: SecretUse, deps: Pick<ModelDeps, "openSecret">): Promise<string> => {
+  const value = (await deps.openSecret(name, use))?.trim();
   if (value && !/^[\x21-\x7e]+$/.test(value)) {
     throw misconfigured(
       `The secret "${name}" is no key that can be sent: it holds blanks or characters beyond ASCII. Write it again with PUT /v1/workspace/secrets/${name}.`,

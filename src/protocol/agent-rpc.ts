@@ -20,6 +20,7 @@ import type { Plan, PutPlan } from "./plan.ts";
 import type { DeliveryText, MessageChange, Page, PageRequest, Redaction, Root, Rpc, SpaceSnapshot } from "./rpc.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { QueryVector, SearchAnswer, SearchQuery } from "./search.ts";
+import type { SecretUsed } from "./secret.ts";
 import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "./tool-call.ts";
 
 /** A page of an inbox: the events in that `status`, or all. */
@@ -201,6 +202,8 @@ export interface AgentMethods extends BlockMethods {
   remove(): null;
   /** The workspace's sealed secrets, all of them, by name; kept sealed. */
   setSecrets(sealed: Record<string, string>): null;
+  /** Where it sent a secret since then, newest first: in its open mind and its compartments, or in the compartment that is asked. */
+  secretUses(name: string, since: number): SecretUsed[];
   /**
    * Its copy of the secrets is these, and its hooks' secrets are sealed by the ring's first. `unopened`: hooks that no
    * secret of the ring opens. `waiting`: compartments that do not have the copy yet.

@@ -6,6 +6,7 @@ import type { LimitMethods } from "./limits.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
 import type { Credential, Maker, Principal } from "./principal.ts";
 import type { ReadSpace } from "./run.ts";
+import type { Secret } from "./secret.ts";
 import type { CreateSpace, Space, UpdateSpace } from "./space.ts";
 import type { AwaitedAnswer, ToolAnswer, ToolCall, WaitingToolCall } from "./tool-call.ts";
 import type {
@@ -326,6 +327,8 @@ interface WorkspaceMethods extends LimitMethods {
   putSecret(name: string, sealed: string, by?: AuditActor): null;
   deleteSecret(name: string, by?: AuditActor): null;
   secretNames(): string[];
+  /** By name, without their values. */
+  secrets(): Secret[];
   /** For a new agent: what `setSecrets` would bring it. */
   sealedSecrets(): Record<string, string>;
   /** Has all that is sealed here sealed by the ring's first secret, by jobs. */

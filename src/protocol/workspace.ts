@@ -124,9 +124,6 @@ export const Reseal = component("Reseal", {
 });
 export type Reseal = z.infer<typeof Reseal>;
 
-/** A workspace secret: at most 8 KiB, written and never read back. */
-export const PutSecret = strictComponent("PutSecret", { value: z.string().min(1).max(8192) });
-
 const maxTokenSeconds = 30 * 24 * 60 * 60;
 /** How long a browser stays signed in. */
 export const sessionSeconds = maxTokenSeconds;

@@ -5,7 +5,7 @@ import { actorOf } from "../protocol/audit.ts";
 import { mayRead } from "../protocol/principal.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
-import { checkApprovers, checkModels, modelsIn, modelsOf } from "./check-references.ts";
+import { checkApprovers, checkModels, checkSends, modelsIn, modelsOf, sendsOf } from "./check-references.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { requireReaderOfAll } from "./in-space.ts";
 import { mindIdOf } from "./mind-query.ts";
@@ -61,9 +61,10 @@ agents.route("POST /v1/agents", {
   status: 201,
   answers: [OneAgent, "The agent"],
   problems: ["name_taken", "limit_reached", "unknown_reference"],
-  handle: ({ context, body: config, idempotencyKey, once }) =>
+  handle: ({ context, principal, body: config, idempotencyKey, once }) =>
     once(async (newId) => {
       const workspace = workspaceOf(context);
+      await checkSends(principal, workspace, sendsOf(config, modelsOf(config)));
       await checkModels(context.env, workspace, modelsOf(config));
       await checkApprovers(workspace, config.tools);
       const newAgentId = newId("ent");
@@ -137,6 +138,11 @@ agents.route("PATCH /v1/agents/{agentId}", {
     const { name } = changes;
     await checkModels(context.env, workspace, modelsIn(changes));
     if (changes.tools) await checkApprovers(workspace, changes.tools);
+    const sends = sendsOf(changes, modelsIn(changes));
+    if (principal.kind !== "key" && sends.length > 0) {
+      const { config } = await agent.describe();
+      await checkSends(principal, workspace, sends, sendsOf(config, modelsOf(config)));
+    }
     // A name is told in every space at once, so nothing else may be wrong by then.
     const exposure = await agent.checkUpdate(changes);
     await requireReaderOfAll(context, exposure);

@@ -3,7 +3,9 @@ import type { Env } from "../env/env.ts";
 import type { AgentConfig, UpdateAgent } from "../protocol/agent.ts";
 import { Compaction } from "../protocol/context-config.ts";
 import type { EmbedderConfig, ModelConfig } from "../protocol/model-config.ts";
+import type { Principal } from "../protocol/principal.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
+import { hostOf } from "../protocol/secret.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
@@ -25,11 +27,7 @@ const aliasesOf = (env: CheckedEnv): string[] => {
 };
 
 /** Refuses a model, or an embedder, that could never be asked. Models stand by their paths in the body. */
-export const checkModels = async (
-  env: CheckedEnv,
-  workspace: SecretNames,
-  models: { [path: string]: ModelConfig | EmbedderConfig | null | undefined },
-): Promise<void> => {
+export const checkModels = async (env: CheckedEnv, workspace: SecretNames, models: Models): Promise<void> => {
   for (const [path, model] of Object.entries(models)) {
     if (!model) continue;
     if ("alias" in model) {
@@ -65,6 +63,60 @@ export const modelsIn = ({ model, embedder, context }: UpdateAgent) => ({
   "context.compaction.model": Compaction.safeParse(context?.compaction).data?.model,
 });
 
+type Send = { secret: string; url: string };
+type Models = { [path: string]: ModelConfig | EmbedderConfig | null | undefined };
+
+/** Where the things of a config, or of what is changed of one, send secrets. */
+export const sendsOf = (config: Pick<UpdateAgent, "tools" | "mcp">, models: Models): Send[] => {
+  const ofTools = (config.tools ?? []).flatMap((tool) => {
+    if (tool.executionType !== "gateway" && tool.executionType !== "external") return [];
+    const { execution } = tool;
+    if (!execution) return [];
+    const own = "secret" in execution ? [execution.secret] : [];
+    return [...own, ...namedIn(execution)].map((secret) => ({ secret, url: execution.url }));
+  });
+  const ofServers = (config.mcp?.servers ?? []).flatMap(({ url, headers }) =>
+    namedIn(headers).map((secret) => ({ secret, url })),
+  );
+  return [...ofTools, ...ofServers, ...ofModels(Object.values(models))];
+};
+
+const ofModels = (models: (ModelConfig | EmbedderConfig | null | undefined)[]) =>
+  models.flatMap((model) =>
+    model && "apiKeySecret" in model && model.apiKeySecret !== undefined
+      ? [{ secret: model.apiKeySecret, url: model.baseUrl }]
+      : [],
+  );
+
+/**
+ * An admin may not read secrets, so nothing that an admin sets sends one where it did not go: to another host than
+ * those that it names itself. Throws `forbidden`.
+ */
+export const checkSends = async (
+  principal: Principal,
+  workspace: Pick<WorkspaceRpc, "secrets">,
+  sends: Send[],
+  before: Send[] = [],
+): Promise<void> => {
+  if (principal.kind === "key" || sends.length === 0) return;
+  const secrets = unwrap(await workspace.secrets());
+  for (const { secret, url } of sends) {
+    const host = hostOf(url);
+    if (before.some((each) => each.secret === secret && hostOf(each.url) === host)) continue;
+    const hosts = secrets.find(({ name }) => name === secret)?.hosts;
+    if (hosts?.includes(host)) continue;
+    const remedy = `ask for a secret key to set this, or to write the secret's hosts with PUT /v1/workspace/secrets/${secret}`;
+    throw new ColloquyError("forbidden", `An admin cannot have the secret "${secret}" sent to ${host}: ${remedy}.`);
+  }
+};
+
+/** Refuses agents that are none of this workspace. */
+export const checkAgents = async (workspace: Directory, ids: string[]): Promise<void> => {
+  const found = unwrap(await workspace.resolve([...new Set(ids)]));
+  const other = found.find(({ type }) => type !== "agent");
+  if (other) throw new ColloquyError("unknown_reference", `${other.id} is no agent: name agents of this workspace.`);
+};
+
 type Named = { id: string; path: string };
 
 /** Refuses entities that are not there, or are no people. */
@@ -98,15 +150,20 @@ export const checkPartner = (workspace: Directory, partnerId: string | null | un
     "Only people can consent: name a person of this workspace.",
   );
 
-const secretPlace = /\$\{secret\.([A-Za-z0-9_-]{1,64})\}/g;
+const secretPlace = /\$\{\s*secret\.([A-Za-z0-9_-]{1,64})\s*\}/g;
+
+/** The secrets that stand in the templates of a config's part. */
+const namedIn = (part: unknown): string[] => [
+  ...new Set([...JSON.stringify(part).matchAll(secretPlace)].map(([, name = ""]) => name)),
+];
 
 /** The secrets that a config names: of models, of signatures, and in templates. */
 export const secretsNamed = (config: AgentConfig): string[] => {
   const { tools, mcp } = config;
-  const inTexts = [...JSON.stringify([tools, mcp]).matchAll(secretPlace)].map(([, name = ""]) => name);
-  const ofModels = Object.values(modelsOf(config)).map((one) => one && "apiKeySecret" in one && one.apiKeySecret);
+  const inTexts = namedIn([tools, mcp]);
+  const ofItsModels = Object.values(modelsOf(config)).map((one) => one && "apiKeySecret" in one && one.apiKeySecret);
   const ofTools = tools.map((tool) => tool.executionType === "external" && tool.execution?.secret);
-  return [...new Set([...inTexts, ...ofModels, ...ofTools].filter((name) => typeof name === "string"))].sort();
+  return [...new Set([...inTexts, ...ofItsModels, ...ofTools].filter((name) => typeof name === "string"))].sort();
 };
 
 /** What an imported config names and its new workspace does not have: secrets, and people who approve and answer. */

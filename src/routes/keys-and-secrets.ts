@@ -4,14 +4,16 @@ import { seal } from "../auth/sealing.ts";
 import { forgetCredentials } from "../auth/verdicts.ts";
 import { actorOf } from "../protocol/audit.ts";
 import type { Principal } from "../protocol/principal.ts";
-import { component, Label } from "../protocol/text.ts";
-import { CreateKey, Key, PutSecret, RollKey, UpdateKey } from "../protocol/workspace.ts";
+import { PutSecret, Secret, SecretUsed } from "../protocol/secret.ts";
+import { component, Timestamp } from "../protocol/text.ts";
+import { CreateKey, Key, RollKey, UpdateKey } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
 import { unwrap } from "../shared/errors.ts";
 import { ringOf } from "../shared/secret-ring.ts";
-import { type HttpContext, workspaceOf } from "./http-context.ts";
+import { checkAgents } from "./check-references.ts";
+import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
-import { listOf, onePage } from "./route-parts.ts";
+import { badPage, listOf, onePage, pageQuery } from "./route-parts.ts";
 
 const secretKeyShown = z.string().meta({ description: "Shown this once" });
 const CreatedKey = component("CreatedKey", { key: Key, secretKey: secretKeyShown });
@@ -20,6 +22,9 @@ const OneKey = z.object({ key: Key });
 
 /** What opens the workspace, and secrets for tools and models, which are written here and never read back. */
 export const keysAndSecrets = new Resource("Keys and secrets");
+
+/** Agents that one request asks where a secret went. */
+const maxAgentsAsked = 20;
 
 /** A new key's text, and the key as its workspace is told. One under an `Idempotency-Key` follows from its id. */
 const newKey = ({ env, var: { principal } }: HttpContext, keyId: string, isRepeatable: boolean) => {
@@ -111,23 +116,44 @@ keysAndSecrets.route("DELETE /v1/workspace/keys/{keyId}", {
 });
 
 keysAndSecrets.route("GET /v1/workspace/secrets", {
-  summary: "The names of the workspace's secrets",
+  summary: "The workspace's secrets, by name",
+  description: "Where each may be sent, and who may use it.",
   access: "secretKey",
-  answers: [listOf(z.object({ name: Label })), "The names, never the values"],
+  answers: [listOf(Secret), "Never the values"],
   handle: async ({ context }) => {
-    const names = unwrap(await workspaceOf(context).secretNames());
-    return onePage(names.map((name) => ({ name })));
+    return onePage(unwrap(await workspaceOf(context).secrets()));
   },
 });
 
 keysAndSecrets.route("PUT /v1/workspace/secrets/{name}", {
   summary: "Write a secret",
+  description:
+    "With `hosts` it is sent to these alone, also after a redirect, and with `agents` those alone use it. An admin points tools and models that use a secret only to hosts that it names; one without hosts, a secret key points anywhere.",
   access: "secretKey",
   body: PutSecret,
-  problems: ["limit_reached"],
-  handle: async ({ context, principal, workspaceId, params: { name }, body }) => {
-    const sealed = await seal(context.env, workspaceId, name, body.value);
+  problems: ["limit_reached", "unknown_reference"],
+  handle: async ({ context, principal, workspaceId, params: { name }, body: { value, ...bounds } }) => {
+    if (bounds.agents) await checkAgents(workspaceOf(context), bounds.agents);
+    const sealed = await seal(context.env, workspaceId, name, value, bounds);
     unwrap(await workspaceOf(context).putSecret(name, sealed, actorOf(principal)));
+  },
+});
+
+keysAndSecrets.route("GET /v1/workspace/secrets/{name}/uses", {
+  summary: "Where a secret went",
+  description:
+    "By tool, MCP server or model, host, and run or call, without its value. A page is of so many agents (at most 20), oldest first, and has the newest 200 uses of each. An MCP server is told once for each connection. A space's router is not in it: its decisions are in its space.",
+  access: "secretKey",
+  query: pageQuery(maxAgentsAsked).extend({ since: Timestamp.optional().describe("Left out: all that is kept") }),
+  answers: [listOf(SecretUsed), "A page"],
+  problems: badPage,
+  handle: async ({ context, workspaceId, params: { name }, query: { since, ...page } }) => {
+    const { items: agents, nextCursor } = unwrap(await workspaceOf(context).entities({ ...page, type: "agent" }));
+    const found = agents.map(async ({ id }) => {
+      const told = await agentAt(context, id).secretUses(workspaceId, name, since ? Date.parse(since) : 0);
+      return !told.ok && told.problem.code === "not_found" ? [] : unwrap(told);
+    });
+    return { items: (await Promise.all(found)).flat(), nextCursor };
   },
 });
 

@@ -7,7 +7,7 @@ import { systemClock } from "../shared/clock.ts";
 import { ColloquyError, refuse, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { withTimeout } from "../shared/timeouts.ts";
-import { checkModels } from "./check-references.ts";
+import { checkModels, checkSends, sendsOf } from "./check-references.ts";
 import { type HttpContext, spaceAt, workspaceOf } from "./http-context.ts";
 import { inSpace, mayOwn, requireReaderOf } from "./in-space.ts";
 import { pathId } from "./path-parameters.ts";
@@ -36,7 +36,10 @@ const createSpace = async (context: HttpContext, id: string, input: CreateSpace)
     throw new ColloquyError("limit_reached", `A space has at most ${maxMembers} members (maxMembers).`);
   }
   const workspace = workspaceOf(context);
-  if (settings.router) await checkModels(context.env, workspace, { "router.model": settings.router.model });
+  if (settings.router) {
+    await checkModels(context.env, workspace, { "router.model": settings.router.model });
+    await checkSends(principal, workspace, sendsOf({}, { model: settings.router.model }));
+  }
   // Nobody learns of somebody, or takes somebody in, by an id alone.
   const visibleTo = hasWorkspaceRights(principal) ? undefined : principal.entityId;
   const entities = entityIds.length === 0 ? [] : unwrap(await workspace.resolve(entityIds, visibleTo));
@@ -124,6 +127,9 @@ spaces.route("PATCH /v1/spaces/{spaceId}", {
     if (changes.router) {
       if (!(await mayOwn(context))) throw routerForbidden();
       await checkModels(context.env, workspaceOf(context), { "router.model": changes.router.model });
+      const before = await inSpace(context, (principal) => space.describe(principal));
+      const [now, then] = [changes, before].map(({ router }) => sendsOf({}, { model: router?.model }));
+      await checkSends(context.var.principal, workspaceOf(context), now ?? [], then);
     }
     return { space: await inSpace(context, (principal) => space.update(principal, changes)) };
   },

@@ -7,7 +7,7 @@ import { type ExportedHead, ExportedLine, exportMediaType, ImportedAgent } from 
 import { Name } from "../protocol/text.ts";
 import { ColloquyError, ok, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
-import { checkModels, missingIn, modelsOf, secretsNamed } from "./check-references.ts";
+import { checkModels, checkSends, missingIn, modelsOf, secretsNamed, sendsOf } from "./check-references.ts";
 import { type AskedAgent, agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { idempotently, idUnder } from "./idempotent.ts";
 import { pathId } from "./path-parameters.ts";
@@ -85,6 +85,7 @@ const stage = async (agent: AgentRpc, staging: Staging, lines: AsyncIterable<Arr
 const checkConfig = async (context: HttpContext, agent: AgentRpc, config: AgentConfig): Promise<void> => {
   const secretNames = async () => ok(secretsNamed(config));
   await checkModels(context.env, { secretNames }, modelsOf(config));
+  await checkSends(context.var.principal, workspaceOf(context), sendsOf(config, modelsOf(config)));
   unwrap(await agent.check(config));
 };
 

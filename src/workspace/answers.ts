@@ -86,6 +86,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     audit.note({ action: "secret.deleted", actor: by, target: name });
   },
   secretNames: ({ secrets }) => secrets.names(),
+  secrets: ({ secrets }) => secrets.list(),
   sealedSecrets: ({ secrets }) => secrets.sealed(),
   beginReseal: ({ resealing }) => resealing.begin(),
   reseal: ({ resealing }) => resealing.describe(),

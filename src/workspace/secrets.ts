@@ -1,5 +1,7 @@
 import { and, asc, eq } from "drizzle-orm";
-import type { Clock } from "../shared/clock.ts";
+import { boundsOf } from "../auth/sealing.ts";
+import type { Secret } from "../protocol/secret.ts";
+import { type Clock, isoTime } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxSecrets } from "./bounds.ts";
@@ -35,6 +37,14 @@ export const createSecrets = (db: Database, clock: Clock) => {
     },
 
     rows: (): (typeof secrets.$inferSelect)[] => db.select().from(secrets).orderBy(asc(secrets.name)).all(),
+
+    list: (): Secret[] =>
+      db
+        .select()
+        .from(secrets)
+        .orderBy(asc(secrets.name))
+        .all()
+        .map(({ name, sealed, updatedAt }) => ({ name, ...boundsOf(sealed), updatedAt: isoTime(updatedAt) })),
 
     /** Sealed anew, if nobody has written another meanwhile. */
     replace(name: string, sealed: string, fresh: string): void {

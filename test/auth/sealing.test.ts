@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seal, unseal } from "../../src/auth/sealing.ts";
+import { boundsOf, resealed, seal, unseal } from "../../src/auth/sealing.ts";
 
 const secret = { SIGNING_SECRET: "a signing secret of at least 32 characters" };
 
@@ -21,4 +21,18 @@ test("[S3] the same secret never seals to the same text, and a changed text does
   const changed = `${form}.${iv}.${body.startsWith("A") ? "B" : "A"}${body.slice(1)}`;
   await expect(unseal(secret, "w", "K", changed)).rejects.toThrow();
   await expect(unseal(secret, "w", "K", "v0.x.y")).rejects.toThrow("unknown form");
+});
+
+test("[L9] where a secret may go is sealed with it: changed or left out, it does not open", async () => {
+  const bounds = { hosts: ["api.example.com"] };
+  const sealed = await seal(secret, "w", "K", "v", bounds);
+  const wider = Buffer.from(JSON.stringify({ hosts: ["evil.example"] })).toString("base64url");
+  const parts = sealed.split(".");
+  expect(await unseal(secret, "w", "K", sealed)).toBe("v");
+  for (const other of [parts.slice(0, 4), [...parts.slice(0, 4), wider]]) {
+    await expect(unseal(secret, "w", "K", other.join("."))).rejects.toThrow();
+  }
+  const anew = await resealed({ ...secret, SIGNING_SECRETS: `n:${"n".repeat(32)}` }, "w", "K", sealed);
+  expect(anew).not.toBe(sealed);
+  expect(boundsOf(anew)).toEqual(bounds);
 });

@@ -111,6 +111,7 @@ const rows: Record<string, Row> = {
   "DELETE /v1/workspace/keys/{keyId}": { own: keyOnly(204) },
   "GET /v1/workspace/secrets": { own: keyOnly(200), elsewhere: 200 },
   "PUT /v1/workspace/secrets/{name}": { own: keyOnly(204), elsewhere: 204, body: () => ({ value: "x" }) },
+  "GET /v1/workspace/secrets/{name}/uses": { own: keyOnly(200), elsewhere: 200 },
   "DELETE /v1/workspace/secrets/{name}": { own: keyOnly(204), elsewhere: 204 },
   "POST /v1/entities": { own: workspace(201), elsewhere: 201, body: () => ({ type: "human", name: "New" }) },
   "GET /v1/entities": { own: all(200), elsewhere: 200 },

@@ -109,6 +109,7 @@ POST /v1/tool-calls/{toolCallId}/result
 GET /v1/spaces/{spaceId}/stream
 GET /v1/spaces/{spaceId}/events
 GET /healthz
+GET /v1/workspace/secrets/{name}/uses
 GET /v1/operator/workspaces
 GET /v1/operator/workspaces/{workspaceId}
 DELETE /v1/operator/workspaces/{workspaceId}

@@ -2,15 +2,19 @@ import { and, eq, gt, sql } from "drizzle-orm";
 import type { AgentMethods } from "../../protocol/agent-rpc.ts";
 import { closeCodes } from "../../protocol/events.ts";
 import type { Delivery, Redaction } from "../../protocol/rpc.ts";
+import type { SecretUsed } from "../../protocol/secret.ts";
+import { isoTime } from "../../shared/clock.ts";
 import { countOf, type Database } from "../../shared/database.ts";
 import { ColloquyError, errorKind, type Outcome, suspendedError, unwrap } from "../../shared/errors.ts";
 import { compartmentId } from "../../shared/ids.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { withTimeout, workOff } from "../../shared/timeouts.ts";
+import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxCompartmentsAtOnce, mindAnswerMs, removeAgainMs } from "../bounds.ts";
 import { type AgentRow, mindOf } from "../identity.ts";
 import { changeMessage } from "../inbox/message-changes.ts";
 import { book } from "../ledger.ts";
+import { secretUsesOf } from "../memory/secret-uses/secret-uses.ts";
 import { adoptSettings, settingsFor } from "../run/settings.ts";
 import { compartments, jobs as jobsTable, spaces } from "../schema.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
@@ -190,6 +194,7 @@ export const compartmentsArea: Area<
   | "redact"
   | "forgetMessages"
   | "compartments"
+  | "secretUses"
   | "confidentialSpaces"
   | "openCompartment"
   | "configureCompartment"
@@ -222,6 +227,22 @@ export const compartmentsArea: Area<
       for (const each of changes) changeMessage(services, each);
     });
     return null;
+  },
+  secretUses: async ({ db, services: { identity, env } }, name, since) => {
+    const { id, workspaceId, compartmentSpaceId } = identity.get();
+    const found: SecretUsed[] = secretUsesOf(db, name, since).map(
+      ({ kind, by, host, cause, times, firstAt, lastAt }) => ({
+        ...{ agentId: id, ...withoutNulls({ spaceId: compartmentSpaceId }), kind, by, host, times },
+        ...(cause.startsWith("run_") && { runId: cause }),
+        ...(cause.startsWith("tc_") && { toolCallId: cause }),
+        ...{ firstAt: isoTime(firstAt), lastAt: isoTime(lastAt) },
+      }),
+    );
+    await workOff(db.select().from(compartments).all(), maxCompartmentsAtOnce, async ({ mindId }) => {
+      const told = await answerOf(env.AGENT.getByName(mindId).secretUses(workspaceId, name, since));
+      if (!isGone(told)) found.push(...unwrap(told));
+    });
+    return found.toSorted((one, other) => other.lastAt.localeCompare(one.lastAt));
   },
   confidentialSpaces: confidentialSpacesOf,
   openCompartment: ({ db, services: { ids, identity, search } }, spaceId) => {

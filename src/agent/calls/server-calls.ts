@@ -56,7 +56,8 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
   const outside = { ...outsideOf(services), signal, approved };
   if (templateIssues(execution, outside).length > 0) throw misconfigured("the tool's request cannot be made");
   const names = secretsOf(execution);
-  const secrets = await openSecrets(names, outside.openSecret);
+  const use = { kind: "tool", name: tool.name, url: execution.url, cause: callId } as const;
+  const secrets = await openSecrets(names, (name) => outside.openSecret(name, use));
   const missing = names.find((name) => !secrets.has(name));
   if (missing !== undefined) throw misconfigured(`the workspace has no secret ${missing}`);
   const key = secrets.get(execution.secret) ?? "";

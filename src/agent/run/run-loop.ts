@@ -63,7 +63,7 @@ export const runLoop = async (live: LiveRun, abort: (reason: ColloquyError) => v
     const payers = config.limits.maxShareOfPerson < 1 ? payersOf(services, run) : [null];
     const model = await resolveModel(config.model, {
       env: services.env,
-      openSecret: (name) => services.identity.openSecret(name),
+      openSecret: (name, use) => services.identity.openSecret(name, { ...use, cause: run.id }),
     });
     const ending = await steps({ ...inLoop, model, payers });
     return typeof ending === "string" ? await rest(inLoop, ending) : await conclude(inLoop, ending);

@@ -132,7 +132,7 @@ const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSig
   const words = Math.floor(tokens * wordsPerToken);
   const answer = await askModel({
     env,
-    openSecret: (name) => identity.openSecret(name),
+    openSecret: (name, use) => identity.openSecret(name, { ...use, kind: "summary" }),
     config: model,
     prompt: summaryPrompt({ space, earlier, parts, agent: config.name, words }),
     maxOutputTokens: tokens * 2,

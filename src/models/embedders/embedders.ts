@@ -91,7 +91,8 @@ const workersAi = ({ name }: Config<"workers-ai">, deps: ModelDeps): Embedder["e
 /** A model behind any address that speaks OpenAI's embeddings. */
 const openAi = async (config: Config<"openai-compatible">, deps: ModelDeps): Promise<Embedder["embed"]> => {
   const { name, baseUrl, apiKeySecret, dimensions } = config;
-  const apiKey = apiKeySecret === undefined ? undefined : await secretKey(apiKeySecret, deps);
+  const use = { kind: "embedder", name, url: baseUrl } as const;
+  const apiKey = apiKeySecret === undefined ? undefined : await secretKey(apiKeySecret, use, deps);
   const model = openAiServer({ baseUrl: checkedBaseUrl(baseUrl, deps), apiKey }, deps).embeddingModel(name);
   const options = dimensions === undefined ? {} : { dimensions };
   return async (values, abortSignal) => {

@@ -1,5 +1,5 @@
 import { ExpiringMap } from "../../auth/expiring-map.ts";
-import { unseal } from "../../auth/sealing.ts";
+import { unsealFor } from "../../auth/sealing.ts";
 import type { Env } from "../../env/env.ts";
 import { askModel } from "../../models/ask-model.ts";
 import { classifyFailure } from "../../models/failure.ts";
@@ -100,10 +100,12 @@ export const createRouter = (surroundings: Surroundings) => {
     const agents = known.map((agent) => ({ ...agent, description: descriptions.get(agent.id) ?? "" }));
     const text = await askModel({
       env,
-      openSecret: async (name) => {
+      openSecret: async (name, use) => {
         const sealed = unwrap(await env.WORKSPACE.getByName(workspaceId).sealedSecrets())[name];
         signal.throwIfAborted();
-        return sealed === undefined ? undefined : unseal(env, workspaceId, name, sealed);
+        return sealed === undefined
+          ? undefined
+          : unsealFor(env, workspaceId, name, sealed, { ...use, agentId: undefined });
       },
       config: model,
       prompt: routerPrompt({ space, instructions, agents, messages }),

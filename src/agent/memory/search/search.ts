@@ -283,7 +283,10 @@ export class Search {
     const { embedder: config } = identity.get().config;
     this.#use(embedderIdOf(config));
     try {
-      const embedder = await resolveEmbedder(config, { env, openSecret: (name) => identity.openSecret(name) });
+      const embedder = await resolveEmbedder(config, {
+        env,
+        openSecret: (name, use) => identity.openSecret(name, use),
+      });
       return embedder && booked(embedder, budget);
     } catch (error) {
       if (!notes || !(error instanceof ColloquyError)) throw error;

@@ -1,5 +1,6 @@
 import { rootHeader, sealRoot } from "../../../auth/root-header.ts";
 import type { Root } from "../../../protocol/rpc.ts";
+import type { SecretUse } from "../../../protocol/secret.ts";
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
@@ -17,7 +18,7 @@ const quotedCharacters = 500;
 
 /** How a request of a tool gets to the world. */
 export const outsideOf = ({ identity, env }: Pick<ToolServices, "identity" | "env">) => ({
-  openSecret: (name: string) => identity.openSecret(name),
+  openSecret: (name: string, use: SecretUse) => identity.openSecret(name, use),
   fetch: (...request: Parameters<typeof fetch>) => globalThis.fetch(...request),
   allowLoopback: env.ENVIRONMENT === "development",
   /** The header by which what a request sets off stays in its chain. `begunAt`: when its call was. */
@@ -35,7 +36,8 @@ const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Pro
   if (issues.length > 0) {
     throw new ColloquyError("tool_misconfigured", "the tool's request cannot be made", { issues });
   }
-  const secrets = await openSecrets(secretNames(tool.execution), outside.openSecret);
+  const use = { kind: "tool", name: tool.name, url: tool.execution.url, cause: call.callId } as const;
+  const secrets = await openSecrets(secretNames(tool.execution), (name) => outside.openSecret(name, use));
   const redactor = createRedactor(secrets.values());
   const { method } = tool.execution;
   const request = renderRequest(tool.execution, { input, secrets });
