@@ -103,10 +103,10 @@ export const workspacesOf = async (operator: Api, named: string[]): Promise<stri
   if (named.length > 0) return named;
   const ids: string[] = [];
   for (let cursor = ""; ; ) {
-    const page = await operator.get<{ items: { id: string }[]; nextCursor: string | null }>(
+    const page = await operator.get<{ items: { id: string; deletedAt?: string }[]; nextCursor: string | null }>(
       `/v1/operator/workspaces?limit=100${cursor && `&cursor=${cursor}`}`,
     );
-    ids.push(...page.items.map(({ id }) => id));
+    ids.push(...page.items.flatMap(({ id, deletedAt }) => (deletedAt === undefined ? id : [])));
     if (page.nextCursor === null) return ids;
     cursor = page.nextCursor;
   }

@@ -4,7 +4,7 @@ import type { HttpContext } from "./http-context.ts";
 import { Resource } from "./route.ts";
 
 /** What the operator does after a rotation of the deployment's secrets, workspace by workspace. */
-export const resealing = new Resource("Deployment");
+export const resealing = new Resource("Operator");
 
 const workspaceAt = ({ env }: HttpContext, workspaceId: string) => env.WORKSPACE.getByName(workspaceId);
 

@@ -199,7 +199,7 @@ test("[S3] a secret is never read back, and reaches the agents sealed", async ()
   expect((await secret("PUT")).status).toBe(204);
   const after = await house.agent({ name: "After" });
   const names = await call("/v1/workspace/secrets", { bearer });
-  expect(await names.json()).toEqual({ items: [{ name: "KEY" }], nextCursor: null });
+  expect(await names.json()).toEqual({ items: [{ name: "KEY", updatedAt: expect.any(String) }], nextCursor: null });
 
   for (const { id } of [before, after]) {
     await vi.waitFor(async () => {
