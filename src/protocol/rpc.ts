@@ -235,7 +235,7 @@ interface SpaceMethods {
     page: { before?: number | undefined; after?: number | undefined; limit: number },
   ): Page<Message>;
   /** One message, as it stands now. */
-  find(principal: Principal, messageId: string): { message: Message; spaceName: string };
+  find(principal: Principal, messageId: string, isShown?: boolean): { message: Message; spaceName: string };
   /** Its sender edits a message. The same text again changes nothing. */
   editMessage(principal: Principal, messageId: string, text: string): Message;
   /**

@@ -182,12 +182,12 @@ messages.route("GET /v1/spaces/{spaceId}/messages/{messageId}/origin", {
   ],
   problems: ["not_found"],
   handle: async ({ context, space, params }) => {
-    const find = (there: Pick<SpaceRpc, "find">, messageId: string) =>
-      inSpace(context, (principal) => there.find(principal, messageId));
+    const find = (there: Pick<SpaceRpc, "find">, messageId: string, isShown: boolean) =>
+      inSpace(context, (principal) => there.find(principal, messageId, isShown));
     try {
-      const { origin } = (await find(space, params.messageId)).message;
+      const { origin } = (await find(space, params.messageId, false)).message;
       if (origin && "messageId" in origin && origin.messageId !== undefined) {
-        return await find(spaceAt(context, origin.spaceId), origin.messageId);
+        return await find(spaceAt(context, origin.spaceId), origin.messageId, true);
       }
     } catch (error) {
       if (!(error instanceof ColloquyError) || !["not_found", "forbidden"].includes(error.code)) throw error;

@@ -105,7 +105,7 @@ const requireDeleting = (services: SpaceServices, principal: Principal, before: 
   const { entityId } = principal;
   const isOwn = entityId !== undefined && before.sender.id === entityId && before.sender.type !== "agent";
   if (isOwn) acting(services, principal);
-  else readable(services, principal);
+  else readable(services, principal, false);
   if (isOwn || hasWorkspaceRights(principal)) return;
   throw new ColloquyError(
     "forbidden",
@@ -135,7 +135,7 @@ export const deleteMessage = (
   principal: Principal,
   messageId: string,
 ): { message: Message; agents: string[]; isConfidential: boolean } => {
-  const isConfidential = readable(services, principal).confidentialFrom !== null;
+  const isConfidential = readable(services, principal, false).confidentialFrom !== null;
   const row = rowOf(services, messageId);
   const [before = messageOf(row.frame)] = services.toolCalls.current([messageOf(row.frame)]);
   requireDeleting(services, principal, before);

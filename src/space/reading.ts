@@ -143,8 +143,9 @@ export const findMessage = (
   services: SpaceServices,
   principal: Principal,
   messageId: string,
+  isShown?: boolean,
 ): { message: Message; spaceName: string } => {
-  const { name: spaceName } = readable(services, principal);
+  const { name: spaceName } = readable(services, principal, isShown);
   const [message] = services.toolCalls.current([messageOf(messageRow(services, messageId).frame)]);
   if (!message) throw new Error("a message is as it stands now");
   return { message, spaceName };
@@ -227,7 +228,7 @@ const keepLate = (services: SpaceServices, member: MemberRow, read: LateRead): v
 };
 
 export const readsOf = (services: SpaceServices, principal: Principal, messageId: string): ReadReceipt[] => {
-  readable(services, principal);
+  readable(services, principal, false);
   return receiptsOf(services, messageRow(services, messageId));
 };
 

@@ -43,12 +43,12 @@ const requireReading = (
 
 /**
  * For all that was said in the space. Of a confidential one, members and the workspace's keys read it (C19): an admin who
- * is no member may know of it and run it, and comes in where all see that.
+ * is no member may know of it and run it, and comes in where all see that. `isShown`: the caller is answered with its words.
  */
-export const readable = (known: Known, principal: Principal): SettingsRow => {
+export const readable = (known: Known, principal: Principal, isShown = true): SettingsRow => {
   const space = seen(known, principal);
   requireReading(known, space, principal);
-  known.noteRead?.(principal);
+  if (isShown) known.noteRead?.(principal);
   return space;
 };
 

@@ -55,8 +55,11 @@ export class WatchedState {
 /** SQLite's and the platform's own. */
 const foreignTable = /^(?:sqlite_|_cf_)/;
 
-/** A key of a request is taken before it is known whether it is refused: then what would forget it finds nothing. */
-const beginnings = "WHERE name <> 'requests'";
+/**
+ * A key of a request is taken before it is known whether it is refused: then what would forget it finds nothing. The timer
+ * of jobs goes off by itself when there are none left, and those are compared themselves.
+ */
+const beginnings = "WHERE name NOT IN ('requests', 'jobs')";
 
 const rowsOf = ({ stub, tables }: Stage["objects"][number], compared: "told" | "all"): Promise<Map<string, string>> =>
   runInDurableObject(stub, (_, { storage: { sql } }) => {

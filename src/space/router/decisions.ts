@@ -58,7 +58,7 @@ export const routingOf = (
   principal: Principal,
   messageId: string,
 ): MessageRouting => {
-  readable(services, principal);
+  readable(services, principal, false);
   const row = services.log.findMessage(messageId);
   const asked = row && services.decisions.find(row.seq);
   if (!asked) throw new ColloquyError("not_found", `The space's router was not asked about ${messageId}`);
