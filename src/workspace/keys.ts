@@ -64,7 +64,12 @@ export const createKeys = (db: Database, clock: Clock, ended: (id: string) => vo
   };
 
   const change = (id: string, values: Partial<Row>): Row =>
-    db.update(keys).set(values).where(eq(keys.id, id)).returning().get() ?? get(id);
+    db
+      .update(keys)
+      .set({ id, ...values })
+      .where(eq(keys.id, id))
+      .returning()
+      .get() ?? get(id);
 
   /** Adding under an id that is there answers what is there. */
   const add = ({ keyId: id, keyHash: hash, name, scopes = ["full"], ...asked }: NewKey, most = maxKeys): Row => {

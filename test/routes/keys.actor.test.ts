@@ -41,6 +41,14 @@ test("[L2] keys are listed with name, scopes, last use and end, and without thei
   expect(JSON.stringify(items)).not.toContain(hashSecretKey(secretKey));
 });
 
+test("[L2] [S4] a change of a key that names nothing answers the key as it is", async () => {
+  const house = await openHouse();
+  const path = `/v1/workspace/keys/${house.keyId}`;
+  const changed = await call(path, { method: "PATCH", bearer: house.secretKey, body: {} });
+  expect(changed.status).toBe(200);
+  expect(await changed.json()).toMatchObject({ key: { id: house.keyId, scopes: ["full"] } });
+});
+
 test("[L2] who finds a key that leaked reads its id in it, and revokes it", async () => {
   const house = await openHouse();
   const { secretKey } = await made(house, { scopes: ["read"] });
