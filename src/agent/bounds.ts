@@ -162,6 +162,8 @@ export const rootMemoryMs = 30 * 24 * 60 * 60_000;
 /** A compartment's step counts as under way for so long, and a step that waits for others asks again so often. */
 export const maxLeaseMs = 10 * 60_000;
 export const tokensAgainMs = 1000;
+/** How long after its last lease an agent gives back what it has leased of its workspace's day and not booked. */
+export const giveBackMs = 60_000;
 /** A ledger of a day longer ago is forgotten. */
 export const ledgerMemoryMs = 30 * 24 * 60 * 60_000;
 /** Plans of an agent that are still to come, and how many of the others are kept to tell of. */

@@ -3,11 +3,12 @@ import { z } from "zod";
 import type { Env } from "../env/env.ts";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { TokensBooked } from "../protocol/agent-rpc.ts";
+import type { TokensAsked, TokensLeased } from "../protocol/limits.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
 import { errorKind, unwrap } from "../shared/errors.ts";
 import type { Jobs } from "../timers/jobs.ts";
-import { ledgerMemoryMs, maxCompartmentsAtOnce, maxLeaseMs, spaceAnswerMs } from "./bounds.ts";
+import { giveBackMs, ledgerMemoryMs, maxCompartmentsAtOnce, maxLeaseMs, spaceAnswerMs } from "./bounds.ts";
 import { askOpenMind, callWithRetry } from "./call-with-retry.ts";
 import type { Identity } from "./identity.ts";
 import { ledger } from "./schema.ts";
@@ -23,7 +24,9 @@ import { ledger } from "./schema.ts";
  *    stores that. After a restart it follows from the journal, or the reservation counts.
  * 4. A step that would fit but for steps under way is told so: what they have booked is not spent. A lease counts as under
  *    way for `maxLeaseMs`, since its compartment may have crashed.
- * 5. A step that a person pays for is in the person's row of the day too, by the same rules and in the same write: what one
+ * 5. Where the workspace limits tokens, all of that is within what is leased of its day (L10). What is leased grows only by
+ *    the answer to the newest question, which says what the agent had.
+ * 6. A step that a person pays for is in the person's row of the day too, by the same rules and in the same write: what one
  *    person's steps are billed and reserve is within their share at every start, however many runs go on (C11).
  */
 export type Ledger = ReturnType<typeof createLedger>;
@@ -59,9 +62,9 @@ export const createLedger = (
     return known.get().rows;
   };
 
-  const rowOf = (day: string, person?: string): LedgerRow | undefined => {
-    const key = keyOf(day, person);
-    const rows = held(day);
+  const rowOf = (day: string, person?: string): LedgerRow | undefined => rowAt(keyOf(day, person));
+  const rowAt = (key: string): LedgerRow | undefined => {
+    const rows = held(key === meteredKey ? today() : key.slice(0, 10));
     if (rows.has(key)) return rows.get(key);
     let row = ofDay(db).get({ key });
     for (const step of Object.keys(row?.reserved ?? {})) {
@@ -131,14 +134,43 @@ export const createLedger = (
     },
 
     /** Why so many tokens do not fit. */
-    lacks(tokens: number, limit: number, share?: Share): Exclude<TokensBooked, "reserved"> {
+    lacks(tokens: number, limit: number, share?: Share): Exclude<TokensBooked, "reserved"> | "unleased" {
       const [row, payer] = [rowOf(today()), share && rowOf(today(), share.person)];
+      if (total(row) + tokens <= limit && (!share || total(payer) + tokens <= share.limit)) return "unleased";
       if (atLeast(row) + tokens > limit) return "day";
       if (!share || total(payer) + tokens <= share.limit) return "day_booked";
       return atLeast(payer) + tokens > share.limit ? "share" : "share_booked";
     },
 
     settlement: (): Promise<void> => settlement.promise,
+
+    /** From now on its tokens are leased from the workspace's day, or no more. */
+    meter: (isMetered: boolean): void => write(today(), [{ day: meteredKey, spent: Number(isMetered), reserved: {} }]),
+
+    /** What is leased of today; undefined where nothing needs to be. */
+    leased: (): number | undefined =>
+      rowAt(meteredKey)?.spent === 1 ? (rowOf(today(), ofWorkspace)?.spent ?? 0) : undefined,
+
+    /**
+     * The next question for tokens of the workspace's day, stored before it is sent. With `gives` it has no more than
+     * what is booked from here on.
+     */
+    asks(gives: boolean): Omit<TokensAsked, "agentId" | "need"> {
+      const day = today();
+      const row = rowOf(day, ofWorkspace);
+      const booked = total(rowOf(day));
+      const held = gives ? booked : Math.max(booked, row?.spent ?? 0);
+      const seq = (row?.reserved[seqKey] ?? 0) + 1;
+      write(day, [{ day: keyOf(day, ofWorkspace), spent: held, reserved: { [seqKey]: seq } }]);
+      return { day, seq, held, booked };
+    },
+
+    /** The answer to the newest question; that to an older one counts no more. */
+    answered({ day, seq }: Pick<TokensAsked, "day" | "seq">, { leased, seq: newest }: TokensLeased): void {
+      const row = rowOf(day, ofWorkspace);
+      if (day !== today() || row?.reserved[seqKey] !== seq) return;
+      write(day, [{ ...row, spent: leased ?? row.spent, reserved: { [seqKey]: newest } }]);
+    },
 
     /** The step was billed so many tokens, none if it was refused. `inMemory`: a restart comes to the same total, or to a larger one if the step was not journaled. */
     settle(step: string, billed: number, inMemory = false, person?: string): void {
@@ -154,15 +186,21 @@ export const createLedger = (
   };
 };
 
-/** Reserves what a step may cost in an agent's own ledger, within the limits of its config. */
-export const book = (
+type Booking = { step: string; tokens: number; person?: string | null };
+
+/**
+ * Reserves what a step may cost in an agent's own ledger, within the limits of its config and what is leased of the
+ * workspace's day.
+ */
+const book = (
   ledger: Ledger,
   { maxTokensPerDay: limit, maxShareOfPerson }: AgentConfig["limits"],
-  { step, tokens, person = null }: { step: string; tokens: number; person?: string | null },
-): TokensBooked => {
+  { step, tokens, person = null }: Booking,
+): TokensBooked | "unleased" => {
   const isShared = person !== null && maxShareOfPerson < 1;
   const share = isShared ? { person, limit: Math.floor(limit * maxShareOfPerson) } : undefined;
-  return ledger.reserve(step, tokens, limit, share) ? "reserved" : ledger.lacks(tokens, limit, share);
+  const most = Math.min(limit, ledger.leased() ?? limit);
+  return ledger.reserve(step, tokens, most, share) ? "reserved" : ledger.lacks(tokens, limit, share);
 };
 
 /**
@@ -175,16 +213,23 @@ export type Budget = {
   reserve(step: string, tokens: number, person?: string | null, signal?: AbortSignal): Promise<TokensBooked>;
   /** As `Ledger.settle`. */
   settle(step: string, billed: number, inMemory?: boolean, person?: string): void;
+  /**
+   * In the open mind: reserves in its ledger, and leases more of the workspace's day where that is needed. `isBooked`: another
+   * question has booked it; it throws where nobody waits for it any more.
+   */
+  book(booking: Booking, isBooked?: () => boolean): Promise<TokensBooked>;
 };
 
 const openMind = "the agent's open mind";
 const leaseKind = "lease";
+/** What is leased of the workspace's day and not needed goes back. */
+const giveBackKind = "give-back";
 const Billed = z.object({ billed: z.number(), person: z.string().optional() });
 const never = new AbortController().signal;
 
 export const createBudget = (
   ledger: Ledger,
-  around: { identity: Identity; env: Pick<Env, "AGENT">; jobs: Jobs; clock: Clock; endMind: () => void },
+  around: { identity: Identity; env: Pick<Env, "AGENT" | "WORKSPACE">; jobs: Jobs; clock: Clock; endMind: () => void },
 ): Budget => {
   const { identity, env, jobs, clock } = around;
   /**
@@ -204,10 +249,44 @@ export const createBudget = (
       return undefined;
     },
   });
+  const askWorkspace = async (tokens: number, gives = false): Promise<TokensLeased["is"]> => {
+    const { id: agentId, workspaceId } = identity.get();
+    const ask = async () => {
+      const question = { agentId, ...ledger.asks(gives), need: gives ? 0 : ledger.spent() + tokens };
+      const answer = await env.WORKSPACE.getByName(workspaceId).leaseOfDay(question);
+      if (answer.ok) ledger.answered(question, answer.value);
+      return answer;
+    };
+    return unwrap(await callWithRetry(ask, never, "the workspace")).is;
+  };
+  jobs.handle(giveBackKind, {
+    atOnce: 1,
+    async run() {
+      if (ledger.leased() !== undefined) await askWorkspace(0, true);
+      return undefined;
+    },
+  });
+  /** One question at a time. */
+  let asking: Promise<unknown> = Promise.resolve();
+  const bookLeased = async (booking: Booking, isBooked = () => false): Promise<TokensBooked> => {
+    for (;;) {
+      if (isBooked()) return "reserved";
+      const booked = book(ledger, identity.get().config.limits, booking);
+      if (booked !== "unleased") return booked;
+      const before = asking;
+      const asked = before.then(() => askWorkspace(booking.tokens));
+      asking = asked.catch(() => undefined);
+      const is = await asked;
+      jobs.set({ kind: giveBackKind, key: giveBackKind, dueAt: clock.now() + giveBackMs });
+      if (is === "spent") return "workspace";
+      if (is === "booked") return "day_booked";
+    }
+  };
   return {
+    book: bookLeased,
     async reserve(step, tokens, person = null, signal = never) {
-      const { id, workspaceId, config, compartmentId } = identity.get();
-      if (compartmentId === null) return book(ledger, config.limits, { step, tokens, person });
+      const { id, workspaceId, compartmentId } = identity.get();
+      if (compartmentId === null) return bookLeased({ step, tokens, person });
       // The ledger reads from it when it was asked for.
       const lease = `${compartmentId} ${step} ${clock.now()} ${crypto.randomUUID()}`;
       let [until, lateUntil] = [0, 0];
@@ -240,6 +319,11 @@ type Share = { person: string; limit: number };
 
 type LedgerRow = typeof ledger.$inferSelect;
 type Known = { day: string; rows: Map<string, LedgerRow | undefined> };
+
+/** The rows that stand beside days and persons: whether tokens are leased from the workspace, and what is of a day. */
+const meteredKey = "metered";
+const ofWorkspace = "workspace";
+const seqKey = "seq";
 
 /** Rows of persons that are kept in memory. */
 const maxHeldRows = 1000;

@@ -134,10 +134,10 @@ export type Exposure = { spaces: string[]; fields: string[] };
 export type TokenLease = { lease: string; tokens: number; person: string | null; until?: number };
 
 /**
- * Why a step does not start: the day has no room for it, or the share of the person who pays. `…_booked`: it may have some
- * once steps under way are settled.
+ * Why a step does not start: the day has no room for it, or the share of the person who pays, or the workspace's day.
+ * `…_booked`: it may have some once steps under way are settled.
  */
-export type TokensBooked = "reserved" | "day" | "share" | "day_booked" | "share_booked";
+export type TokensBooked = "reserved" | "day" | "share" | "workspace" | "day_booked" | "share_booked";
 
 /** An import that is under way: `token` tells it from another one into the same object. */
 export type ImportName = { workspaceId: string; token: string };
@@ -211,6 +211,8 @@ export interface AgentMethods extends BlockMethods {
   reseal(sealed: Record<string, string>): { unopened: string[]; waiting: number };
   /** From the workspace: no run begins or goes on until it is resumed, and plans wait. */
   setSuspended(suspended: boolean): null;
+  /** From the workspace: its tokens are leased from the workspace's day from now on, or no more. */
+  meterTokens(isMetered: boolean): null;
 
   /** From the agent's compartment for that space, as it begins. Noted before it is answered. `not_found` as the agent ends. */
   openCompartment(spaceId: string): MindSettings;

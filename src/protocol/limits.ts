@@ -11,6 +11,7 @@ const limits = {
   maxAgents: Limit.meta({ description: "Agents" }),
   maxEntities: Limit.meta({ description: "People and services" }),
   maxSpaces: Limit.meta({ description: "Spaces that live, and those that are being made" }),
+  maxTokensPerDay: Limit.meta({ description: "Tokens that agents are billed or have leased, a day (UTC)" }),
 };
 
 /** What the operator allows a workspace. What is left out is bounded by the deployment's own bounds alone. */
@@ -35,12 +36,26 @@ export const WorkspaceUse = component("WorkspaceUse", {
   maxAgents: Used,
   maxEntities: Used,
   maxSpaces: Used,
+  /** Agents lease none, and it is 0, where there is no such limit. */
+  maxTokensPerDay: Used.default(0),
 } satisfies Record<LimitName, z.ZodType>);
 export type WorkspaceUse = z.infer<typeof WorkspaceUse>;
 
 /** The limits, and what is used of each by its name. */
 export const LimitsInUse = component("LimitsInUse", { limits: WorkspaceLimits, used: WorkspaceUse });
 export type LimitsInUse = z.infer<typeof LimitsInUse>;
+
+/**
+ * An agent's question for tokens of its workspace's day: it has `held` from here on, of which it was or may be billed `booked`,
+ * and asks for `need` in all. Its questions of a day are numbered: one that comes late changes nothing.
+ */
+export type TokensAsked = { agentId: string; day: string; seq: number; held: number; booked: number; need: number };
+
+/**
+ * What it has leased in all; null where a newer question, `seq`, came before. `booked`: others have leased what is left,
+ * and may give it back.
+ */
+export type TokensLeased = { seq: number; leased: number | null; is: "leased" | "booked" | "spent" };
 
 /** What a workspace is asked of its limits. */
 export interface LimitMethods {
@@ -53,6 +68,8 @@ export interface LimitMethods {
    * `limit_reached`.
    */
   admitSpace(id: string, madeBy?: string, until?: number): null;
+  /** From an agent whose tokens are metered. */
+  leaseOfDay(asked: TokensAsked): TokensLeased;
   /** The space refused to be made under that admission. */
   dismissSpace(id: string): null;
 }

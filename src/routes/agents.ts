@@ -26,6 +26,8 @@ const createAgent = async (context: HttpContext, id: string, config: AgentConfig
   const creation = await stub.create({ id, workspaceId, config });
   const isThere = !creation.ok && creation.problem.code === "conflict";
   const agent = unwrap(isThere ? await stub.describe(workspaceId) : creation);
+  const { limits } = unwrap(await workspaceOf(context).limits());
+  if (limits.maxTokensPerDay !== undefined) unwrap(await stub.meterTokens(workspaceId, true));
   for (let given = "{}"; ; ) {
     const sealed = unwrap(await workspaceOf(context).sealedSecrets());
     const now = JSON.stringify(sealed);

@@ -43,8 +43,13 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
 
   limits: ({ limits }) => limits.inUse(),
-  setLimits: ({ limits, row, audit }, wanted) => {
+  leaseOfDay: ({ tokenLeases, directory }, asked) => {
+    directory.get(asked.agentId);
+    return tokenLeases.lease(asked);
+  },
+  setLimits: ({ limits, row, audit, outbox }, wanted) => {
     const set = limits.set(wanted);
+    if (row.limits.maxTokensPerDay !== wanted.maxTokensPerDay) outbox.tokensMetered();
     const detail: Record<string, number> = JSON.parse(JSON.stringify(set.limits));
     audit.note({ action: "workspace.limited", actor: { id: "operator" }, target: row.id, detail });
     return set;
@@ -133,7 +138,8 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
 
   createEntity: ({ directory }, id, input) => directory.create(id, input),
-  createAgentEntity: ({ directory, audit }, id, name, importedBy) => {
+  createAgentEntity: ({ directory, audit, outbox, row }, id, name, importedBy) => {
+    if (row.limits.maxTokensPerDay !== undefined && !directory.find(id)) outbox.tokensMetered(id);
     const entity = directory.create(id, { type: "agent", name, role: "member" });
     if (importedBy) audit.note({ action: "agent.imported", actor: importedBy, target: id, once: `imported ${id}` });
     return entity;

@@ -32,6 +32,9 @@ export const maxAnswerDatabaseBytes = 4 * 1024 ** 3;
 /** Answers longer than this are not kept; the repeated request finds what was made by its derived id. */
 export const maxStoredAnswerCharacters = 256 * 1024;
 
+/** Tokens of the workspace's day that an agent leases beyond what it needs at once. */
+export const maxTokensLeased = 100_000;
+
 /** Entries of the audit log. One more has the oldest leave. */
 export const maxAuditEntries = 100_000;
 /** How long an entry of the audit log is kept: 400 days. */

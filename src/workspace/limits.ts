@@ -39,6 +39,7 @@ export const createLimits = (
     maxAgents: used.maxAgents(),
     maxEntities: used.maxEntities(),
     maxSpaces: used.maxSpaces(),
+    maxTokensPerDay: used.maxTokensPerDay(),
   });
 
   const inUse = (): LimitsInUse => ({ limits: self.get()?.limits ?? {}, used: use() });

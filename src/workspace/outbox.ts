@@ -22,7 +22,7 @@ const haltKind = "halt";
 const toBeKind = "space-to-be";
 
 const Told = z.object({
-  about: z.enum(["rename", "remove", "session", "credentials", "secrets", "end", "suspend", "end-space"]),
+  about: z.enum(["rename", "remove", "session", "credentials", "secrets", "end", "suspend", "end-space", "tokens"]),
   /** The space or the agent that is told. */
   target: z.string(),
   /** The entity, the key or the session that it is about; empty where it is about the target itself. */
@@ -44,6 +44,8 @@ type Surroundings = {
   /** Known once the workspace was created. */
   workspaceId: () => string;
   isSuspended: () => boolean;
+  /** Its agents lease their tokens. */
+  isMetered: () => boolean;
   /** Crashes it in tests. */
   object: Crashable;
 };
@@ -74,6 +76,11 @@ export const createOutbox = (surroundings: Surroundings) => {
     }
     const space = env.SPACE.getByName(target);
     if (about === "end-space") return space.remove(ofWorkspace(workspaceId));
+    if (about === "tokens") {
+      const told = await env.AGENT.getByName(target).meterTokens(workspaceId, surroundings.isMetered());
+      if (told.ok || told.problem.code !== "not_found" || !directory.find(target)) return told;
+      return refuse("unavailable", "The agent is being made: it is told once it is there.");
+    }
     if (about === "suspend") {
       const isOn = surroundings.isSuspended();
       const isAgent = target.startsWith("ent_");
@@ -176,6 +183,11 @@ export const createOutbox = (surroundings: Surroundings) => {
 
     suspensionChanged(): void {
       for (const target of [...directory.agentIds(), ...spaces.livingIds()]) tell("suspend", target);
+    },
+
+    /** One agent, or all of them, lease their tokens from now on, or do no more; what waited for tokens may go on. */
+    tokensMetered(agentId?: string): void {
+      for (const target of agentId === undefined ? directory.agentIds() : [agentId]) tell("tokens", target);
     },
 
     /** Its own rows of agents and spaces stay until each has ended. */

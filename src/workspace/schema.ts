@@ -149,6 +149,19 @@ export const spacesToBe = sqliteTable("spaces_to_be", {
   until: integer("until").notNull(),
 });
 
+/** Tokens of a day that an agent has leased. `booked`: what it was or may be billed at its last question, the `seq`-th. */
+export const tokenLeases = sqliteTable(
+  "token_leases",
+  {
+    day: text("day").notNull(),
+    agentId: text("agent_id").notNull(),
+    leased: integer("leased").notNull(),
+    booked: integer("booked").notNull(),
+    seq: integer("seq").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.day, table.agentId] })],
+);
+
 /** The members of spaces. A space is named by its position, so that an entity's newest spaces are one range of the key. */
 export const memberships = sqliteTable(
   "memberships",

@@ -19,6 +19,7 @@ import { createSecrets } from "./secrets.ts";
 import { createSessions } from "./sessions.ts";
 import { createSignInCodes } from "./sign-in-codes.ts";
 import { createSpaceIndex } from "./space-index.ts";
+import { createTokenLeases } from "./token-leases.ts";
 import { createWaitingCalls } from "./waiting-calls.ts";
 
 export const requestsTimer = "requests";
@@ -39,10 +40,13 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
   const workspaceId = (): string => self.get()?.id ?? "";
   const resealing = createResealing({ env, db, clock, jobs, audit, directory, secrets, requests, self, object: ctx });
+  const maxTokens = (): number | undefined => self.get()?.limits.maxTokensPerDay;
+  const tokenLeases = createTokenLeases(db, clock, maxTokens);
+  const isMetered = (): boolean => maxTokens() !== undefined;
   const isSuspended = (): boolean => (self.get()?.suspended ?? null) !== null;
   const ids = (): Ids => createIds(ringOf(env).ids.secret);
   const outbox = createOutbox({
-    ...{ env, ids, directory, secrets, spaces, jobs, clock, workspaceId, isSuspended },
+    ...{ env, ids, directory, secrets, spaces, jobs, clock, workspaceId, isSuspended, isMetered },
     object: ctx,
   });
   const keys = createKeys(db, clock, outbox.makerEnded);
@@ -60,10 +64,12 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     databaseBytes: (): number => ctx.storage.sql.databaseSize,
     ...{ sessions, credentials },
     signInCodes: createSignInCodes(db, clock, directory, keys, credentials),
+    tokenLeases,
     limits: createLimits(db, self, {
       maxAgents: directory.agents,
       maxEntities: directory.others,
       maxSpaces: spaces.used,
+      maxTokensPerDay: tokenLeases.today,
     }),
     waitingCalls: createWaitingCalls(db, env, workspaceId),
     /** Forgets the requests that are past their time, and sets the timer to when the next will be. */

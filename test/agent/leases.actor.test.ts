@@ -47,9 +47,11 @@ const play = async (storage: DurableObjectStorage, actions: Action[], sends: Sen
   const clock = { now: () => Date.now() };
   const limits = { maxTokensPerDay: limit, maxShareOfPerson: 0.5 };
   const config = AgentConfig.parse({ name: "Analyst", limits });
-  const identity = { get: () => ({ id: "ent_A", workspaceId: "wsp_A", compartmentId: "ent_B", config }) } as never;
+  const identity = { get: () => ({ id: "ent_A", workspaceId: "wsp_A", compartmentId: "ent_B", config }) };
   const ledger = createLedger(db, clock);
-  const openMind = { services: { ledger, identity, clock } } as unknown as AgentRuntime;
+  const ofOpenMind = { get: () => ({ ...identity.get(), compartmentId: null }) };
+  const openBudget = createBudget(ledger, { identity: ofOpenMind, jobs: { handle: () => undefined }, clock } as never);
+  const openMind = { services: { ledger, budget: openBudget, clock } } as unknown as AgentRuntime;
   let isQuiet = false;
   let sentCount = 0;
   const later = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
@@ -78,12 +80,12 @@ const play = async (storage: DurableObjectStorage, actions: Action[], sends: Sen
       settleTokens: (_: string, settled: { lease: string; billed: number }) =>
         send(isAlive, () => compartmentsArea.settleTokens(openMind, settled)),
     };
-    const env = { AGENT: { getByName: () => stub } } as unknown as Pick<Env, "AGENT">;
+    const env = { AGENT: { getByName: () => stub } } as unknown as Pick<Env, "AGENT" | "WORKSPACE">;
     const timers = createTimers(db, storage, clock);
     const jobs = createJobs({ db, timers, clock, waitUntil: () => undefined });
     const set = (job: Parameters<typeof jobs.set>[0]) => isAlive() && jobs.set(job);
     const budget = createBudget(ledger, {
-      identity,
+      identity: identity as never,
       env,
       clock,
       endMind: () => undefined,

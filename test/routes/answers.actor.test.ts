@@ -220,7 +220,10 @@ describe("[S4] a refusal is as the document says", () => {
       await expectDocumented(operation, await send({ ...right, ...(operation.requestBody ? { body: "{" } : {}) }));
     }
     if (operation.requestBody) await expectDocumented(operation, await send({ ...right, body: { unknown: 1 } }));
-    await expectDocumented(operation, await send({ ...right, as: "ent_nobody", ...(isOperator && operation.requestBody ? { body: 1 } : {}) }));
+    await expectDocumented(
+      operation,
+      await send({ ...right, as: "ent_nobody", ...(isOperator && operation.requestBody ? { body: 1 } : {}) }),
+    );
   });
 });
 

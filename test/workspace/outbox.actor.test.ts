@@ -53,6 +53,7 @@ const stage = async (storage: DurableObjectStorage) => {
     spaces,
     jobs,
     clock,
+    isMetered: () => false,
     workspaceId: () => workspaceId,
     isSuspended: () => false,
     object: { abort: () => undefined, storage: { sync: () => Promise.resolve() } },

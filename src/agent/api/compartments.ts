@@ -13,7 +13,6 @@ import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxCompartmentsAtOnce, mindAnswerMs, removeAgainMs } from "../bounds.ts";
 import { type AgentRow, mindOf } from "../identity.ts";
 import { changeMessage } from "../inbox/message-changes.ts";
-import { book } from "../ledger.ts";
 import { secretUsesOf } from "../memory/secret-uses/secret-uses.ts";
 import { adoptSettings, settingsFor } from "../run/settings.ts";
 import { compartments, jobs as jobsTable, spaces } from "../schema.ts";
@@ -50,7 +49,16 @@ const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
 const isGone = (outcome: Outcome<unknown>): boolean => !outcome.ok && outcome.problem.code === "not_found";
 
 /** What an agent takes as a whole: a compartment takes none of it. */
-const ofAgent = ["update", "checkUpdate", "setSecrets", "setSuspended", "reseal", "trigger", "receive"] as const;
+const ofAgent = [
+  "update",
+  "checkUpdate",
+  "setSecrets",
+  "setSuspended",
+  "meterTokens",
+  "reseal",
+  "trigger",
+  "receive",
+] as const;
 const ofItsHooks = ["createHook", "updateHook", "rotateHook", "deleteHook"] as const;
 const ofItsMinds = ["openCompartment", "feed", "leaseTokens", "settleTokens"] as const;
 /** What a suspended workspace takes from nobody. */
@@ -256,9 +264,12 @@ export const compartmentsArea: Area<
     if (adoptSettings(runtime.services, settings)) settle(runtime);
     return null;
   },
-  leaseTokens: ({ services: { ledger, identity, clock } }, { lease: step, tokens, person, until }) => {
-    requireAwaited({ clock }, { until });
-    return ledger.holds(step) ? "reserved" : book(ledger, identity.get().config.limits, { step, tokens, person });
+  leaseTokens: async ({ services: { ledger, budget, clock } }, { lease: step, tokens, person, until }) => {
+    const isBooked = (): boolean => {
+      requireAwaited({ clock }, { until });
+      return ledger.holds(step);
+    };
+    return budget.book({ step, tokens, person }, isBooked);
   },
   settleTokens: ({ services: { ledger } }, { lease, billed, person }) => {
     ledger.settle(lease, billed, false, person);

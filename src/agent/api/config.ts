@@ -203,7 +203,7 @@ const setSecrets = (runtime: AgentRuntime, sealed: Record<string, string>): null
 
 /** The agent's config, its secrets, and what its next run would read. */
 export const configArea: Area<
-  "describe" | "checkUpdate" | "update" | "setSecrets" | "setSuspended" | "reseal" | "context"
+  "describe" | "checkUpdate" | "update" | "setSecrets" | "setSuspended" | "meterTokens" | "reseal" | "context"
 > = {
   describe: agentView,
   checkUpdate: (runtime, changes) => exposureBy(runtime, changedConfig(runtime, changes)),
@@ -228,6 +228,11 @@ export const configArea: Area<
     });
     if (!suspended) startHeartbeat(timers, services.identity.get().config.heartbeat, services.clock.now());
     settle(runtime);
+    return null;
+  },
+  meterTokens: (runtime, isMetered) => {
+    runtime.services.ledger.meter(isMetered);
+    runtime.reconsider();
     return null;
   },
   context: ({ services }) => contextView(services),

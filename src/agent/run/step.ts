@@ -80,17 +80,23 @@ const tryReserve = async (
   name: string,
   cost: number,
 ): Promise<Reserved> => {
-  const { budget, ledger, inbox } = services;
+  const { budget: tokens, ledger, inbox } = services;
   const { maxTokensPerDay: day, maxShareOfPerson } = services.identity.get().config.limits;
   const share = Math.floor(day * maxShareOfPerson);
   const events = services.runs.at(run.ordinal)?.events ?? run.events;
-  const spend = (person: string): void => services.transaction(() => inbox.spend(person, ledger.resetsAt(), events));
+  const spend = (person: string, budget?: "workspace"): void =>
+    services.transaction(() => inbox.spend(person, ledger.resetsAt(), events, budget));
   let waitsFor: string | undefined;
   for (const payer of payers) {
     const person = maxShareOfPerson < 1 ? payer : null;
-    const booked = await budget.reserve(name, cost, person, signal);
+    const booked = await tokens.reserve(name, cost, person, signal);
     if (booked === "reserved") return { payer: person };
     if (booked === "day_booked") return { waitsFor: everybody };
+    if (booked === "workspace") {
+      spend(everybody, "workspace");
+      const bound = "the workspace's day of tokens (maxTokensPerDay, set by the operator)";
+      return { ending: overBudget(bound, Number.POSITIVE_INFINITY, cost, "requeued") };
+    }
     if (booked === "share_booked") {
       waitsFor ??= person ?? everybody;
       continue;

@@ -16,6 +16,8 @@ export const spentWords = (
   state: Pick<SpaceState, "members" | "you">,
 ): string => {
   const agent = nameOf(state, entityId, "An agent");
+  if (budget === "workspace")
+    return `The workspace has used its tokens for today. ${agent} answers again after 00:00 UTC.`;
   if (personId === undefined) return `${agent} has used its tokens for today. It answers again after 00:00 UTC.`;
   const [person, again] =
     personId === state.you?.id

@@ -1,0 +1,71 @@
+import { and, eq, lt, sum } from "drizzle-orm";
+import type { TokensAsked, TokensLeased } from "../protocol/limits.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { maxTokensLeased } from "./bounds.ts";
+import { tokenLeases } from "./schema.ts";
+
+const dayMs = 24 * 60 * 60_000;
+/** What is left is leased in parts, so that one agent does not take it all. */
+const parts = 8;
+
+export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
+/**
+ * L10: the tokens of the workspace's day that its agents have leased.
+ *
+ * Invariants
+ * 1. What is leased anew fits: all leases of a day together are within its limit then.
+ * 2. An agent has no more than its row says. It says itself what it has, and that stands in place of what was leased before: so
+ *    an answer that was lost is given back with the next question.
+ * 3. Questions are taken in the order of their numbers. One that is overtaken changes nothing.
+ */
+export const createTokenLeases = (db: Database, clock: Clock, limit: () => number | undefined) => {
+  const ofDay = (day: string) => eq(tokenLeases.day, day);
+  const leasedOn = (day: string): number => {
+    const row = db
+      .select({ tokens: sum(tokenLeases.leased) })
+      .from(tokenLeases)
+      .where(ofDay(day))
+      .get();
+    return Number(row?.tokens ?? 0);
+  };
+  const bookedOn = (day: string): number => {
+    const row = db
+      .select({ tokens: sum(tokenLeases.booked) })
+      .from(tokenLeases)
+      .where(ofDay(day))
+      .get();
+    return Number(row?.tokens ?? 0);
+  };
+
+  return {
+    today: (): number => leasedOn(dayOf(clock.now())),
+
+    lease({ agentId, day, seq, held, booked, need }: TokensAsked): TokensLeased {
+      if (Math.abs(Date.parse(day) - Date.parse(dayOf(clock.now()))) > dayMs) {
+        throw new ColloquyError("conflict", "The day is over: ask for tokens of today");
+      }
+      const isIts = and(ofDay(day), eq(tokenLeases.agentId, agentId));
+      const row = db.select().from(tokenLeases).where(isIts).get();
+      if (row && seq <= row.seq) return { seq: row.seq, leased: null, is: "booked" };
+      const most = limit() ?? Number.POSITIVE_INFINITY;
+      const free = most - (leasedOn(day) - (row?.leased ?? 0));
+      const spare = Math.max(0, Math.min(maxTokensLeased, Math.floor((free - need) / parts)));
+      const leased = need > held && need <= free ? need + spare : held;
+      if (!row) {
+        const oldest = dayOf(clock.now() - 2 * dayMs);
+        db.delete(tokenLeases).where(lt(tokenLeases.day, oldest)).run();
+      }
+      const values = { day, agentId, leased, booked, seq };
+      db.insert(tokenLeases)
+        .values(values)
+        .onConflictDoUpdate({ target: [tokenLeases.day, tokenLeases.agentId], set: values })
+        .run();
+      if (need <= leased) return { seq, leased, is: "leased" };
+      // What others have leased beyond what they booked is all that may come back.
+      return { seq, leased, is: bookedOn(day) - booked + need > most ? "spent" : "booked" };
+    },
+  };
+};
