@@ -69,7 +69,14 @@ messages.route("POST /v1/spaces/{spaceId}/messages", {
       content: { "application/json": { schema: OneMessage } },
     },
   },
-  problems: ["not_found", "text_too_long", "acting_entity_required", "unknown_reference", "idempotency_mismatch"],
+  problems: [
+    "not_found",
+    "text_too_long",
+    "acting_entity_required",
+    "unknown_reference",
+    "gone",
+    "idempotency_mismatch",
+  ],
   handle: async ({ context, space, body, idempotencyKey }) => {
     await requireParticipant(context);
     const post = (message: PostMessage) => inSpace(context, (principal) => space.post(principal, message));
