@@ -1,9 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/agent/migrations.js";
 import type { Env } from "../env/env.ts";
+import { reportMetrics } from "../env/report-metrics.ts";
 import type { AgentConfig, Agent as AgentView } from "../protocol/agent.ts";
 import type { AgentRpc, SealedHook } from "../protocol/agent-rpc.ts";
 import type { Delivery, DeliveryText } from "../protocol/rpc.ts";
+import { systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema, isMigrated, openDatabase } from "../shared/database.ts";
 import { ColloquyError, type Outcome, ok, refusalOf, suspendedError } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
@@ -176,6 +178,7 @@ export class Agent extends DurableObject<Env> implements Own {
 
   async deliver(text: DeliveryText): Promise<Outcome<{ cursor: number }>> {
     const delivery: Delivery = JSON.parse(text);
+    this.ctx.waitUntil(reportMetrics(this.env, systemClock.now()));
     const begun = delivery.compartment && (await this.#begin(delivery));
     if (begun && !begun.ok) return begun;
     return this.#with(delivery.space.workspaceId, async ({ db, services, loop }) => {
@@ -213,6 +216,7 @@ export class Agent extends DurableObject<Env> implements Own {
   }
 
   override alarm(): Promise<void> {
+    this.ctx.waitUntil(reportMetrics(this.env, systemClock.now()));
     return this.#import.alarm();
   }
 

@@ -7,6 +7,7 @@ import type { TokensAsked, TokensLeased } from "../protocol/limits.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
 import { errorKind, unwrap } from "../shared/errors.ts";
+import { meter } from "../shared/meter.ts";
 import type { Jobs } from "../timers/jobs.ts";
 import { giveBackMs, ledgerMemoryMs, maxCompartmentsAtOnce, maxLeaseMs, spaceAnswerMs } from "./bounds.ts";
 import { askOpenMind, callWithRetry } from "./call-with-retry.ts";
@@ -177,6 +178,7 @@ export const createLedger = (
       const day = today();
       const rows = [rowOf(day), person === undefined ? undefined : rowOf(day, person)];
       const after = rows.flatMap((row) => (row?.reserved[step] === undefined ? [] : settled(row, step, billed)));
+      if (after.length > 0) meter.count("tokens", {}, billed);
       if (!inMemory && after.length > 0) write(day, after);
       for (const row of after) held(day).set(row.day, row);
       begun.delete(step);

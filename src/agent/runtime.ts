@@ -66,7 +66,7 @@ export const createRuntime = (
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
   const whose = () => ({ agentId: identity.find()?.id });
   const timers = createTimers(db, ctx.storage, clock, whose);
-  const jobs = createJobs({ db, timers, clock, waitUntil: background, whose });
+  const jobs = createJobs({ db, timers, clock, waitUntil: background, whose, object: ctx.id.toString() });
   /** Arms the watchdog, in the transaction that stores the work. */
   const armLoop = (): void => timers.setNoLater(loopTimer, clock.now() + watchdogMs);
   const feed = createFeedState(db);

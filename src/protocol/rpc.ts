@@ -13,6 +13,7 @@ import type {
   ImpersonatedApprovals,
   Key,
   KeyScope,
+  MeterReport,
   NewKey,
   RegisteredWorkspace,
   Reseal,
@@ -370,14 +371,15 @@ interface WorkspaceMethods extends LimitMethods {
   suspend(reason: string | null): WorkspaceOverview;
   /** Ends a suspended workspace, and by jobs all that is in it; else `conflict`. */
   end(): WorkspaceOverview;
-  /** To the registry, one object of this class that is no workspace: from workspaces, as they are now. */
+  /** To the registry, an object of this class that is no workspace, and from it, newest first. */
   register(workspace: RegisteredWorkspace): null;
-  /** From the registry, newest first. */
   registered(page: PageRequest): Page<RegisteredWorkspace>;
+  /** To a shard of the deployment's figures, from an isolate, and from it: its sums by series. */
+  report(report: MeterReport): null;
+  reported(): Record<string, number>;
 
   /** For the audit log, of what happens elsewhere. */
   noteAudit(note: AuditNote): null;
-  /** Newest first. */
   audit(page: PageRequest & AuditFilters): Page<AuditEntry>;
 
   /** `Idempotency-Key`: begin, then end with what was answered. A begun one that never ended is free after 60 s. */

@@ -39,6 +39,12 @@ export const WorkspaceOverview = component("WorkspaceOverview", {
 });
 export type WorkspaceOverview = z.infer<typeof WorkspaceOverview>;
 
+/** What an isolate has counted, by name and labels, and what objects in it have now. */
+export type MeterReport = {
+  counts: [series: string, added: number][];
+  gauges: [family: string, object: string, value: number][];
+};
+
 export const SuspendWorkspace = strictComponent("SuspendWorkspace", {
   reason: z.string().trim().min(1).max(500).meta({ description: "Who reads the workspace reads it" }),
 });

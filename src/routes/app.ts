@@ -1,9 +1,13 @@
+import { waitUntil } from "cloudflare:workers";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
 import { isOverHttps } from "../auth/session-cookie.ts";
+import { reportMetrics } from "../env/report-metrics.ts";
+import { systemClock } from "../shared/clock.ts";
 import { ColloquyError, problem } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
+import { meter } from "../shared/meter.ts";
 import { type RingEnv, ringOf } from "../shared/secret-ring.ts";
 import { agents } from "./agents.ts";
 import { audit } from "./audit.ts";
@@ -16,10 +20,12 @@ import type { HttpEnv } from "./http-context.ts";
 import { inbox } from "./inbox.ts";
 import { keysAndSecrets } from "./keys-and-secrets.ts";
 import { messages } from "./messages.ts";
+import { metrics } from "./metrics.ts";
 import { mind } from "./mind.ts";
 import { operator } from "./operator.ts";
 import { plans } from "./plans.ts";
 import { answerError, problemResponse } from "./problems.ts";
+import { readiness } from "./readiness.ts";
 import { resealing } from "./resealing.ts";
 import { runs } from "./runs.ts";
 import { search } from "./search.ts";
@@ -69,6 +75,8 @@ app.use(async (context, next) => {
   if (context.req.method === "OPTIONS") return preflight(context, next);
   await next();
   const { headers, status } = context.res;
+  meter.count("requests", { route: context.get("route") ?? "none", status });
+  waitUntil(reportMetrics(context.env, systemClock.now()));
   // The opened socket is an actor's own answer, and no browser looks for them on it.
   if (status === 101) return;
   headers.set("access-control-allow-origin", "*");
@@ -120,7 +128,7 @@ export const routes = [
   toolCalls,
   stream,
 ].flatMap((resource) => resource.routes);
-routes.push(...deploymentOf(routes).routes);
+routes.push(...deploymentOf(routes).routes, ...readiness.routes, ...metrics.routes);
 
 /** Whether a path is one of the address, such as `/v1/agents/{agentId}`. */
 const isAt = (path: string, address: string): boolean => {
@@ -130,7 +138,12 @@ const isAt = (path: string, address: string): boolean => {
   return parts.length === names.length && names.every(fits);
 };
 
-for (const { method, path, respond } of routes) app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), respond);
+for (const { method, path, respond } of routes) {
+  app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), (context) => {
+    context.set("route", `${method} ${path}`);
+    return respond(context);
+  });
+}
 
 // An address that takes another method answers 405 with `Allow`, any other 404.
 app.notFound(({ req: { path, method } }) => {

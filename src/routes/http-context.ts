@@ -7,7 +7,7 @@ import { unwrap } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";
 
 /** A handler's context: the bindings, this deployment's ids and, on a guarded route, the caller. */
-export type HttpEnv = { Bindings: Env; Variables: { ids: Ids; principal: Principal } };
+export type HttpEnv = { Bindings: Env; Variables: { ids: Ids; principal: Principal; route?: string } };
 export type HttpContext = Context<HttpEnv>;
 
 /** The caller's own workspace. */

@@ -12,10 +12,12 @@ import {
 } from "../shared/errors.ts";
 import { issuesOf } from "../shared/issues.ts";
 import { log } from "../shared/log.ts";
+import { meter } from "../shared/meter.ts";
 
 /** The one place where refusals and failures become answers: RFC 9457 problem documents. */
-export const problemResponse = (document: Problem, headers: Record<string, string> = {}): Response =>
-  new Response(JSON.stringify(document), {
+export const problemResponse = (document: Problem, headers: Record<string, string> = {}): Response => {
+  meter.count("errors", { code: document.code });
+  return new Response(JSON.stringify(document), {
     status: document.status,
     headers: {
       "content-type": "application/problem+json",
@@ -23,6 +25,7 @@ export const problemResponse = (document: Problem, headers: Record<string, strin
       ...headers,
     },
   });
+};
 
 const mostIssues = 20;
 

@@ -5,6 +5,7 @@ import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
+import { meter } from "../shared/meter.ts";
 import { withTimeout } from "../shared/timeouts.ts";
 import type { Timers } from "../timers/timers.ts";
 
@@ -27,7 +28,7 @@ export type Session<Data> = {
 };
 
 type Surroundings<Data> = {
-  ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "waitUntil">;
+  ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "waitUntil"> & { id: { toString(): string } };
   timers: Pick<Timers, "set" | "setNoLater">;
   clock: Clock;
   timer: string;
@@ -113,8 +114,10 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
     return Math.min(expiresAt(session), provenUntil === null ? never : provenUntil - proofLeadMs);
   };
 
+  const counted = (): void => meter.gauge("sockets", ctx.id.toString(), sessions.size);
+
   const forget = (socket: WebSocket): void => {
-    sessions.delete(socket);
+    if (sessions.delete(socket)) counted();
   };
 
   /** Stores what has changed in the session. */
@@ -204,6 +207,7 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
       const session: Session<Data> = { socket, principal, data, provenUntil };
       ctx.acceptWebSocket(socket);
       sessions.set(socket, session);
+      counted();
       keep(session);
       const isDue = dueAt(session) <= now;
       timers.setNoLater(timer, isDue ? expiresAt(session) : dueAt(session));

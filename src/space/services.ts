@@ -31,7 +31,14 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const settings = createSettings(db);
   const whose = () => ({ spaceId: settings.find()?.id });
   const timers = createTimers(db, ctx.storage, clock, whose, [deliverTimer]);
-  const jobs = createJobs({ db, timers, clock, whose, waitUntil: (work) => ctx.waitUntil(work) });
+  const jobs = createJobs({
+    db,
+    timers,
+    clock,
+    whose,
+    waitUntil: (work) => ctx.waitUntil(work),
+    object: ctx.id.toString(),
+  });
   const members = createMembers(db);
   const log = createLog(db);
   const subscribers = new Subscribers(db);

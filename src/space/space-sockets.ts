@@ -34,7 +34,7 @@ export type SpaceSockets = AuthenticatedSockets<Data>;
  * a token or a session unless it says so once more: from then on it tells when they end.
  */
 export const createSockets = (
-  ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "waitUntil">,
+  ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "waitUntil" | "id">,
   { WORKSPACE }: Pick<Env, "WORKSPACE">,
   timers: Timers,
   clock: Clock,

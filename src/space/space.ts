@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/space/migrations.js";
 import type { Env, Served } from "../env/env.ts";
+import { reportMetrics } from "../env/report-metrics.ts";
 import { type ChannelOpen, pingText, pongText } from "../protocol/events.ts";
 import type { Message, PostMessage } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
@@ -151,6 +152,7 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
 
   /** The upgrade to a WebSocket; a refusal is a problem document. */
   override async fetch(request: Request): Promise<Response> {
+    this.ctx.waitUntil(reportMetrics(this.env, this.#services.clock.now()));
     const answered = this.#answer(() => connect(this.#services, request));
     if (answered.ok) return answered.value;
     const headers = { "content-type": "application/problem+json" };
@@ -174,7 +176,8 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
 
   override async alarm(): Promise<void> {
     if (!this.#created) return;
-    const { timers, delivery, jobs, sockets } = this.#services;
+    const { timers, delivery, jobs, sockets, clock } = this.#services;
+    this.ctx.waitUntil(reportMetrics(this.env, clock.now()));
     await timers.fire((name) => {
       if (name === deliverTimer) delivery.onTimer();
       else if (name === jobsTimer) jobs.onTimer();

@@ -1,9 +1,10 @@
 import { and, asc, eq, gt, lte, min, not, sql } from "drizzle-orm";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import type { Clock } from "../shared/clock.ts";
-import { among, type Database } from "../shared/database.ts";
+import { among, countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
+import { meter } from "../shared/meter.ts";
 import { jobs } from "./schema.ts";
 import type { Timers } from "./timers.ts";
 
@@ -56,6 +57,8 @@ type Surroundings = {
   clock: Clock;
   /** Keeps the object alive. */
   waitUntil: (work: Promise<void>) => void;
+  /** The name of its object in the deployment's figures. Left out, it is not counted. */
+  object?: string;
   /** The object's own id, for the log. */
   whose?: () => { agentId?: string | undefined; spaceId?: string | undefined };
 };
@@ -66,13 +69,20 @@ const named = ({ kind, key }: Pick<Job, "kind" | "key">) => and(eq(jobs.kind, ki
 
 export type Jobs = ReturnType<typeof createJobs>;
 
-export const createJobs = ({ db, timers, clock, waitUntil, whose }: Surroundings) => {
+export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surroundings) => {
   /** The handler of each kind, and its runs by key. */
   const kinds = new Map<string, { handler: JobHandler; running: Map<string, Run> }>();
   let willWake = false;
   let isStopped = false;
 
   const runOf = (kind: string, key: string): Run | undefined => kinds.get(kind)?.running.get(key);
+
+  /** Those that failed and are tried again. A run under way has begun, and is not among them. */
+  const tellWaiting = (): void => {
+    if (object === undefined) return;
+    const running = [...kinds.values()].reduce((sum, kind) => sum + kind.running.size, 0);
+    meter.gauge("jobs_waiting", object, Math.max(0, countOf(db, jobs, gt(jobs.attempts, 0)) - running));
+  };
 
   /** The run has ended. It runs again at the time that its handler answered, or at which it was set meanwhile. */
   const ended = (job: Pick<Job, "kind" | "key">, answered: number | undefined, { againAt }: Run): void => {
@@ -97,15 +107,18 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose }: Surroundings
     running.set(key, run);
     // Counted before it runs: a run that crashes its object counts too.
     db.update(jobs).set({ attempts: job.attempts, dueAt: run.leasedUntil }).where(named(job)).run();
+    let hasFailed = false;
     try {
       const answered = await handler.run(job, controller.signal);
       if (!isStopped) ended(job, answered, run);
     } catch (error) {
       if (isStopped) return;
+      hasFailed = true;
       if (!controller.signal.aborted) failed(job, run, error);
       else if (run.againAt !== undefined) ended(job, undefined, run);
     } finally {
       running.delete(key);
+      if (hasFailed || job.attempts > 1) tellWaiting();
       wake();
     }
   };

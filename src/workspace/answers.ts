@@ -17,7 +17,7 @@ export const viewOf = (row: WorkspaceRow): WorkspaceView => {
   return { ...{ id, name, impersonatedApprovals, createdAt }, ...(suspended && { suspended }) };
 };
 
-export type Installed = Exclude<keyof WorkspaceRpc, "create" | "register" | "registered">;
+export type Installed = Exclude<keyof WorkspaceRpc, "create" | keyof typeof ofDeployment>;
 
 const keyActor = (by: string | undefined) => (by === undefined ? unknownActor : { id: by });
 
@@ -212,6 +212,14 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   endRequest: ({ requests }, { principal, key, ...end }) =>
     "abandon" in end ? requests.abandon({ principal, key }) : requests.end({ principal, key }, end.status, end.body),
 };
+
+/** What objects answer that are of this class and no workspaces: the registry, and shards of figures. */
+export const ofDeployment = {
+  register: ({ registry }, workspace) => registry.register(workspace),
+  registered: ({ registry }, page) => registry.page(page),
+  report: ({ meters }, report) => meters.add(report),
+  reported: ({ meters }) => meters.all(),
+} satisfies Partial<Served<WorkspaceRpc, WorkspaceServices>>;
 
 /** What a suspended workspace refuses: it is read, and credentials, people and secrets can be taken away. */
 export const refusedWhileSuspended = new Set<string>([

@@ -45,6 +45,12 @@ export const maxUnopened = 100;
 /** An agent whose compartments are not told yet is asked again after this. */
 export const resealAgainMs = 1000;
 
+/** Series and objects in one shard of the deployment's figures. Another series is not counted; the longest silent objects leave. */
+export const maxMeterSeries = 5000;
+export const maxMeterGauges = 100_000;
+/** How long the last word of an object about its sockets and jobs counts: a day. */
+export const gaugeAgeMs = 24 * 60 * 60_000;
+
 /** Spaces and agents that are told of a change at the same time. */
 export const maxTellsAtOnce = 4;
 /** Spaces and agents that are told of a suspension, or ended with the workspace, at the same time. */

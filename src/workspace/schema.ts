@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AuditAction } from "../protocol/audit.ts";
 import type { WorkspaceLimits } from "../protocol/limits.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
@@ -40,6 +40,24 @@ export const registry = sqliteTable(
     workspace: text("workspace", { mode: "json" }).$type<RegisteredWorkspace>().notNull(),
   },
   (table) => [uniqueIndex("registry_id").on(table.id)],
+);
+
+/** Of a shard of the deployment's figures alone: what was counted, by its name and labels. */
+export const counters = sqliteTable("counters", {
+  series: text("series").primaryKey(),
+  value: real("value").notNull(),
+});
+
+/** The last word of each object: how many of something it has. */
+export const gauges = sqliteTable(
+  "gauges",
+  {
+    family: text("family").notNull(),
+    object: text("object").notNull(),
+    value: integer("value").notNull(),
+    at: integer("at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.family, table.object] }), index("gauges_at").on(table.at)],
 );
 
 /** `position` orders lists and is their cursor. */

@@ -10,6 +10,7 @@ import { createCredentials } from "./credentials.ts";
 import { createDirectory } from "./directory.ts";
 import { createKeys } from "./keys.ts";
 import { createLimits, roomWithin } from "./limits.ts";
+import { createMeters } from "./meters.ts";
 import { createOutbox } from "./outbox.ts";
 import { createRegistration, createRegistry, registeredOf } from "./registry.ts";
 import { createRequests } from "./requests.ts";
@@ -29,7 +30,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const clock = systemClock;
   const db = openDatabase(ctx.storage);
   const timers = createTimers(db, ctx.storage, clock);
-  const jobs = createJobs({ db, timers, clock, waitUntil: (work) => ctx.waitUntil(work) });
+  const jobs = createJobs({ db, timers, clock, waitUntil: (work) => ctx.waitUntil(work), object: ctx.id.toString() });
   const audit = createAudit(db, clock, timers);
   /** The workspace's own row. Undefined where it was never created. */
   const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
@@ -60,6 +61,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   return {
     ...{ db, clock, timers, jobs, audit, directory, keys, secrets, spaces, requests, self, outbox, resealing },
     registry: createRegistry(db),
+    meters: createMeters(db, clock),
     registered: createRegistration(jobs, env, current, ctx),
     databaseBytes: (): number => ctx.storage.sql.databaseSize,
     ...{ sessions, credentials },

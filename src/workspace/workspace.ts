@@ -1,14 +1,15 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/workspace/migrations.js";
 import type { Env } from "../env/env.ts";
-import type { Page, PageRequest, WorkspaceRpc } from "../protocol/rpc.ts";
-import type { RegisteredWorkspace, Workspace as WorkspaceView } from "../protocol/workspace.ts";
+import { reportMetrics } from "../env/report-metrics.ts";
+import type { WorkspaceRpc } from "../protocol/rpc.ts";
+import type { Workspace as WorkspaceView } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema } from "../shared/database.ts";
 import { ColloquyError, type Outcome, ok, refusalOf, suspendedError } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { jobsTimer } from "../timers/jobs.ts";
-import { answeredAfterEnd, answers, type Installed, refusedWhileSuspended, viewOf } from "./answers.ts";
+import { answeredAfterEnd, answers, ofDeployment, refusedWhileSuspended, viewOf } from "./answers.ts";
 import { auditTimer } from "./audit.ts";
 import type { WorkspaceRow } from "./registry.ts";
 import { workspaces } from "./schema.ts";
@@ -19,7 +20,7 @@ const nowhere = (): ColloquyError => new ColloquyError("not_found", "There is no
 /** The methods by which other actors tell what they keep. */
 const told = new Set(["follow", "noteToolCall", "noteAudit"]);
 
-export interface Workspace extends Pick<WorkspaceRpc, Installed> {}
+export interface Workspace extends Omit<WorkspaceRpc, "create"> {}
 
 /**
  * One tenant: its entities, keys, secrets, and the index of its spaces. It is on no hot path.
@@ -29,7 +30,7 @@ export interface Workspace extends Pick<WorkspaceRpc, Installed> {}
  * 2. A rename, a removal or a new secret is a job of the outbox by the same transaction that stored it.
  */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the static block installs every method of `Installed`.
-export class Workspace extends DurableObject<Env> implements Omit<WorkspaceRpc, Installed> {
+export class Workspace extends DurableObject<Env> implements Pick<WorkspaceRpc, "create"> {
   readonly #services: WorkspaceServices;
 
   static {
@@ -42,6 +43,13 @@ export class Workspace extends DurableObject<Env> implements Omit<WorkspaceRpc, 
         });
         if (told.has(name)) await faultOnceStored("workspace.before-answer", this.ctx);
         return answered;
+      };
+      Object.defineProperty(Workspace.prototype, name, { value, configurable: true, writable: true });
+    }
+    for (const [name, work] of Object.entries(ofDeployment)) {
+      const value = async function (this: Workspace, ...args: unknown[]): Promise<Outcome<unknown>> {
+        await this.#makeTables();
+        return this.#outcome(() => Reflect.apply(work, undefined, [this.#services, ...args]) ?? null);
       };
       Object.defineProperty(Workspace.prototype, name, { value, configurable: true, writable: true });
     }
@@ -72,19 +80,6 @@ export class Workspace extends DurableObject<Env> implements Omit<WorkspaceRpc, 
     });
   }
 
-  async register(workspace: RegisteredWorkspace): Promise<Outcome<null>> {
-    await this.#makeTables();
-    return this.#outcome(() => {
-      this.#services.registry.register(workspace);
-      return null;
-    });
-  }
-
-  async registered(page: PageRequest): Promise<Outcome<Page<RegisteredWorkspace>>> {
-    if (!hasSchema(this.ctx.storage)) return ok({ items: [], nextCursor: null });
-    return this.#outcome(() => this.#services.registry.page(page));
-  }
-
   async #makeTables(): Promise<void> {
     const { db } = this.#services;
     if (!hasSchema(this.ctx.storage)) await this.ctx.blockConcurrencyWhile(() => createSchema(db, migrations));
@@ -93,6 +88,7 @@ export class Workspace extends DurableObject<Env> implements Omit<WorkspaceRpc, 
   override async alarm(): Promise<void> {
     const { self, timers, jobs, audit, pruneRequests } = this.#services;
     if (!self.get()) return;
+    this.ctx.waitUntil(reportMetrics(this.env, systemClock.now()));
     await timers.fire((name) => {
       if (name === jobsTimer) jobs.onTimer();
       if (name === requestsTimer) pruneRequests();

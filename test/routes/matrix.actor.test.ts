@@ -228,6 +228,8 @@ const rows: Record<string, Row> = {
   "POST /v1/tool-calls/{toolCallId}/claim": { own: workspace(200), body: () => ({ holder: "desk" }) },
   "POST /v1/tool-calls/{toolCallId}/result": { own: workspace(200), body: () => ({ result: "yes" }) },
   "GET /healthz": { own: all(200) },
+  "GET /readyz": { own: all(200) },
+  "GET /metrics": { own: all(403), operator: 200, elsewhere: 403 },
   "GET /openapi.json": { own: all(200) },
   "GET /docs": { own: all(200) },
 };

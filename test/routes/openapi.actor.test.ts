@@ -110,9 +110,13 @@ GET /v1/spaces/{spaceId}/stream
 GET /v1/spaces/{spaceId}/events
 GET /healthz
 GET /v1/workspace/secrets/{name}/uses
+GET /readyz
+GET /metrics
 GET /v1/operator/workspaces
 GET /v1/operator/workspaces/{workspaceId}
 DELETE /v1/operator/workspaces/{workspaceId}
+GET /v1/operator/workspaces/{workspaceId}/limits
+PUT /v1/operator/workspaces/{workspaceId}/limits
 POST /v1/operator/workspaces/{workspaceId}/suspend
 POST /v1/operator/workspaces/{workspaceId}/resume
 POST /v1/operator/workspaces/{workspaceId}/reseal

@@ -52,6 +52,7 @@ const stage = ({ isTold = false } = {}) => {
         acceptWebSocket: (socket: never) => void accepted.push(socket),
         getWebSockets: () => accepted as never,
         waitUntil: (work) => void background.push(work),
+        id: "an object",
       },
       timers: {
         set: (_, at) => {

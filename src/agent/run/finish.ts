@@ -1,5 +1,6 @@
 import { backoff } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
+import { meter } from "../../shared/meter.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { closeWaits, unsharedOf } from "../inbox/deliver.ts";
 import type { Failure, Receipt } from "../records.ts";
@@ -103,6 +104,7 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
     return { ...run, ...changes };
   });
   services.tracer.run(ended);
+  meter.count("runs", { end: ended.status });
   log.info("run.ended", { ...loggedRun(services, run), status: ended.status, code: ended.error?.code });
   services.wakeCalls();
   return ended;
@@ -124,9 +126,9 @@ const settleEvents = (services: RunServices, run: RunRow, { all }: RunRows, endi
     return [];
   }
   const isDead = ending.events === "dead";
-  return receiptsOf(
-    isDead ? inbox.deadLetter(run.events, ending.error) : inbox.failed(run.events, ending.error, pauseAfter),
-  );
+  const died = isDead ? inbox.deadLetter(run.events, ending.error) : inbox.failed(run.events, ending.error, pauseAfter);
+  if (died.length > 0) meter.count("dead_events", {}, died.length);
+  return receiptsOf(died);
 };
 
 /** Stores the active space, the estimates' correction and the last error, if any of them changed. */

@@ -6,6 +6,7 @@ import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored } from "../../shared/fault.ts";
 import { log as logger } from "../../shared/log.ts";
+import { meter } from "../../shared/meter.ts";
 import { settledWithin, withTimeout } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
@@ -264,6 +265,11 @@ export class Delivery {
 
   #advance(subscriber: SubscriberRow, { batch, deleted }: Pending, answered: number): void {
     const { subscribers, onForgotten } = this.#around;
+    const [oldest] = batch.messages;
+    if (oldest) {
+      const { createdAt } = oldest.message;
+      meter.observe("delivery_seconds", Math.max(0, this.#around.clock.now() - Date.parse(createdAt)) / 1000);
+    }
     if (answered < batch.cursor) {
       throw new ColloquyError("conflict", `${subscriber.id} came to ${answered} only, not to ${batch.cursor}`);
     }

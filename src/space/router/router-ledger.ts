@@ -1,5 +1,6 @@
 import { eq, lt, sql } from "drizzle-orm";
 import type { Database } from "../../shared/database.ts";
+import { meter } from "../../shared/meter.ts";
 import { routerLedgerMemoryMs } from "../bounds.ts";
 import { routerLedger } from "../schema.ts";
 
@@ -33,6 +34,7 @@ export const createRouterLedger = (db: Database) => {
       if ((row?.tokens ?? 0) + tokens > limit) return undefined;
       add(day, tokens);
       return (billed) => {
+        meter.count("tokens", {}, billed);
         if (billed !== tokens) add(day, billed - tokens);
       };
     },
