@@ -121,8 +121,6 @@ POST /v1/operator/workspaces/{workspaceId}/suspend
 POST /v1/operator/workspaces/{workspaceId}/resume
 POST /v1/operator/workspaces/{workspaceId}/reseal
 GET /v1/operator/workspaces/{workspaceId}/reseal
-GET /v1/operator/workspaces/{workspaceId}/limits
-PUT /v1/operator/workspaces/{workspaceId}/limits
 GET /openapi.json
 GET /docs`;
 
