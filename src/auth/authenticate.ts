@@ -1,11 +1,12 @@
 import type { Env } from "../env/env.ts";
 import type { Principal } from "../protocol/principal.ts";
-import { ColloquyError } from "../shared/errors.ts";
+import { ColloquyError, unwrap } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";
 import { credentialsOf, hashSecretKey, isOperator, workspaceOfSecretKey } from "./credentials.ts";
+import { forgetJwt, jwtIn, type OwnUsers, provenJwt, verifyJwt } from "./own-users.ts";
 import { sessionOfAnother } from "./session-cookie.ts";
 import { type Proven, provenToken, tokenPattern, verifyToken } from "./tokens.ts";
-import { isKnownKey, keyWithHash, livingCredential, standingOf } from "./verdicts.ts";
+import { authOf, isKnownKey, keyWithHash, livingCredential, standingOf } from "./verdicts.ts";
 
 /** The caller. The operator is no principal of any workspace. */
 export type Caller = { kind: "operator" } | Principal;
@@ -56,20 +57,38 @@ const ended = (isSession: boolean | undefined): ColloquyError =>
     "unauthorized",
     isSession
       ? "The session has ended, or is none: sign in again."
-      : "The token has ended: its entity signed out or was removed, or who made it may not any more. Get a new one from POST /v1/tokens.",
+      : "The token has ended: its entity signed out or was removed, or who made it may not any more. Get a new one from POST /v1/tokens, or from your issuer.",
   );
+
+type Options = {
+  allowQueryToken: boolean;
+  now: number;
+  beforeLookUp: () => void;
+  waitUntil: (work: Promise<unknown>) => void;
+};
+
+/** What the JWTs of a workspace's own users are verified with. */
+const ownUsersOf = (env: Env, ids: Ids, { now, waitUntil }: Options): OwnUsers => ({
+  now: () => now,
+  fetch: (...request) => globalThis.fetch(...request),
+  allowLoopback: env.ENVIRONMENT === "development",
+  waitUntil,
+  isWorkspace: (id) => ids.isIssued("wsp", id),
+  authOf: (id) => authOf(env.WORKSPACE.getByName(id), id),
+  entityOf: async (id, subject) =>
+    unwrap(await env.WORKSPACE.getByName(id).entityOfSubject({ ...subject, newId: ids.mint("ent") })),
+});
 
 /**
  * Authenticates a request; throws `foreign_origin`, `signed_in`, `unauthorized` or `token_expired`. An invented key or token wakes no object.
  * `beforeLookUp` runs before anything is looked up or compared for a bearer that cannot be proven here; it may throw.
  */
-export const authenticate = async (
-  request: Request,
-  env: Env,
-  ids: Ids,
-  options: { allowQueryToken: boolean; now: number; beforeLookUp: () => void },
-): Promise<Caller> => {
-  const { bearer, isSession, actingEntityId } = credentialsOf(request, options.allowQueryToken, env.PUBLIC_ORIGIN);
+export const authenticate = async (request: Request, env: Env, ids: Ids, options: Options): Promise<Caller> => {
+  const { bearer, isSession, actingEntityId, workspaceId } = credentialsOf(
+    request,
+    options.allowQueryToken,
+    env.PUBLIC_ORIGIN,
+  );
   if (bearer === undefined) {
     throw new ColloquyError(
       "unauthorized",
@@ -77,14 +96,25 @@ export const authenticate = async (
     );
   }
   // A token that is proven is not the operator's key, so it is not compared with it.
-  const proven = provenToken(env, bearer, options.now);
+  const proven = provenToken(env, bearer, options.now) ?? provenJwt(bearer, workspaceId, options.now);
   if (!proven && !isProvable(bearer)) options.beforeLookUp();
   if (!proven && isOperator(env.ADMIN_KEY, bearer)) return { kind: "operator" };
   if (bearer.startsWith("sk_")) return keyCaller(env, ids, bearer, actingEntityId);
-  const claims = proven ?? (await verifyToken(env, ids, bearer, options.now));
+  const jwt = proven || isSession ? undefined : jwtIn(bearer);
+  if (jwt) options.beforeLookUp();
+  const claims =
+    proven ??
+    (await (jwt
+      ? verifyJwt(jwt, workspaceId, ownUsersOf(env, ids, options))
+      : verifyToken(env, ids, bearer, options.now)));
   if (actingEntityId !== undefined && actingEntityId !== claims.entityId) {
     if (isSession) throw sessionOfAnother();
     throw new ColloquyError("forbidden", "An entity acts only as itself: leave out X-Entity-Id.");
   }
-  return entityCaller(env, claims, isSession);
+  try {
+    return await entityCaller(env, claims, isSession);
+  } catch (error) {
+    forgetJwt(bearer, workspaceId);
+    throw error;
+  }
 };

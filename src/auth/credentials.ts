@@ -4,13 +4,19 @@ import { requireOwnOrigin, sessionToken } from "./session-cookie.ts";
 import { tokenPattern } from "./tokens.ts";
 
 /** The credentials of a request, not yet verified. `isSession`: a browser's cookie, which it adds by itself. */
-export type Credentials = { bearer: string | undefined; isSession?: true; actingEntityId: string | undefined };
+export type Credentials = {
+  bearer: string | undefined;
+  isSession?: true;
+  actingEntityId: string | undefined;
+  /** The workspace of a customer's JWT. */
+  workspaceId: string | undefined;
+};
 
 const bearerPattern = /^Bearer +(\S+) *$/i;
 
 /**
  * `Authorization: Bearer …`, else `x-secret-key`, else `?token=` where `allowQueryToken` is set. Browsers cannot set
- * headers on sockets and event sources, so there `?as=` stands for `X-Entity-Id` too; tokens in other addresses would end
+ * headers on sockets and event sources, so there `?as=` stands for `X-Entity-Id` and `?workspace=` for `X-Workspace-Id`; tokens in other addresses would end
  * in logs. A query holds only what expires: an entity's token, never a key. A request that sends none of these has its session's cookie, which a browser adds by
  * itself, whoever's page asks: throws `foreign_origin`.
  */
@@ -18,15 +24,17 @@ export const credentialsOf = (request: Request, allowQueryToken: boolean, public
   const { headers } = request;
   const query = allowQueryToken ? new URL(request.url).searchParams : undefined;
   const actingEntityId = headers.get("x-entity-id")?.trim() || query?.get("as") || undefined;
+  const workspaceId = headers.get("x-workspace-id")?.trim() || query?.get("workspace") || undefined;
+  const named = { actingEntityId, workspaceId };
   const authorization = headers.get("authorization");
-  if (authorization !== null) return { bearer: bearerPattern.exec(authorization)?.[1], actingEntityId };
+  if (authorization !== null) return { bearer: bearerPattern.exec(authorization)?.[1], ...named };
   const secretKey = headers.get("x-secret-key")?.trim();
-  if (secretKey) return { bearer: secretKey.startsWith("sk_") ? secretKey : undefined, actingEntityId };
+  if (secretKey) return { bearer: secretKey.startsWith("sk_") ? secretKey : undefined, ...named };
   const token = query?.get("token");
-  if (typeof token === "string") return { bearer: tokenPattern.test(token) ? token : undefined, actingEntityId };
+  if (typeof token === "string") return { bearer: tokenPattern.test(token) ? token : undefined, ...named };
   const session = sessionToken(request, publicOrigin);
   if (session !== undefined) requireOwnOrigin(request, publicOrigin);
-  return { bearer: session, isSession: true, actingEntityId };
+  return { bearer: session, isSession: true, ...named };
 };
 
 const digest = (text: string): Uint8Array => createHash("sha256").update(text).digest();

@@ -1,4 +1,5 @@
 import type { EntityType, Role } from "../protocol/entity.ts";
+import type { Auth } from "../protocol/own-users.ts";
 import type { Credential } from "../protocol/principal.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { KeyScope } from "../protocol/workspace.ts";
@@ -16,6 +17,8 @@ import { ExpiringMap } from "./expiring-map.ts";
  */
 const verdictMs = 60_000;
 const maxVerdicts = 20_000;
+/** Each may hold a set of keys. */
+const maxAuthVerdicts = 200;
 
 export type Standing = { role: Role; type: EntityType };
 
@@ -27,6 +30,7 @@ type Verdict<Value> = { value: Value; provenAt: number; endings: number | undefi
 
 const keyVerdicts = new ExpiringMap<Verdict<Omit<ProvenKey, "provenAt"> | undefined>>(verdictMs, maxVerdicts);
 const credentialVerdicts = new ExpiringMap<Verdict<number>>(verdictMs, maxVerdicts);
+const authVerdicts = new ExpiringMap<Verdict<Auth | undefined>>(verdictMs, maxAuthVerdicts);
 const endings = new ExpiringMap<number>(2 * verdictMs, maxVerdicts);
 const standings = new ExpiringMap<{ standing: Standing | undefined }>(verdictMs, maxVerdicts);
 const changes = new ExpiringMap<number>(2 * verdictMs, maxVerdicts);
@@ -94,6 +98,15 @@ export const livingCredential = async (
     return outcome.ok ? outcome.value : 0;
   });
   return until > systemClock.now() ? { until, provenAt } : undefined;
+};
+
+/** Whose JWTs a workspace takes beside its own tokens. */
+export const authOf = async (workspace: Pick<WorkspaceRpc, "auth">, workspaceId: string): Promise<Auth | undefined> => {
+  const { value } = await verdictOn(authVerdicts, workspaceId, "auth", async () => {
+    const outcome = await workspace.auth();
+    return outcome.ok ? (outcome.value ?? undefined) : undefined;
+  });
+  return value;
 };
 
 /** Role and type of an entity of the workspace, or nothing if it is not (or no longer) there. */

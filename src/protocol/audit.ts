@@ -12,6 +12,8 @@ export const AuditAction = z.enum([
   "token.minted",
   "session.began",
   "session.ended",
+  "auth.changed",
+  "auth.deleted",
   "entity.signed_out",
   "entity.role_changed",
   "entity.removed",

@@ -33,6 +33,8 @@ export const Credential = z.object({
   impersonatedBy: entityId.exactOptional(),
   impersonatorGeneration: z.number().exactOptional(),
   sessionId: z.string().exactOptional(),
+  /** The setting by which the workspace takes its own users' JWTs, where it is one. */
+  authId: z.string().exactOptional(),
 });
 export type Credential = z.infer<typeof Credential>;
 
@@ -66,7 +68,7 @@ export const hasScope = ({ scopes }: Pick<KeyPrincipal, "scopes">, ...meant: Key
 
 /** What an entity's credential hangs on, as its workspace is asked. */
 export const credentialOf = (held: Omit<Credential, "sessionId"> & { session?: { id: string } }): Credential => {
-  const { entityId, generation, keyId, impersonatedBy, impersonatorGeneration, session } = held;
+  const { entityId, generation, keyId, impersonatedBy, impersonatorGeneration, session, authId } = held;
   return {
     entityId,
     ...(generation !== undefined && { generation }),
@@ -74,6 +76,7 @@ export const credentialOf = (held: Omit<Credential, "sessionId"> & { session?: {
     ...(impersonatedBy !== undefined && { impersonatedBy }),
     ...(impersonatorGeneration !== undefined && { impersonatorGeneration }),
     ...(session && { sessionId: session.id }),
+    ...(authId !== undefined && { authId }),
   };
 };
 

@@ -1,23 +1,20 @@
 import type { Outcome } from "../shared/errors.ts";
 import type { AuditActor, AuditEntry, AuditFilters, AuditNote } from "./audit.ts";
+import type { CredentialMethods } from "./credential-rpc.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
 import type { Budget, ChannelOpen } from "./events.ts";
 import type { LimitMethods } from "./limits.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
-import type { Credential, Maker, Principal } from "./principal.ts";
+import type { Principal } from "./principal.ts";
 import type { ReadSpace } from "./run.ts";
 import type { Secret } from "./secret.ts";
 import type { CreateSpace, Space, UpdateSpace } from "./space.ts";
 import type { AwaitedAnswer, ToolAnswer, ToolCall, WaitingToolCall } from "./tool-call.ts";
 import type {
   ImpersonatedApprovals,
-  Key,
-  KeyScope,
   MeterReport,
-  NewKey,
   RegisteredWorkspace,
   Reseal,
-  UpdateKey,
   UpdateWorkspace,
   Workspace,
   WorkspaceOverview,
@@ -290,40 +287,12 @@ interface SpaceMethods {
 }
 
 export type WorkspaceRpc = Rpc<WorkspaceMethods>;
-interface WorkspaceMethods extends LimitMethods {
+interface WorkspaceMethods extends CredentialMethods, LimitMethods {
   /** Creates once: a repeated call with the same id answers `conflict`. */
   create(input: { id: string; name: string; keyId: string; keyHash: string }): Workspace;
   describe(): Workspace;
   /** `by` of this and of others: who does it, for the audit log. */
   update(changes: UpdateWorkspace, by?: AuditActor): Workspace;
-  /** The living key whose hash was presented. Without `scopes`: `full`. */
-  verifyKey(keyHash: string): { keyId: string; scopes?: KeyScope[]; expiresAt?: number };
-  /** Whether the key was issued here, not revoked, and has not expired. */
-  keyLives(keyId: string): boolean;
-  addKey(input: NewKey): Key;
-  /** Those that live, oldest first. */
-  keys(): Key[];
-  /** `by` as in `NewKey`. */
-  updateKey(keyId: string, changes: UpdateKey, by: string): Key;
-  /** Makes the successor, of the same name, scopes and end, and ends the key after `overlapMs`. */
-  rollKey(keyId: string, successor: NewKey, overlapMs: number): { key: Key; previous: Key };
-  revokeKey(keyId: string, by?: AuditActor): null;
-
-  /** Until when a credential with a valid signature holds at the latest: 0 where it does not, `neverEnds` where nothing ends it. */
-  credentialUntil(credential: Credential): number;
-  /** Whether `by` may make a token for the entity, and the generation that it is of. */
-  admitToken(entityId: string, by: Maker, minter?: AuditActor): { generation: number };
-  /** All tokens, sessions and sign-in links of the entity end, and what it made for others; its sockets close. */
-  signOut(entityId: string, by?: AuditActor): null;
-  /** Keeps the hash of a person's one-time code. `madeBy`: the admin who made it for another. `issuer`: by whose right. */
-  addSignInCode(code: NewSignInCode): { expiresAt: number };
-  /** Whom a code would sign in; `unauthorized` where it was used, has run out, or its maker may make none any more. */
-  offeredSession(hash: string): OfferedSession;
-  /** The same; the code is used by that, and the session begins. */
-  useSignInCode(hash: string, session: { id: string; expiresAt: number }): OfferedSession;
-  sessionLives(sessionId: string): boolean;
-  /** The session's cookie counts no more, and its person's spaces close its sockets. */
-  endSession(sessionId: string): null;
 
   putSecret(name: string, sealed: string, by?: AuditActor): null;
   deleteSecret(name: string, by?: AuditActor): null;
@@ -386,13 +355,6 @@ interface WorkspaceMethods extends LimitMethods {
   beginRequest(input: RequestName & { bodyHash: string }): BegunRequest;
   endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): null;
 }
-
-export type NewSignInCode = { hash: string; entityId: string; madeBy: string | null; issuer: string; by?: Maker };
-
-/** Whom a sign-in link signs in, the admin who made it for another person, and what the session hangs on. */
-export type OfferedSession = { entity: Entity; madeBy: string | null } & Partial<
-  Pick<Credential, "generation" | "keyId" | "impersonatorGeneration">
->;
 
 /** A request with an `Idempotency-Key`, and its caller. */
 export type RequestName = { principal: string; key: string };

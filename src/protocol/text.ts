@@ -27,6 +27,14 @@ export const Name = z
     "must hold no characters that nobody sees, such as zero-width ones: type it anew without them",
   );
 
+/** A name from elsewhere as one of ours, without what a name may not hold; undefined where nothing is left. */
+export const cleanName = (text: unknown): string | undefined => {
+  if (typeof text !== "string" || text.length > 1000) return undefined;
+  const shown = text.toWellFormed().replace(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]+/gu, " ");
+  const parsed = Name.safeParse([...shown.replace(/\s+/g, " ").trim()].slice(0, 64).join(""));
+  return parsed.success ? parsed.data : undefined;
+};
+
 /** A text that is not blank, is well-formed and has at most `maxBytes` of UTF-8. `bound` is the name of that bound. */
 export const boundedText = (maxBytes: number, bound: string) =>
   z

@@ -107,7 +107,7 @@ const admitted = async (context: HttpContext, { entities }: Admission, principal
 const callerOf = (context: HttpContext, allowQueryToken: boolean): Promise<Caller> =>
   countingStrangers(context, async (beforeLookUp) => {
     const { env, req } = context;
-    const options = { allowQueryToken, now: systemClock.now(), beforeLookUp };
+    const options = { allowQueryToken, now: systemClock.now(), beforeLookUp, waitUntil };
     const caller = await authenticate(req.raw, env, context.get("ids"), options);
     const counting = { env, waitUntil };
     if (caller.kind === "entity") countRequest(counting, "entity", caller.entityId);

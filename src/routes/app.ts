@@ -23,6 +23,7 @@ import { messages } from "./messages.ts";
 import { metrics } from "./metrics.ts";
 import { mind } from "./mind.ts";
 import { operator } from "./operator.ts";
+import { ownUsers } from "./own-users.ts";
 import { plans } from "./plans.ts";
 import { answerError, problemResponse } from "./problems.ts";
 import { readiness } from "./readiness.ts";
@@ -56,7 +57,7 @@ const strictTransport = "max-age=31536000";
 const preflight = cors({
   origin: "*",
   allowMethods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
-  allowHeaders: ["authorization", "content-type", "idempotency-key", "last-event-id", "x-entity-id"],
+  allowHeaders: ["authorization", "content-type", "idempotency-key", "last-event-id", "x-entity-id", "x-workspace-id"],
   maxAge: 24 * 60 * 60,
 });
 const exposed = ["allow", "etag", "idempotency-replayed", "www-authenticate"].join(",");
@@ -110,6 +111,7 @@ export const routes = [
   audit,
   resealing,
   keysAndSecrets,
+  ownUsers,
   entities,
   sessions,
   agents,

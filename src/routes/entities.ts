@@ -57,7 +57,7 @@ entities.route("POST /v1/entities", {
   idempotent: true,
   status: 201,
   answers: [OneEntity, "The entity"],
-  problems: ["limit_reached"],
+  problems: ["limit_reached", "conflict"],
   handle: ({ context, body, once }) =>
     once(async (newId) => ({ entity: unwrap(await workspaceOf(context).createEntity(newId("ent"), body)) })),
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { rootHeader } from "../auth/root-header.ts";
-import { entityId } from "../protocol/ids.ts";
+import { entityId, workspaceId } from "../protocol/ids.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 
 /** The pieces that routes' definitions are put together from. */
@@ -32,6 +32,7 @@ export const badPage: ErrorCode[] = ["invalid_request", "invalid_cursor"];
 /** Of what browsers open without headers. It is read with the credentials. */
 export const streamQuery = z.object({
   as: entityId.optional().meta({ description: "As `X-Entity-Id`, for browsers, which cannot set headers here" }),
+  workspace: workspaceId.optional().meta({ description: "As `X-Workspace-Id`, for the JWT of a workspace's own user" }),
 });
 
 export const listOf = <Item extends z.ZodType>(item: Item) =>

@@ -10,9 +10,10 @@ import {
 } from "../auth/session-cookie.ts";
 import { mintToken, type Proven, verifyToken } from "../auth/tokens.ts";
 import { forgetCredentials, livingCredential } from "../auth/verdicts.ts";
+import type { OfferedSession } from "../protocol/credential-rpc.ts";
 import type { Entity } from "../protocol/entity.ts";
 import { impersonatorOf, makerOf } from "../protocol/principal.ts";
-import type { OfferedSession, WorkspaceRpc } from "../protocol/rpc.ts";
+import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import { Session, SignIn, SignInLink, sessionSeconds } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
 import { ColloquyError, type Outcome, unwrap } from "../shared/errors.ts";

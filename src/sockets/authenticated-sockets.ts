@@ -82,7 +82,8 @@ export const credentialName = (principal: Principal): string =>
 /** Whether credentials hang on this entity, key or session. */
 const hangsOn = (principal: Principal, subject: string): boolean =>
   [principal.entityId, principal.keyId].includes(subject) ||
-  (principal.kind === "entity" && [principal.impersonatedBy, principal.session?.id].includes(subject));
+  (principal.kind === "entity" &&
+    [principal.impersonatedBy, principal.session?.id, principal.authId].includes(subject));
 
 /** The object's part of a close that the client began. Without it the connection stays for ten seconds more. */
 export const closeBack = (socket: WebSocket, code: number): void => {

@@ -96,6 +96,22 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   beginReseal: ({ resealing }) => resealing.begin(),
   reseal: ({ resealing }) => resealing.describe(),
 
+  putAuth: ({ db, self, outbox, audit, row }, auth, by = unknownActor) => {
+    db.update(workspaces).set({ auth }).run();
+    self.forget();
+    if (row.auth) outbox.makerEnded(row.auth.id);
+    audit.note({ action: "auth.changed", actor: by, target: auth.id, detail: { issuer: auth.issuer } });
+    return auth;
+  },
+  deleteAuth: ({ db, self, outbox, audit, row }, by = unknownActor) => {
+    if (!row.auth) return;
+    db.update(workspaces).set({ auth: null }).run();
+    self.forget();
+    outbox.makerEnded(row.auth.id);
+    audit.note({ action: "auth.deleted", actor: by, target: row.auth.id });
+  },
+  auth: ({ row }) => row.auth,
+  entityOfSubject: ({ credentials }, subject) => credentials.entityOf(subject),
   credentialUntil: ({ credentials }, credential) => credentials.until(credential),
   admitToken: ({ credentials, directory, audit }, entityId, by, minter) => {
     const [entity] = directory.resolve([entityId]);
@@ -223,7 +239,7 @@ export const ofDeployment = {
 
 /** What a suspended workspace refuses: it is read, and credentials, people and secrets can be taken away. */
 export const refusedWhileSuspended = new Set<string>([
-  ...(["update", "addKey", "updateKey", "rollKey", "putSecret", "addSignInCode"] as const),
+  ...(["update", "addKey", "updateKey", "rollKey", "putSecret", "addSignInCode", "putAuth"] as const),
   ...(["createEntity", "createAgentEntity", "updateEntity", "admitSpace"] as const),
 ] satisfies Installed[]);
 

@@ -1,10 +1,13 @@
 import type { Entity } from "../protocol/entity.ts";
+import type { Auth, Subject } from "../protocol/own-users.ts";
 import { type Credential, type Maker, neverEnds } from "../protocol/principal.ts";
 import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Directory } from "./directory.ts";
 import type { Keys } from "./keys.ts";
 import type { Sessions } from "./sessions.ts";
+
+const refused = (detail: string): ColloquyError => new ColloquyError("unauthorized", detail);
 
 export type Credentials = ReturnType<typeof createCredentials>;
 
@@ -14,13 +17,15 @@ export type Credentials = ReturnType<typeof createCredentials>;
  */
 export const createCredentials = (
   clock: Clock,
-  directory: Pick<Directory, "find" | "generationOf">,
+  directory: Pick<Directory, "find" | "generationOf" | "personCalled" | "wasRemoved" | "create">,
   keys: Pick<Keys, "signsInUntil" | "noteSignIn">,
   sessions: Pick<Sessions, "lives">,
+  authOf: () => Auth | null,
 ) => {
   /** Until when it holds at the latest; 0 where it does not. */
   const until = (credential: Credential): number => {
     const { entityId, generation = 0, keyId, sessionId, impersonatedBy, impersonatorGeneration = 0 } = credential;
+    if (credential.authId !== undefined && credential.authId !== authOf()?.id) return 0;
     const entity = directory.find(entityId);
     if (!entity || directory.generationOf(entityId) !== generation) return 0;
     if (sessionId !== undefined && !sessions.lives(sessionId)) return 0;
@@ -33,6 +38,26 @@ export const createCredentials = (
 
   return {
     until,
+
+    /** The person whom a JWT means that was verified by the setting. */
+    entityOf({ authId, externalId, name = "Guest", issuedAt, newId }: Subject): {
+      entityId: string;
+      generation: number;
+    } {
+      const auth = authOf();
+      if (auth?.id !== authId) throw refused("The workspace's own users are set otherwise by now: try again.");
+      const person = directory.personCalled(externalId);
+      if (person) {
+        if (issuedAt >= (person.signedOutAt ?? 0)) return { entityId: person.id, generation: person.generation };
+        throw refused("Its person has signed out everywhere since it was issued: get a new one from your issuer.");
+      }
+      const made = "create the person by POST /v1/entities with the JWT's sub as externalId";
+      if (auth.firstSight === "refused") throw refused(`The JWT's person is not in this workspace: ${made}.`);
+      if (directory.wasRemoved(externalId)) throw refused(`The JWT's person was removed from this workspace: ${made}.`);
+      const { role } = auth.firstSight;
+      const { id } = directory.create(newId, { type: "human", name, role, externalId });
+      return { entityId: id, generation: 0 };
+    },
 
     /** Lets `by` make a token or a link for the entity, or throws: it may have ended where the caller was let in. */
     admit({ id, role }: Entity, by: Maker): { generation: number } {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { and, asc, eq, gt, inArray, ne, sql } from "drizzle-orm";
 import type { CreateEntity, Entity, EntityType, UpdateEntity } from "../protocol/entity.ts";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
@@ -5,10 +6,10 @@ import { type Clock, isoTime } from "../shared/clock.ts";
 import { among, countOf, type Database, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { asSeen, twinOf } from "../shared/look-alike.ts";
-import { maxAgents, maxEntities } from "./bounds.ts";
+import { maxAgents, maxEntities, maxRemovedSubjects } from "./bounds.ts";
 import type { RequireRoom } from "./limits.ts";
 import { pageOf } from "./page.ts";
-import { entities, memberships } from "./schema.ts";
+import { entities, memberships, removedSubjects } from "./schema.ts";
 
 type NewEntity = Omit<CreateEntity, "type"> & { type: EntityType };
 
@@ -20,6 +21,10 @@ const entityOf = ({ id, type, name, role, externalId, createdAt }: typeof entiti
 
 const looksTheSame =
   "is in a space with it and has a name that looks the same: choose one that differs in more than case, blanks and look-alike letters.";
+
+const twins = "give each person one of their own, or leave it out";
+
+const hashOf = (externalId: string): string => createHash("sha256").update(externalId).digest("hex");
 
 export type Directory = ReturnType<typeof createDirectory>;
 
@@ -88,6 +93,29 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
     if (twin) throw new ColloquyError("name_taken", `${twin.id} ${looksTheSame}`);
   };
 
+  /** Throws `conflict` where another person is called the same elsewhere: a JWT has to mean one. */
+  const requireOwn = ({
+    id,
+    type,
+    externalId,
+  }: Pick<Entity, "id" | "type"> & { externalId?: string | undefined }): void => {
+    if (type !== "human" || externalId === undefined) return;
+    const isOther = and(eq(entities.externalId, externalId), eq(entities.type, "human"), ne(entities.id, id));
+    const other = db.select().from(entities).where(isOther).get();
+    if (other) throw new ColloquyError("conflict", `${other.id} has this externalId: ${twins}.`);
+  };
+
+  const noteRemoved = (externalId: string): void => {
+    db.insert(removedSubjects)
+      .values({ hash: hashOf(externalId), removedAt: clock.now() })
+      .onConflictDoNothing()
+      .run();
+    if (countOf(db, removedSubjects) <= maxRemovedSubjects) return;
+    const { hash, removedAt } = removedSubjects;
+    const oldest = db.select({ hash }).from(removedSubjects).orderBy(asc(removedAt)).limit(1);
+    db.delete(removedSubjects).where(inArray(hash, oldest)).run();
+  };
+
   return {
     find,
     get,
@@ -98,6 +126,7 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
       const present = find(id);
       if (present) return present;
       const agentName = freeName({ id, ...input });
+      requireOwn({ id, ...input });
       const used = makeRoom(input.type);
       const row = { ...input, id, externalId: input.externalId ?? null, agentName, createdAt: clock.now() };
       const entity = entityOf(db.insert(entities).values(row).returning().get());
@@ -134,7 +163,7 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
 
     raiseGeneration(id: string): void {
       db.update(entities)
-        .set({ generation: sql`${entities.generation} + 1` })
+        .set({ generation: sql`${entities.generation} + 1`, signedOutAt: clock.now() })
         .where(eq(entities.id, id))
         .run();
     },
@@ -148,12 +177,26 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
       const before = get(id);
       if (changes.name !== undefined && changes.name !== before.name) requireTold(id, changes.name);
       const { name = before.name, role = before.role, externalId = before.externalId ?? null } = changes;
+      requireOwn({ id, type: before.type, externalId: changes.externalId });
       const values = { name, role, externalId, agentName: freeName({ ...before, name }) };
       db.update(entities).set(values).where(eq(entities.id, id)).run();
       return get(id);
     },
 
+    /** The person who is called so elsewhere, and when they signed out everywhere last. */
+    personCalled(externalId: string): { id: string; generation: number; signedOutAt: number | null } | undefined {
+      const isMeant = and(eq(entities.externalId, externalId), eq(entities.type, "human"));
+      const [person, other] = db.select().from(entities).where(isMeant).limit(2).all();
+      if (other) throw new ColloquyError("conflict", `Several people have this externalId: ${twins}.`);
+      return person;
+    },
+
+    wasRemoved: (externalId: string): boolean =>
+      countOf(db, removedSubjects, eq(removedSubjects.hash, hashOf(externalId))) > 0,
+
     remove(id: string): void {
+      const { externalId, type } = get(id);
+      if (externalId !== undefined && type === "human") noteRemoved(externalId);
       db.delete(entities).where(eq(entities.id, id)).run();
       for (const counts of [agents, others]) counts.forget();
     },

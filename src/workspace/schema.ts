@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AuditAction } from "../protocol/audit.ts";
 import type { WorkspaceLimits } from "../protocol/limits.ts";
+import type { Auth } from "../protocol/own-users.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { KeyScope, RegisteredWorkspace } from "../protocol/workspace.ts";
 
@@ -23,6 +24,8 @@ export const workspaces = sqliteTable("workspace", {
     agents: number;
     unopened: string[];
   }>(),
+  /** Whose JWTs it takes beside its own tokens. */
+  auth: text("auth", { mode: "json" }).$type<Auth>(),
   /** The operator has suspended it. */
   suspended: text("suspended", { mode: "json" }).$type<{ at: number; reason: string }>(),
   /** It is over: the row is all that it answers of. */
@@ -74,14 +77,23 @@ export const entities = sqliteTable(
     externalId: text("external_id"),
     /** How often it has signed out everywhere: tokens and sessions of before are void. */
     generation: integer("generation").notNull().default(0),
+    /** When it did last: a JWT that was issued before is void. */
+    signedOutAt: integer("signed_out_at"),
     createdAt: integer("created_at").notNull(),
   },
   (table) => [
     uniqueIndex("entities_id").on(table.id),
     uniqueIndex("entities_agent_name").on(table.agentName).where(sql`${table.agentName} is not null`),
     index("entities_type").on(table.type, table.position),
+    index("entities_external").on(table.externalId).where(sql`external_id is not null`),
   ],
 );
+
+/** Hashes of the `externalId` of people who were removed: none of them comes back by a JWT alone. */
+export const removedSubjects = sqliteTable("removed_subjects", {
+  hash: text("hash").primaryKey(),
+  removedAt: integer("removed_at").notNull(),
+});
 
 export const keys = sqliteTable(
   "keys",

@@ -52,7 +52,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   });
   const keys = createKeys(db, clock, outbox.makerEnded);
   const sessions = createSessions(db, clock, outbox.sessionEnded);
-  const credentials = createCredentials(clock, directory, keys, sessions);
+  const credentials = createCredentials(clock, directory, keys, sessions, () => self.get()?.auth ?? null);
   const current = () => {
     const row = self.get();
     if (!row) throw new Error("a workspace registers once it was created");

@@ -1,6 +1,6 @@
 import { and, eq, gt, lte, or } from "drizzle-orm";
+import type { NewSignInCode, OfferedSession } from "../protocol/credential-rpc.ts";
 import type { Role } from "../protocol/entity.ts";
-import type { NewSignInCode, OfferedSession } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { SignJWT } from "jose";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
@@ -37,12 +37,19 @@ type Scene = {
   };
 };
 
-const nobodies = ["nobody", "forged", "unsigned", "expired", "revokedKey", "removed"] as const;
+const nobodies = ["nobody", "forged", "unsigned", "expired", "revokedKey", "removed", "jwtByOther"] as const;
 const others = ["operator", "otherKey", "otherAdmin", "otherAsMona"] as const;
 const scoped = ["readKey", "tokensKey", "hooksKey", "readAndHooksKey", "expiredKey"] as const;
 const own = ["key", "keyAsMona", "keyAsStranger", "keyAsAgent", "admin", "member", "stranger"] as const;
-type Who = (typeof nobodies)[number] | (typeof others)[number] | (typeof own)[number] | (typeof scoped)[number];
-const everyone: Who[] = [...nobodies, ...others, ...own, ...scoped];
+/** By the JWT of the workspace's own issuer: as by our token. */
+const ownUsers = ["jwtMember", "jwtNew"] as const;
+type Who =
+  | (typeof nobodies)[number]
+  | (typeof others)[number]
+  | (typeof own)[number]
+  | (typeof scoped)[number]
+  | (typeof ownUsers)[number];
+const everyone: Who[] = [...nobodies, ...others, ...own, ...scoped, ...ownUsers];
 
 /** What each of `own` gets, in that order; then what the operator and who is of another workspace get, if not 403 and 404. */
 type Row = {
@@ -109,6 +116,9 @@ const rows: Record<string, Row> = {
   "PATCH /v1/workspace/keys/{keyId}": { own: keyOnly(200), body: named("Renamed") },
   "POST /v1/workspace/keys/{keyId}/roll": { own: keyOnly(201), body: () => ({}) },
   "DELETE /v1/workspace/keys/{keyId}": { own: keyOnly(204) },
+  "PUT /v1/workspace/auth": { own: keyOnly(200), elsewhere: 200, body: () => ownIssuer },
+  "GET /v1/workspace/auth": { own: keyOnly(200), elsewhere: 200 },
+  "DELETE /v1/workspace/auth": { own: keyOnly(204), elsewhere: 204 },
   "GET /v1/workspace/secrets": { own: keyOnly(200), elsewhere: 200 },
   "PUT /v1/workspace/secrets/{name}": { own: keyOnly(204), elsewhere: 204, body: () => ({ value: "x" }) },
   "GET /v1/workspace/secrets/{name}/uses": { own: keyOnly(200), elsewhere: 200 },
@@ -245,7 +255,12 @@ const expected = (operation: Operation, row: Row, who: Who): number => {
     case "revokedKey":
     case "expiredKey":
     case "removed":
+    case "jwtByOther":
       return 401;
+    case "jwtMember":
+      return row.own[own.indexOf("member")] ?? Number.NaN;
+    case "jwtNew":
+      return row.own[own.indexOf("stranger")] ?? Number.NaN;
     case "readKey":
       return operation.method === "GET" && !isForOperator(operation) ? key : 403;
     case "tokensKey":
@@ -267,6 +282,10 @@ const expected = (operation: Operation, row: Row, who: Who): number => {
       return row.own[own.indexOf(who)] ?? Number.NaN;
   }
 };
+
+/** The workspace's own issuer, and another one of the same name. */
+let ownIssuer: { jwks: { keys: unknown[] }; issuer: string; audience: string; firstSight: { role: "member" } };
+let jwtOf: (sub: string, kind?: "own" | "other") => Promise<Caller>;
 
 let scene: Omit<Scene, "fresh">;
 /** What no operation changes, of an agent each. */
@@ -301,6 +320,23 @@ beforeAll(async () => {
       .setExpirationTime("1h")
       .setProtectedHeader({ alg })
       .sign(deriveKey(env.SIGNING_SECRET, `entity-token:${house.workspaceId}`, 64));
+  const [pair, other2] = [await generateKeyPair("ES256"), await generateKeyPair("ES256")];
+  const [issuer, audience] = ["https://issuer.example", "colloquy"];
+  ownIssuer = { jwks: { keys: [await exportJWK(pair.publicKey)] }, issuer, audience, firstSight: { role: "member" } };
+  jwtOf = async (sub, kind = "own") => ({
+    bearer: await new SignJWT({ jti: ids.mint("key") })
+      .setSubject(sub)
+      .setIssuer(issuer)
+      .setAudience(audience)
+      .setIssuedAt()
+      .setExpirationTime("1h")
+      .setProtectedHeader({ alg: "ES256" })
+      .sign((kind === "own" ? pair : other2).privateKey),
+    headers: { "x-workspace-id": house.workspaceId },
+  });
+  const named = (id: string, externalId: string) =>
+    call(`/v1/entities/${id}`, { method: "PATCH", bearer: house.secretKey, body: { externalId } });
+  await named(mona.id, "mona");
   const [, payload = ""] = mona.token.split(".");
   const noneHeader = Buffer.from(JSON.stringify({ alg: "none", typ: "JWT" })).toString("base64url");
   scene = {
@@ -317,6 +353,9 @@ beforeAll(async () => {
       otherKey: { bearer: other.secretKey },
       otherAdmin: { bearer: foreigner.token },
       otherAsMona: { bearer: other.secretKey, as: mona.id },
+      jwtByOther: await jwtOf("mona", "other"),
+      jwtMember: {},
+      jwtNew: {},
       key: { bearer: house.secretKey },
       readKey: { bearer: await scopedKey(["read"]) },
       tokensKey: { bearer: await scopedKey(["tokens"]) },
@@ -440,9 +479,18 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   return { ...lived, eventId: waiting.eventId, ...targets, ...(path.endsWith("/origin") ? carried : routed) };
 };
 
+/** A JWT counts as long as the setting that takes it, which some operations change. */
+const callerOf = async ({ path }: Operation, who: Who): Promise<Caller> => {
+  if (who !== "jwtMember" && who !== "jwtNew") return scene.callers[who];
+  if (path.endsWith("/auth") || who === "jwtMember") {
+    await call("/v1/workspace/auth", { method: "PUT", bearer: scene.house.secretKey, body: ownIssuer });
+  }
+  return jwtOf(who === "jwtMember" ? "mona" : "new");
+};
+
 const ask = async (operation: Operation, row: Row, who: Who): Promise<Response> => {
   const fresh = await freshFor(operation);
-  const caller = scene.callers[who];
+  const caller = await callerOf(operation, who);
   const path = fill(operation.path, { ...fresh, workspaceId: scene.house.workspaceId });
   const body = row.body?.({ ...scene, fresh });
   return call(path, {

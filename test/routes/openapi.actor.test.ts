@@ -16,6 +16,9 @@ POST /v1/workspace/keys
 PATCH /v1/workspace/keys/{keyId}
 POST /v1/workspace/keys/{keyId}/roll
 DELETE /v1/workspace/keys/{keyId}
+PUT /v1/workspace/auth
+GET /v1/workspace/auth
+DELETE /v1/workspace/auth
 GET /v1/workspace/secrets
 PUT /v1/workspace/secrets/{name}
 DELETE /v1/workspace/secrets/{name}

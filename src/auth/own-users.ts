@@ -1,0 +1,116 @@
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose";
+import { z } from "zod";
+import type { Auth, Subject } from "../protocol/own-users.ts";
+import { cleanName } from "../protocol/text.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { ExpiringMap } from "./expiring-map.ts";
+import { type JwksSurroundings, jwksFreshMs, jwtAlgorithms, signingKey } from "./jwks.ts";
+import type { Proven } from "./tokens.ts";
+
+/**
+ * JWTs of a customer's own issuer, for the people of one workspace (`PUT /v1/workspace/auth`).
+ *
+ * Invariants
+ * 1. The algorithm is one of three that sign by a private key, and the key's own; nothing that a token says chooses another.
+ * 2. A token that was verified is remembered with its workspace for `jwksFreshMs`: as long as its key would count.
+ */
+const skewSeconds = 60;
+const maxRemembered = 10_000;
+const maxCharacters = 8192;
+
+const refused = (detail: string, cause?: unknown): ColloquyError =>
+  new ColloquyError("unauthorized", detail, { cause });
+const newOne = "get a new one from your issuer";
+
+const remembered = new ExpiringMap<Proven>(jwksFreshMs, maxRemembered);
+const placeOf = (workspaceId: string | undefined, token: string): string => `${workspaceId ?? ""} ${token}`;
+
+/** What a JWT proved before, for the same `x-workspace-id`. */
+export const provenJwt = (token: string, named: string | undefined, now: number): Proven | undefined => {
+  const known = remembered.get(placeOf(named, token));
+  return known && known.expiresAt + skewSeconds * 1000 > now ? known : undefined;
+};
+
+/** What it hangs on has ended: it is verified anew when it comes again. */
+export const forgetJwt = (token: string, named: string | undefined): void => remembered.delete(placeOf(named, token));
+
+export type Jwt = { token: string; alg: string; kid?: string | undefined; payload: JWTPayload };
+
+/** The bearer as a customer's JWT, not yet verified; undefined where it is none. Ours are HS256 and name no issuer. */
+export const jwtIn = (token: string): Jwt | undefined => {
+  try {
+    const { alg = "", kid } = decodeProtectedHeader(token);
+    const payload = decodeJwt(token);
+    const isTheirs = jwtAlgorithms.includes(alg) || payload.iss !== undefined || /^none$/i.test(alg);
+    return isTheirs ? { token, alg, kid, payload } : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+export type OwnUsers = JwksSurroundings & {
+  isWorkspace(id: string): boolean;
+  /** The setting of a workspace, as it knows it; undefined where it takes no such tokens. */
+  authOf(workspaceId: string): Promise<Auth | undefined>;
+  entityOf(workspaceId: string, subject: Omit<Subject, "newId">): Promise<{ entityId: string; generation: number }>;
+};
+
+const Claims = z.object({
+  sub: z.string().min(1).max(256),
+  exp: z.number(),
+  iat: z.number().optional(),
+  name: z.unknown().optional(),
+});
+
+const failureOf = (error: unknown, { issuer, audience }: Auth): ColloquyError => {
+  if (error instanceof ColloquyError) return error;
+  if (error instanceof errors.JWTExpired) return new ColloquyError("token_expired", `The JWT has expired: ${newOne}.`);
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    const wanted: Record<string, string> = {
+      iss: ` It must be ${JSON.stringify(issuer)}.`,
+      aud: ` It must name ${JSON.stringify(audience)}.`,
+      nbf: " It is not valid yet.",
+    };
+    return refused(`The JWT's claim ${error.claim} is missing or wrong.${wanted[error.claim] ?? ""}`, error);
+  }
+  return refused(`The JWT's signature or form is not valid: ${newOne}.`, error);
+};
+
+/** What a customer's JWT proves. Throws `unauthorized`, `token_expired`, `unavailable`, and what `entityOf` throws. */
+export const verifyJwt = async (jwt: Jwt, named: string | undefined, users: OwnUsers): Promise<Proven> => {
+  const { token, alg, kid, payload } = jwt;
+  if (!jwtAlgorithms.includes(alg)) {
+    throw refused(
+      `A JWT of alg ${JSON.stringify(alg.slice(0, 16))} is not taken: sign it by ${jwtAlgorithms.join(", ")}.`,
+    );
+  }
+  if (token.length > maxCharacters) throw refused(`A JWT has at most ${maxCharacters} characters: leave claims out.`);
+  const workspaceId = named ?? payload.wsp;
+  if (
+    typeof workspaceId !== "string" ||
+    !users.isWorkspace(workspaceId) ||
+    (payload.wsp ?? workspaceId) !== workspaceId
+  ) {
+    throw refused("The JWT names no workspace: send X-Workspace-Id: wsp_…, or give it the same as a claim wsp.");
+  }
+  const auth = await users.authOf(workspaceId);
+  if (!auth) throw refused("This workspace takes no JWTs of its own users: it sets that by PUT /v1/workspace/auth.");
+  try {
+    const { issuer, audience } = auth;
+    const key = await signingKey(auth, { alg, kid }, users);
+    const verified = await jwtVerify(token, key, {
+      ...{ algorithms: [alg], issuer, audience, clockTolerance: skewSeconds, currentDate: new Date(users.now()) },
+      requiredClaims: ["exp", "sub"],
+    });
+    const claims = Claims.safeParse(verified.payload);
+    if (!claims.success) throw refused("The JWT's sub must be a text of 1 to 256 characters.");
+    const { sub, exp, iat = 0, name } = claims.data;
+    const subject = { authId: auth.id, externalId: sub, name: cleanName(name), issuedAt: iat * 1000 };
+    const entity = await users.entityOf(workspaceId, subject);
+    const proven = { workspaceId, ...entity, authId: auth.id, expiresAt: Math.floor(exp * 1000) };
+    remembered.set(placeOf(named, token), proven);
+    return proven;
+  } catch (error) {
+    throw failureOf(error, auth);
+  }
+};

@@ -1,0 +1,173 @@
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { Entity } from "../../src/protocol/entity.ts";
+import { type Call, call, expectOk, type House, openHouse } from "../support/house.ts";
+import { problemIn } from "./operations.ts";
+
+/** People whom a customer's own issuer tells of, by the routes. */
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const issuer = "https://issuer.example";
+const jwksUrl = `${issuer}/jwks.json`;
+let pair: CryptoKeyPair;
+let served: { status?: number; body: string };
+
+// One for all tests: what an isolate has fetched it keeps.
+beforeAll(async () => {
+  pair = (await generateKeyPair("ES256", { extractable: true })) as CryptoKeyPair;
+});
+
+beforeEach(async () => {
+  served = { body: JSON.stringify({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: "one" }] }) };
+  const real = globalThis.fetch.bind(globalThis);
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+    if (String(input) !== jwksUrl) return real(input, init);
+    return new Response(served.body, { status: served.status ?? 200, headers: { "content-type": "application/json" } });
+  });
+});
+
+type Claims = Record<string, unknown>;
+const jwt = (claims: Claims = {}, kid = "one"): Promise<string> => {
+  const now = Math.floor(Date.now() / 1000);
+  const all = { iss: issuer, aud: "colloquy", sub: "ada@example", iat: now, exp: now + 600, ...claims };
+  return new SignJWT(all).setProtectedHeader({ alg: "ES256", kid }).sign(pair.privateKey);
+};
+const by = async (house: House, claims: Claims = {}, kid?: string): Promise<Call> => ({
+  bearer: await jwt(claims, kid),
+  headers: { "x-workspace-id": house.workspaceId },
+});
+const set = (house: House, fields: Record<string, unknown> = {}) =>
+  call("/v1/workspace/auth", {
+    ...{ method: "PUT", bearer: house.secretKey },
+    body: { jwksUrl, issuer, audience: "colloquy", firstSight: { role: "member" }, ...fields },
+  });
+const Listed = z.object({ items: z.array(Entity) });
+const me = async (who: Call) => (await expectOk(Listed, call("/v1/entities", who))).items[0];
+const refusal = async (who: Call, path = "/v1/entities") => (await problemIn(await call(path, who))).code;
+const open = async (path: string, who: Call = {}): Promise<{ closed?: number }> => {
+  const { webSocket } = await call(path, { ...who, headers: { ...who.headers, upgrade: "websocket" } });
+  if (!webSocket) throw new Error("a socket was expected");
+  const seen: { closed?: number } = {};
+  webSocket.addEventListener("close", ({ code }) => {
+    seen.closed = code;
+  });
+  webSocket.accept();
+  return seen;
+};
+
+test("[L12] a person of the customer's is made at first sight, once, by a name that may be", async () => {
+  const house = await openHouse();
+  expect((await set(house)).status).toBe(200);
+  const name = "  Ada\u200b\n Lovelace\u202e ";
+  const all = await Promise.all([1, 2, 3].map(async (jti) => me(await by(house, { name, jti: String(jti) }))));
+  expect(new Set(all.map((one) => one?.id)).size).toBe(1);
+  expect(all[0]).toMatchObject({ name: "Ada Lovelace", role: "member", externalId: "ada@example", type: "human" });
+  expect(await me(await by(house, { sub: "nameless", name: "\u200b" }))).toMatchObject({ name: "Guest" });
+});
+
+test("[L12] where first sight is refused, only people with that externalId come in", async () => {
+  const house = await openHouse();
+  await set(house, { firstSight: "refused" });
+  const problem = await problemIn(await call("/v1/entities", await by(house)));
+  expect([problem.code, problem.detail]).toEqual(["unauthorized", expect.stringContaining("POST /v1/entities")]);
+  const body = { type: "human", name: "Ada", externalId: "ada@example" };
+  expect((await call("/v1/entities", { bearer: house.secretKey, body })).status).toBe(201);
+  expect(await me(await by(house))).toMatchObject({ name: "Ada" });
+  const twin = await call("/v1/entities", { bearer: house.secretKey, body });
+  expect((await problemIn(twin)).code).toBe("conflict");
+});
+
+test("[L12] a removed person does not come back by a JWT alone", async () => {
+  const house = await openHouse();
+  await set(house);
+  const ada = await me(await by(house));
+  expect((await call(`/v1/entities/${ada?.id}`, { method: "DELETE", bearer: house.secretKey })).status).toBe(204);
+  const problem = await problemIn(await call("/v1/entities", await by(house, { jti: "again" })));
+  expect([problem.code, problem.detail]).toEqual(["unauthorized", expect.stringContaining("was removed")]);
+  const body = { type: "human", name: "Ada", externalId: "ada@example" };
+  await call("/v1/entities", { bearer: house.secretKey, body });
+  expect(await me(await by(house, { jti: "back" }))).toMatchObject({ name: "Ada" });
+});
+
+test("[L12] a JWT opens sockets as bearer and in the query, which close at its end", async () => {
+  const house = await openHouse();
+  await set(house);
+  const who = await by(house);
+  const ada = await me(who);
+  const { id } = await house.space("Alpha", [{ id: ada?.id ?? "" }]);
+  const path = `/v1/spaces/${id}/stream`;
+  const sockets = [
+    await open(path, who),
+    await open(`${path}?token=${who.bearer}&workspace=${house.workspaceId}`),
+    await open(`${path}?token=${await jwt({ wsp: house.workspaceId })}`),
+  ];
+  expect((await call(`/v1/spaces/${id}/messages`, { ...who, body: { text: "hello" } })).status).toBe(201);
+  vi.setSystemTime(Date.now() + 600_000);
+  const { runDurableObjectAlarm } = await import("cloudflare:test");
+  const { env } = await import("cloudflare:workers");
+  await runDurableObjectAlarm(env.SPACE.getByName(id) as unknown as DurableObjectStub);
+  await vi.waitUntil(() => sockets.every(({ closed }) => closed === 4401));
+});
+
+test("[L12] a sign-out ends the JWTs of before; a new one is taken", async () => {
+  const house = await openHouse();
+  await set(house);
+  const who = await by(house, { iat: Math.floor(Date.now() / 1000) - 5 });
+  const ada = await me(who);
+  const { id } = await house.space("Alpha", [{ id: ada?.id ?? "" }]);
+  const socket = await open(`/v1/spaces/${id}/stream`, who);
+  expect((await call(`/v1/entities/${ada?.id}/sign-out`, { ...who, method: "POST" })).status).toBe(204);
+  await vi.waitUntil(() => socket.closed === 4401, { timeout: 1000 });
+  expect([await refusal(who), await refusal(who)]).toEqual(["unauthorized", "unauthorized"]);
+  expect(await me(await by(house, { iat: Math.floor(Date.now() / 1000) + 1 }))).toMatchObject({ id: ada?.id });
+});
+
+test.each([
+  ["taken away", (house: House) => call("/v1/workspace/auth", { method: "DELETE", bearer: house.secretKey })],
+  ["changed", (house: House) => set(house, { audience: "other" })],
+])("[L12] once the setting is %s, who came by it is out, sockets too", async (_, change) => {
+  const house = await openHouse();
+  await set(house);
+  const who = await by(house);
+  const { id } = await house.space("Alpha", [{ id: (await me(who))?.id ?? "" }]);
+  const socket = await open(`/v1/spaces/${id}/stream`, who);
+  expect((await change(house)).ok).toBe(true);
+  await vi.waitUntil(() => socket.closed === 4401, { timeout: 1000 });
+  expect(await refusal(who)).toBe("unauthorized");
+});
+
+test("[S1] [L12] a JWT is good for its workspace alone, and for none that has no setting", async () => {
+  const [house, other] = [await openHouse(), await openHouse()];
+  await set(house);
+  const { bearer = "" } = await by(house);
+  expect(await refusal({ bearer, headers: { "x-workspace-id": other.workspaceId } })).toBe("unauthorized");
+  expect(await refusal({ bearer, headers: { "x-workspace-id": "wsp_invented" } })).toBe("unauthorized");
+  expect(await refusal({ bearer })).toBe("unauthorized");
+  const wrong = { bearer: await jwt({ wsp: house.workspaceId }), headers: { "x-workspace-id": other.workspaceId } };
+  expect(await refusal(wrong)).toBe("unauthorized");
+});
+
+test("[L12] [S4] a setting whose keys are unreadable or private is refused", async () => {
+  const house = await openHouse();
+  await set(house);
+  const { privateKey } = pair;
+  const bad: [Record<string, unknown>, string][] = [
+    [{ jwksUrl: "https://10.0.0.1/jwks" }, "not a public address"],
+    [{ jwksUrl: "http://issuer.example/jwks" }, "not https"],
+    [{ jwksUrl: undefined, jwks: { keys: [await exportJWK(privateKey)] } }, "private key"],
+    [{ jwksUrl: undefined, jwks: { keys: [{ kty: "oct", k: "AAAA" }] } }, "RSA, EC or OKP"],
+    [{ jwks: { keys: [] } }, "jwks"],
+    [{ jwksUrl: undefined }, "jwksUrl"],
+    [{ firstSight: { role: "admin" } }, "firstSight"],
+  ];
+  served.body = `{"keys": [${" ".repeat(5_000_000)}]}`;
+  for (const [fields, says] of [[{}, "maxJwksBytes"] as const, ...bad]) {
+    const { code, detail, issues = [] } = await problemIn(await set(house, fields));
+    expect([code, detail + JSON.stringify(issues)]).toEqual(["invalid_request", expect.stringContaining(says)]);
+  }
+  expect(await me(await by(house, { sub: "still" }))).toBeDefined();
+});
