@@ -19,6 +19,9 @@ export type SpaceRow = typeof spaces.$inferSelect;
 const byName = (one: SpaceSnapshot, other: SpaceSnapshot): number =>
   one.name.localeCompare(other.name) || one.id.localeCompare(other.id);
 
+/** The name that a deleted space has from then on. */
+export const deletedSpaceName = "(deleted space)";
+
 /** Rows remembered at most: an agent may be in many spaces, and each row holds its space's members. */
 const maxKnownRows = 50;
 export type Spaces = ReturnType<typeof createSpaces>;
@@ -139,13 +142,14 @@ export const createSpaces = (db: Database, fed: Fed) => {
 
     /**
      * Follows the log of a space up to `cursor`; the snapshot is written only if it is a newer one. `unheard`: messages
-     * that went to no inbox. Of a space that is deleted, or that the agent has left, stays what was known.
+     * that went to no inbox. Of a space that the agent has left stays what was known; of one that is deleted nothing does.
      */
     follow(told: SpaceSnapshot, cursor: number, left: boolean, unheard: number): void {
       const { id, version, deleted } = told;
       const row = this.get(id);
-      const snapshot = row && (left || deleted) ? { ...row.snapshot, version, ...(deleted ? { deleted } : {}) } : told;
-      const leftToHistory = (row?.leftToHistory ?? 0) + unheard;
+      const asLeft = row && left ? { ...row.snapshot, version } : told;
+      const snapshot = deleted ? { ...told, name: deletedSpaceName, members: [] } : asLeft;
+      const leftToHistory = deleted ? 0 : (row?.leftToHistory ?? 0) + unheard;
       if (row?.version === version && row.left === left) {
         move(db).run({ id, cursor, leftToHistory });
         known.get().set(id, { ...row, cursor, leftToHistory });

@@ -243,6 +243,11 @@ export interface AgentMethods extends BlockMethods {
   forgetMessages(changes: MessageChange[]): null;
   /** What its runs that knew the message wrote down, as far as it is there: blocks and archival entries. */
   related(messageId: string): Omit<RelatedItem, "agentId" | "spaceId">[];
+  /**
+   * From a space that was deleted, part by part: words that it is to forget. Null: it has been told all. `isDone`: it has
+   * forgotten them; if not, it is asked again. The same part again changes nothing.
+   */
+  forgetSpace(spaceId: string, part: Redaction | null): { isDone: boolean };
   context(): ContextView;
   /** From its own compartments. Changes nothing here. */
   feed(asked: FeedRequest): FeedText;

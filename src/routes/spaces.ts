@@ -137,7 +137,8 @@ spaces.route("PATCH /v1/spaces/{spaceId}", {
 
 spaces.route("DELETE /v1/spaces/{spaceId}", {
   summary: "Delete a space and all that was said in it",
-  description: "By the workspace, by an admin, or by who created it. Its sockets are closed with 4404.",
+  description:
+    "By the workspace, by an admin, or by who created it. Its sockets are closed with 4404. Each agent that ever was in it forgets it: words, name and what waits, in the background. What a model wrote in its own words stays.",
   access: "space",
   problems: ["not_found"],
   handle: ({ context, space }) => inSpace(context, (principal) => space.remove(principal)),

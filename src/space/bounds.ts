@@ -84,6 +84,10 @@ export const routerTimeoutMs = 10_000;
 export const routerRetryMs = 60_000;
 /** How often the router is asked about one message, if crashes cut it off. */
 export const maxRouterTries = 2;
+/** The events and about the characters whose words an agent is told to forget in one go, and when it is asked again. */
+export const maxForgottenEvents = 500;
+export const maxForgottenCharacters = 64 * 1024;
+export const forgetAgainMs = 500;
 /** Messages that the router is asked about at a time; the others wait for their turn. */
 export const maxRouterAsks = 20;
 /** Messages that are undecided at a time; about more than these the router is not asked. */

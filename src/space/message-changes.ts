@@ -1,12 +1,11 @@
 import type { Message } from "../protocol/message.ts";
 import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
-import type { ToolCall } from "../protocol/tool-call.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { isOwnedBy } from "../shared/ids.ts";
 import { mentionsIn } from "../shared/mentions.ts";
 import { maxAskedAgents } from "./bounds.ts";
 import { type LogRow, messageOf, tombstoneOf } from "./log/log.ts";
+import { fromOf, wordsOf } from "./message-words.ts";
 import { checkText } from "./posting.ts";
 import { acting, readable, spaceIn } from "./rights.ts";
 import { requireStorage, type SpaceServices } from "./services.ts";
@@ -24,25 +23,6 @@ const rowOf = ({ log }: SpaceServices, messageId: string): LogRow => {
   const row = log.findMessage(messageId);
   if (row) return row;
   throw new ColloquyError("not_found", `There is no message ${messageId} in this space`);
-};
-
-/** Each text in a value. */
-const textsIn = (value: unknown): string[] => {
-  if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
-};
-
-const wordsOf = ({ text, toolCall }: Message): string[] => {
-  const { input, output, error, awaits, answer }: Partial<ToolCall> & { answer?: unknown } = toolCall ?? {};
-  const texts = [text ?? "", ...textsIn([input, output, error, awaits, answer])];
-  return [...new Set(texts.filter((each) => each.trim() !== ""))];
-};
-
-/** Where in the log the old words were said, and whose open mind has them as its own. */
-const fromOf = (row: LogRow, { sender, toolCall }: Message): { wasAt: number; by: string | null } => {
-  // Of an agent's minds only the one that said it has it (C17).
-  const isOpenMinds = toolCall ? isOwnedBy(toolCall.id, sender.id) : row.routing?.own === "outside";
-  return { wasAt: row.changedSeq ?? row.seq, by: isOpenMinds ? sender.id : null };
 };
 
 /** Stores the message as it is now, and tells it. `before` is what it was; `updatedSeq` its call's newest event. */

@@ -12,6 +12,7 @@ import { maxDatabaseBytes } from "./bounds.ts";
 import { createClientRates } from "./client-rates.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
+import { createForgetting } from "./forgetting.ts";
 import { createFormerAgents } from "./former-agents.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { type Append, createLog, type LogRow } from "./log/log.ts";
@@ -50,12 +51,14 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     fault("space.mid-speech", ctx);
     if (sockets.size > 0) sockets.broadcast(JSON.stringify(frame));
   });
-  const onForgotten = (): void => {
+  const forgetAll = (): void => {
     for (const each of [log, decisions, ledger, toolCalls, members]) each.clear();
+    settings.change({ name: "", router: null, release: null });
   };
   const audit = createAudit({ env, jobs, clock, settings, members });
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
-  const delivery = new Delivery({ ...around, receivers: env, subscribers, onForgotten });
+  const forgetting = createForgetting({ ...around, jobs, subscribers, forgetAll, object: ctx });
+  const delivery = new Delivery({ ...around, receivers: env, subscribers, forgetting });
 
   const ids = createIds(ringOf(env).ids.secret);
   const transaction = <T>(work: () => T): T => db.transaction(work);

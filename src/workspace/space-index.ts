@@ -98,7 +98,7 @@ export const createSpaceIndex = (db: Database, clock: Clock, requireRoom: Requir
       const known = db.select().from(spaces).where(eq(spaces.id, space.id)).get();
       if (known && (known.deleted || cursor < known.cursor)) return false;
       const { id, name, wakePolicy, shareOrigin, confidential = false, createdAt } = space;
-      const facts = { name, wakePolicy, shareOrigin, confidential, cursor, deleted };
+      const facts = { name: deleted ? "" : name, wakePolicy, shareOrigin, confidential, cursor, deleted };
       const { position } = db
         .insert(spaces)
         .values({ ...facts, id, createdBy: createdBy ?? null, createdAt })

@@ -139,7 +139,7 @@ describe.each(continuities)("%s", (continuity) => {
     expect(await column(staged.analyst, "select id from search_entries where type = 'message'")).toEqual([]);
     // What it knew of the space stays as it was.
     const [snapshot] = await column(staged.analyst, "select snapshot from spaces");
-    expect(JSON.parse(String(snapshot))).toMatchObject({ name: "Alpha", deleted: true });
+    expect(JSON.parse(String(snapshot))).toMatchObject({ name: "(deleted space)", deleted: true });
     expect(snapshot).not.toContain("Mole");
   });
 

@@ -201,6 +201,7 @@ export const handleCompartments = (runtime: AgentRuntime): void => {
 export const compartmentsArea: Area<
   | "redact"
   | "forgetMessages"
+  | "forgetSpace"
   | "compartments"
   | "secretUses"
   | "confidentialSpaces"
@@ -252,6 +253,14 @@ export const compartmentsArea: Area<
     });
     return found.toSorted((one, other) => other.lastAt.localeCompare(one.lastAt));
   },
+  forgetSpace: ({ services: { redactions, search, transaction }, jobs }, spaceId, part) =>
+    transaction(() => {
+      if (part)
+        return {
+          isDone: redactions.forgets(part) && !jobs.keys(redactKind).some((key) => key.endsWith(` ${part.id}`)),
+        };
+      return { isDone: search.dropSpace(spaceId) && redactions.dropSpace(spaceId) };
+    }),
   confidentialSpaces: confidentialSpacesOf,
   openCompartment: ({ db, services: { ids, identity, search } }, spaceId) => {
     const agent = identity.get();

@@ -15,7 +15,7 @@ import { isLateAnswer } from "../tools/call-mode.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
 import type { Hooks } from "./hooks.ts";
 import type { NewEvent } from "./inbox.ts";
-import { type ChangingServices, changeMessage, messageEventId } from "./message-changes.ts";
+import { type ChangingServices, changeMessage, leaveDeleted, messageEventId } from "./message-changes.ts";
 import type { OutOfBudget } from "./out-of-budget.ts";
 import { ownRoot, type Roots } from "./roots.ts";
 import type { WaitRow } from "./waits.ts";
@@ -108,7 +108,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     // What an open mind knows of a confidential space does not tell how much is said there (C17).
     const heardTo = Math.max(from, Math.min(to, delivery.openUpTo ?? to));
     services.spaces.follow(delivery.space, heardTo, delivery.left, unheard);
-    if (delivery.space.deleted) services.search.forgetSpace(delivery.space.id);
+    if (delivery.space.deleted) leaveDeleted(services, delivery.space.id);
     services.search.noticed();
     const seqs = services.inbox.enter(events);
     for (const { ordinal, index } of given) {

@@ -17,6 +17,12 @@ export const messageEventId = (
   messageId: string,
 ): string => ids.deriveFrom("evt", identity.mindId(), messageId);
 
+/** A space was deleted: what waits from it goes at once. Its words go part by part, as the space tells them. In the transaction. */
+export const leaveDeleted = ({ search, redactions }: ChangingServices, spaceId: string): void => {
+  search.forgetSpace(spaceId);
+  redactions.leaveSpace(spaceId);
+};
+
 const clockSlackMs = 10 * 60_000;
 
 /** In the transaction that takes in the delivery. */

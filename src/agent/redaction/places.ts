@@ -25,7 +25,7 @@ export const places: Place[] = [
   { table: "inbox", key: "seq", json: ["data", "last_error"], text: [], writtenAt: "received_at" },
   { table: "overheard", key: "seq", json: ["data"], text: [], writtenAt: "received_at" },
   { table: "waits", key: "call_id", json: [], text: ["text"], isNamed: true },
-  { table: "calls", key: "call_id", json: ["input", "origin", "outcome", "approval"], text: [] },
+  { table: "calls", key: "call_id", json: ["input", "origin", "release", "outcome", "approval"], text: [] },
   { table: "windows", key: "id", json: ["blocks"], text: ["summary"], writtenAt: "created_at" },
   { table: "summaries", key: "subject", json: ["last_error"], text: ["text"] },
   { table: "memories", key: "key", json: [], text: ["value"], writtenAt: "updated_at" },

@@ -7,6 +7,7 @@ import { ownPart } from "../../shared/ids.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { maxRedactionsKept, redactionAgainMs, redactionRows } from "../bounds.ts";
 import { runs, summaries, windows } from "../schema.ts";
+import { deletedSpaceName } from "../spaces.ts";
 import { createScrub, type Scrub } from "./forms.ts";
 import { places, scrubRows } from "./places.ts";
 import { redactions } from "./schema.ts";
@@ -58,7 +59,11 @@ export type ChangedMessage = { messageId: string; text: string | null };
 const scrubOf = ({ id, words, text, senderName }: Row): Scrub =>
   createScrub({ was: words ?? [], now: text ?? undefined, senderName: senderName ?? undefined, idPart: partOf(id) });
 
-const partOf = (id: string): string | undefined => (id.startsWith("msg_") ? ownPart(id) : undefined);
+/** What names a message, or a space and each message in it. */
+const partOf = (id: string): string | undefined => {
+  if (id.startsWith("spc_")) return id.slice(4, 30);
+  return id.startsWith("msg_") ? ownPart(id) : undefined;
+};
 
 /** The places, and after them the index of search. */
 const searchPlace = places.length;
@@ -201,6 +206,32 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       awaited.set(id, new Set(underWay));
       tellMinds(redaction);
       arm(go());
+    },
+
+    /** Begins a redaction that is not known yet. In a transaction. Answers whether it is over. */
+    forgets(redaction: Redaction): boolean {
+      const find = () => db.select().from(redactions).where(eq(redactions.id, redaction.id)).get();
+      if (!find()) this.enter(redaction);
+      return find()?.words === null;
+    },
+
+    /** A space was deleted: what waits from it goes, and the summary of it. In a transaction. */
+    leaveSpace(spaceId: string): void {
+      const isIts = sql`type = 'space_message' and data ->> '$.delivered.message.spaceId' = ${spaceId}`;
+      db.run(sql`delete from overheard where ${isIts}`);
+      db.run(sql`delete from inbox where status <> 'taken' and ${isIts}`);
+      db.run(sql`update inbox set data = json_set(data, '$.spaceName', ${deletedSpaceName}) where ${isIts}`);
+      db.delete(summaries).where(eq(summaries.subject, spaceId)).run();
+      db.epoch += 1;
+    },
+
+    /** The space is no more: nobody is told of what changed there. Answers whether no redaction of it is under way. */
+    dropSpace(spaceId: string): boolean {
+      const isIts = eq(redactions.spaceId, spaceId);
+      if (open.get().some((row) => row.spaceId === spaceId)) return false;
+      db.delete(redactions).where(isIts).run();
+      known.forget();
+      return true;
     },
 
     /** The timer `redaction` went off. */

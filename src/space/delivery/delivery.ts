@@ -62,8 +62,8 @@ type Surroundings = {
   settings: Settings;
   subscribers: Subscribers;
   decisions: Decisions;
-  /** The space was deleted, and the last subscriber knows it. */
-  onForgotten: () => void;
+  /** The space was deleted: what has to be forgotten by whom has heard of it. */
+  forgetting: { begin(agentId: string): void; endWhereOver(): void };
 };
 
 /** `whole`: it goes up to the end of what may be told. */
@@ -264,7 +264,7 @@ export class Delivery {
   }
 
   #advance(subscriber: SubscriberRow, { batch, deleted }: Pending, answered: number): void {
-    const { subscribers, onForgotten } = this.#around;
+    const { subscribers, forgetting } = this.#around;
     const [oldest] = batch.messages;
     if (oldest) {
       const { createdAt } = oldest.message;
@@ -276,7 +276,9 @@ export class Delivery {
     const place = { cursor: batch.cursor, inside: batch.inside };
     if (deleted) {
       subscribers.remove(subscriber.id);
-      if (!subscribers.any()) onForgotten();
+      // A compartment of the space ends as it hears of it.
+      if (subscriber.kind === "agent" && subscriber.compartmentOf === null) forgetting.begin(subscriber.id);
+      forgetting.endWhereOver();
     } else if (batch.messages.length > 0) this.#heard(subscriber.id, place);
     else subscribers.advance(subscriber.id, place);
   }

@@ -235,6 +235,15 @@ export const createSearchIndex = (
       return rows.length < limit ? undefined : rows.at(-1)?.id;
     },
 
+    /** Takes out the next messages of a space. Answers whether there are no more. */
+    dropSpace(spaceId: string, limit: number): boolean {
+      const isIts = and(eq(searchEntries.type, "message"), eq(searchEntries.spaceId, spaceId));
+      const rows = db.select({ id: searchEntries.id }).from(searchEntries).where(isIts).limit(limit).all();
+      const ids = rows.map(({ id }) => id);
+      if (ids.length > 0) remove(among(searchEntries.id, ids));
+      return rows.length < limit;
+    },
+
     /** The first passage of a message. */
     message: (id: string): EntryRow | undefined =>
       db.select().from(searchEntries).where(isMessage(id)).orderBy(asc(searchEntries.id)).limit(1).get(),

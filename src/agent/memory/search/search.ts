@@ -17,6 +17,7 @@ import { withTimeout } from "../../../shared/timeouts.ts";
 import {
   embedFirstRetryMs,
   embedLongestRetryMs,
+  redactionRows,
   searchCatchUpRows,
   searchEmbedMs,
   searchKeepUpMs,
@@ -235,6 +236,11 @@ export class Search {
   forget(id: string, newest: number): void {
     this.#index.removeRefs("archival", [id]);
     if (this.#index.cursor("archival") > newest) this.#index.move("archival", newest);
+  }
+
+  /** Takes out what it has of a space's messages, as much as one go may. Answers whether that was all. */
+  dropSpace(spaceId: string): boolean {
+    return this.#index.dropSpace(spaceId, redactionRows);
   }
 
   /** A space was deleted: what is indexed of it goes with the next look at the sources. In a transaction. */

@@ -1,0 +1,121 @@
+import { z } from "zod";
+import type { Env } from "../env/env.ts";
+import { DurableEvent } from "../protocol/events.ts";
+import type { Redaction } from "../protocol/rpc.ts";
+import type { Clock } from "../shared/clock.ts";
+import { unwrap } from "../shared/errors.ts";
+import { type Crashable, faultOnceStored } from "../shared/fault.ts";
+import { withTimeout } from "../shared/timeouts.ts";
+import type { Jobs } from "../timers/jobs.ts";
+import { deliverTimeoutMs, forgetAgainMs, maxForgottenCharacters, maxForgottenEvents } from "./bounds.ts";
+import type { Subscribers } from "./delivery/subscribers.ts";
+import type { Log } from "./log/log.ts";
+import { fromOf, wordsIn, wordsOf } from "./message-words.ts";
+import type { Settings } from "./settings.ts";
+
+/**
+ * The end of a deleted space: each agent that ever was in it is told the words that it is to forget, part by part. Then the
+ * space keeps its tombstone alone.
+ *
+ * Invariants
+ * 1. An agent has a job from the delivery of the deletion on, until it has forgotten all. A part that it forgot is told again
+ *    after a crash, which changes nothing.
+ * 2. The log is kept until the last agent has forgotten. A compartment of the space is ended as a whole, and has no job.
+ * 3. An agent's open mind is told no words of a confidential space that it did not hear or say.
+ */
+const kind = "forget-space";
+const atOnce = 10;
+/** Clocks of objects differ by less. */
+const clockSlackMs = 10 * 60_000;
+
+const Payload = z.object({ after: z.number() });
+
+type Around = {
+  env: Pick<Env, "AGENT">;
+  clock: Clock;
+  jobs: Jobs;
+  log: Log;
+  settings: Settings;
+  subscribers: Subscribers;
+  /** Deletes all but the tombstone. */
+  forgetAll: () => void;
+  object: Crashable;
+};
+
+export const createForgetting = ({ env, clock, jobs, log, settings, subscribers, forgetAll, object }: Around) => {
+  /** Agents that have forgotten all, whose jobs end. */
+  const finished = new Set<string>();
+
+  const endWhereOver = (): void => {
+    const left = jobs.keys(kind).filter((key) => !finished.has(key));
+    if (!subscribers.any() && left.length === 0) forgetAll();
+  };
+
+  /** The next words that an agent is to forget, and where they end in the log; undefined where there are none. */
+  const partAfter = (after: number, agentId: string): { upTo: number; redaction: Redaction } | undefined => {
+    const space = settings.find();
+    if (!space) return undefined;
+    const words = new Set<string>([space.name]);
+    const rows = log.after(after, maxForgottenEvents);
+    let [upTo, length] = [after, 0];
+    // What an agent had before the space said it is its own: nobody takes it out by saying it and deleting the space.
+    let since = after === 0 ? space.createdAt : clock.now();
+    for (const row of rows) {
+      if (length > maxForgottenCharacters) break;
+      upTo = row.seq;
+      const event = DurableEvent.parse(JSON.parse(row.frame));
+      // What an edit or a deletion took away is told by its own row, of the place where it was said.
+      const { wasAt, by } =
+        "message" in event && row.was === null
+          ? fromOf(row, event.message)
+          : { wasAt: row.changedSeq ?? row.seq, by: row.entityId };
+      if (wasAt > (space.confidentialFrom ?? wasAt) && by !== agentId) continue;
+      const named = event.type === "space.updated" ? wordsIn(event.space) : [];
+      const said = "message" in event ? wordsOf(event.message) : named;
+      if ("message" in event) since = Math.min(since, Date.parse(event.message.createdAt));
+      for (const each of [...said, ...(row.was ?? [])]) {
+        words.add(each);
+        length += each.length;
+      }
+    }
+    if (upTo === after) return undefined;
+    const redaction = {
+      id: `${space.id} ${upTo}`,
+      words: [...words],
+      since: since - clockSlackMs,
+      senderName: space.name,
+      spaceId: space.id,
+    };
+    return { upTo, redaction };
+  };
+
+  jobs.handle(kind, {
+    atOnce,
+    async run({ key: agentId, payload }) {
+      const space = settings.find();
+      if (!space) return undefined;
+      const { after } = Payload.parse(payload);
+      const part = partAfter(after, agentId);
+      const asked = env.AGENT.getByName(agentId).forgetSpace(space.workspaceId, space.id, part?.redaction ?? null);
+      const told = await withTimeout(deliverTimeoutMs, asked);
+      await faultOnceStored("space.after-deliver", object);
+      const isGone = !told.ok && told.problem.code === "not_found";
+      if (!isGone && !unwrap(told).isDone) return clock.now() + forgetAgainMs;
+      if (part && !isGone) {
+        jobs.set({ kind, key: agentId, payload: { after: part.upTo } });
+        return undefined;
+      }
+      finished.add(agentId);
+      endWhereOver();
+      return undefined;
+    },
+  });
+
+  return {
+    /** An agent knows of the deletion. In the transaction that notes it. */
+    begin: (agentId: string): void => jobs.set({ kind, key: agentId, payload: { after: 0 } }),
+    /** How many agents have not forgotten all. */
+    left: (): number => jobs.keys(kind).filter((key) => !finished.has(key)).length,
+    endWhereOver,
+  };
+};

@@ -1,0 +1,140 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { armFault, disarmFaults, type FaultPoint } from "../../../src/shared/fault.ts";
+import { allRows } from "../../support/rows.ts";
+import { answer, call, step, text } from "../../support/scripted-model.ts";
+import { openBoth, openCompartment } from "../compartment.ts";
+import { agentStub, ended, openScene, scripted, told, userTexts } from "../fixture.ts";
+
+/** What an agent keeps of a space that was deleted. */
+afterEach(disarmFaults);
+
+type Scene = Awaited<ReturnType<typeof openScene>>;
+
+const rowsWith = (object: DurableObjectStub, text: string): Promise<string[]> =>
+  runInDurableObject(object, (_, { storage }) => allRows(storage).filter((row) => row.includes(text)));
+
+const objectsOf = ({ analyst, space, house }: Scene): DurableObjectStub[] => {
+  const stubs = [agentStub(analyst), env.SPACE.getByName(space.id), env.WORKSPACE.getByName(house.workspaceId)];
+  return stubs as unknown as DurableObjectStub[];
+};
+
+const keyOf = ({ house }: Scene) => ({ kind: "key", workspaceId: house.workspaceId, keyId: "key" }) as const;
+const deleteSpace = async (scene: Scene) => unwrap(await scene.space.stub().remove(keyOf(scene)));
+
+/** No row of the agent, the space and the workspace holds one of these. */
+const gone = (scene: Scene, marked: string[], timeout = 5000): Promise<void> =>
+  vi.waitFor(
+    async () => {
+      for (const object of objectsOf(scene)) {
+        for (const each of marked) expect(await rowsWith(object, each)).toEqual([]);
+      }
+    },
+    { timeout },
+  );
+
+describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
+  test("[L13] a deleted space is gone from every row of its agents, with its name", async () => {
+    const scene = await openScene({ continuity });
+    const { husam, house, analyst, agent } = scene;
+    const space = await house.space("Xylophone", [husam, analyst]);
+    const other = await house.space("Kept", [husam, analyst]);
+    const model = scripted([
+      step(call("enter_space", { spaceId: space.id })),
+      step(call("read_messages", { limit: 5 })),
+      ...answer(space.id, "A fine orchard of medlars."),
+      ...answer(other.id, "The damsons are kept."),
+    ]);
+    await space.post(husam, "I like the quinces of the old orchard");
+    await ended(house.workspaceId, analyst, 1);
+    await other.post(husam, "I like the apricots of the south");
+    await ended(house.workspaceId, analyst, 2);
+    model.push(step(text("Well.")));
+    await space.post(husam, "zebu");
+    await ended(house.workspaceId, analyst, 3);
+    const mine = { ...scene, space };
+    await deleteSpace(mine);
+    await gone(mine, ["quinces", "medlars", "zebu", "Xylophone"]);
+    for (const kept of ["apricots of the south", "The damsons are kept."]) {
+      expect(await rowsWith(agentStub(analyst), kept)).not.toEqual([]);
+    }
+    model.push(step(text("Well.")));
+    await other.post(husam, "And now?");
+    await ended(house.workspaceId, analyst, 4);
+    const input = userTexts(model.calls.at(-1)).join("\n");
+    const shown = [input, JSON.stringify(unwrap(await agent.context(house.workspaceId)))].join();
+    for (const word of ["quinces", "medlars", "zebu", "Xylophone"]) expect(shown).not.toContain(word);
+  });
+
+  test("[L13] an agent that left before the deletion forgets the space too", async () => {
+    const scene = await openScene({ continuity });
+    const { space, husam, house, analyst } = scene;
+    scripted(answer(space.id, "Fine."));
+    await space.post(husam, "I like the quinces of the old orchard");
+    await ended(house.workspaceId, analyst, 1);
+    unwrap(await space.stub().removeMember(keyOf(scene), analyst.id));
+    await told(space.id);
+    await deleteSpace(scene);
+    await gone(scene, ["quinces", "Alpha"]);
+  });
+});
+
+test.each<[FaultPoint, number]>([
+  ["space.after-deliver", 0],
+  ["space.after-deliver", 1],
+  ["space.after-deliver", 2],
+  ["agent.after-deliver", 0],
+])("[L13] a deleted space is gone though a crash comes: %s after %i", async (point, passes) => {
+  const scene = await openScene();
+  const { space, husam, house, analyst } = scene;
+  const model = scripted();
+  for (let count = 1; count <= 3; count += 1) {
+    model.push(step(text("Well.")));
+    await space.post(husam, `I like the quinces of the old orchard, ${count}`);
+    await ended(house.workspaceId, analyst, count);
+  }
+  const crashed = armFault(point, passes);
+  await deleteSpace(scene).catch(() => undefined);
+  await crashed;
+  await gone(scene, ["quinces", "Alpha"], 15_000);
+});
+
+test("[L13] a compartment forgets what it was fed of a deleted space, its own ends", async () => {
+  const scene = await openBoth({});
+  const { space, husam, house, analyst, secret } = scene;
+  const third = await openCompartment(scene, "Council");
+  const model = scripted(answer(space.id, "Fine."));
+  await space.post(husam, "I like the quinces of the old orchard");
+  await ended(house.workspaceId, analyst, 1);
+  model.push(step(text("Well.")), step(text("Well.")));
+  await secret.ask("What do you know?", 1);
+  await third.ask("The medlars are a secret of the council", 1);
+  const [fed, ends] = [agentStub(secret.mind), agentStub(third.mind)];
+  expect(await rowsWith(fed, "quinces")).not.toEqual([]);
+  await deleteSpace(scene);
+  await deleteSpace({ ...scene, space: third.space });
+  await gone(scene, ["quinces", "medlars"]);
+  await vi.waitFor(async () => {
+    expect(await rowsWith(fed, "quinces")).toEqual([]);
+    expect(await rowsWith(ends, "medlars")).toEqual([]);
+  });
+});
+
+test("[L13] who makes a space, repeats words and deletes it takes none out that the agent had", async () => {
+  const scene = await openScene();
+  const { husam, house, analyst, agent } = scene;
+  const memory = "Our quinces of the old orchard are ripe";
+  unwrap(await agent.putMemory(house.workspaceId, "orchard", memory));
+  await runInDurableObject(agentStub(analyst), (_, { storage }) => {
+    storage.sql.exec("update memories set updated_at = updated_at - 3600000");
+  });
+  const space = await house.space("Trap", [husam, analyst]);
+  scripted([step(text("Well."))]);
+  await space.post(husam, memory);
+  await ended(house.workspaceId, analyst, 1);
+  await deleteSpace({ ...scene, space });
+  await gone({ ...scene, space }, ["Trap"]);
+  expect(unwrap(await agent.memories(house.workspaceId))).toMatchObject([{ value: memory }]);
+});
