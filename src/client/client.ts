@@ -6,6 +6,7 @@ import { Message, ReadReceipt, RelatedItem } from "../protocol/message.ts";
 import type { Page } from "../protocol/rpc.ts";
 import { Space, SpaceListItem, type UpdateSpace } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
+import { SignInLink } from "../protocol/workspace.ts";
 import { type EditRequest, type LiveBlock, openLiveBlock } from "./blocks/live-block.ts";
 import type { ConnectionTimings } from "./connection.ts";
 import { createCredentials, type RefreshToken, readToken } from "./credentials.ts";
@@ -135,6 +136,12 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     /** For admins: what of an agent's config cannot work in confidential spaces, and what to do. */
     agentWarnings: async (agentId: string): Promise<readonly string[]> =>
       (await http({ path: at("agents", agentId), answer: AgentAnswer })).agent.warnings,
+    /** Ends all tokens and sessions of a person, this one's own included. */
+    signOutEverywhere: (entityId: string) =>
+      http({ method: "POST", path: at("entities", entityId, "sign-out"), answer: NoAnswer }),
+    /** For admins: a link that signs the person in to the page, once. */
+    makeSignInLink: (entityId: string) =>
+      http({ method: "POST", path: at("entities", entityId, "sign-in-links"), answer: SignInLink }),
     /** This person and those it shares a space with, oldest first. */
     listEntities: (query: PageQuery = {}) => http({ path: at("entities"), query, answer: pageOf(Entity) }),
     openSpace: (spaceId: string, options?: OpenSpaceOptions): LiveSpace => {

@@ -8,11 +8,18 @@ import { Toasts } from "./toasts/toasts.tsx";
 
 export const App = () => {
   const { state, offer, signIn, signOut, check, goOn, accept, decline } = useSession();
-  const { person = null, other = null } = state.status === "in" ? state : {};
+  const { person = null, other = null, madeBy = null } = state.status === "in" ? state : {};
   return (
     <Toasts>
       {person && (
-        <SignedInApp key={person.id} entityId={person.id} isTheirs={other === null} check={check} onSignOut={signOut} />
+        <SignedInApp
+          key={person.id}
+          entityId={person.id}
+          isTheirs={other === null}
+          madeBy={madeBy}
+          check={check}
+          onSignOut={signOut}
+        />
       )}
       {person && other && <OtherPerson {...{ person, other }} onGoOn={() => goOn(other)} />}
       {state.status === "out" && <SignIn reason={state.reason} onSignIn={signIn} />}
@@ -24,16 +31,17 @@ export const App = () => {
 type SignedInAppProps = {
   entityId: string;
   isTheirs: boolean;
+  madeBy: { name: string } | null;
   check: () => void;
   onSignOut: (entityId: string, reason: SignedOutReason) => void;
 };
 
-const SignedInApp = ({ entityId, isTheirs, check, onSignOut }: SignedInAppProps) => {
+const SignedInApp = ({ entityId, isTheirs, madeBy, check, onSignOut }: SignedInAppProps) => {
   const client = useMemo(() => createClient({ baseUrl: location.origin, entityId }), [entityId]);
   const signedIn = useMemo(() => {
     const signOut = (reason: SignedOutReason): void => onSignOut(entityId, reason);
-    return { client, entityId, isTheirs, check, signOut };
-  }, [client, entityId, isTheirs, check, onSignOut]);
+    return { client, entityId, isTheirs, madeBy, check, signOut };
+  }, [client, entityId, isTheirs, madeBy, check, onSignOut]);
   return (
     <SignedInContext value={signedIn}>
       <Shell />

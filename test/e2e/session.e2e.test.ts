@@ -209,3 +209,25 @@ test("[C14] [S5] signing out in one tab ends the session in every other, told of
     (await fetch(`${house.url}/v1/spaces`, { headers: { authorization: `Bearer ${cookie?.value}` } })).status,
   ).toBe(401);
 });
+
+test("[C3] [L7] an admin copies a link for a person, who sees that and signs out everywhere", async () => {
+  const boss = await house.addPerson(`Boss ${count}`);
+  await house.api.patch(`/v1/entities/${boss.id}`, { role: "admin" });
+  await house.api.post(`/v1/spaces/${spaceId}/members`, { entityId: boss.id });
+  const [page, phone] = [await open(await boss.link()), await open(await ada.link())];
+  await enter(phone);
+  await enter(page);
+  await page
+    .getByRole("button", { name: /members/i })
+    .first()
+    .click();
+  const row = page.getByRole("listitem").filter({ hasText: ada.name });
+  await row.getByRole("button", { name: "Sign-in link" }).click();
+  await page.getByRole("button", { name: "Make a link" }).click();
+  const link = await page.getByRole("textbox", { name: "Link" }).inputValue();
+  const made = await open(link);
+  await made.getByText(`Signed in by ${boss.name}: you approve nothing`).waitFor();
+  await phone.getByRole("button", { name: "End all sessions" }).click();
+  await phone.getByRole("dialog").getByRole("button", { name: "Sign out everywhere" }).click();
+  await Promise.all([signInPage(phone), signInPage(made)]);
+});

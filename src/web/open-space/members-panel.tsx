@@ -1,9 +1,11 @@
 import { useCallback, useState } from "react";
 import type { SpaceState } from "../../client/index.ts";
 import { Avatar, TypeBadge } from "../look/avatar.tsx";
+import { LinkButton } from "../look/button.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { Icon } from "../look/icon.tsx";
 import { Panel } from "../look/panel.tsx";
+import { SignInLinkDialog } from "../session/credentials.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
 import { presence } from "../timeline/presence.ts";
@@ -14,6 +16,7 @@ type MembersPanelProps = { state: SpaceState; spaceName: string; onClose: () => 
 export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPanelProps) => {
   const { client, entityId } = useSignedIn();
   const [isLeaving, setLeaving] = useState(false);
+  const [linked, setLinked] = useState<{ id: string; name: string } | null>(null);
   const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
   const isAdmin = you?.role === "admin";
   const doings = new Map(presence(state).map(({ entityId: id, doing }) => [id, doing]));
@@ -29,7 +32,7 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
     onLeave();
   };
   return (
-    <Panel name="Members" className="members" onClose={() => isLeaving || onClose()}>
+    <Panel name="Members" className="members" onClose={() => isLeaving || linked || onClose()}>
       <ul>
         {[...human, ...other].map((member) => (
           <li key={member.id} className="row">
@@ -43,6 +46,9 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
               {doings.has(member.id) && <span className="tiny soft">{doings.get(member.id)} …</span>}
               {isAdmin && member.type === "agent" && <Warnings agentId={member.id} />}
             </span>
+            {isAdmin && member.type === "human" && member.id !== entityId && (
+              <LinkButton onClick={() => setLinked(member)}>Sign-in link</LinkButton>
+            )}
           </li>
         ))}
       </ul>
@@ -52,6 +58,7 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
           <Icon name="leave" size={18} /> Leave this space
         </button>
       </div>
+      {linked && <SignInLinkDialog person={linked} onClose={() => setLinked(null)} />}
       {isLeaving && (
         <Dialog {...labels} isDangerous onClose={() => setLeaving(false)} onSubmit={leave}>
           <p>You will not see its messages any more until somebody adds you again. What you wrote stays.</p>

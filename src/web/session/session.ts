@@ -17,8 +17,8 @@ type Person = { id: string; name: string };
 
 export type SessionState =
   | { status: "asked" }
-  /** `other`: whose the browser's session is by now, if it is not this person's. */
-  | { status: "in"; person: Person; other: Person | null }
+  /** `other`: whose the browser's session is by now, if it is not this person's. `madeBy`: the admin who made it. */
+  | { status: "in"; person: Person; other: Person | null; madeBy: Person | null }
   | { status: "out"; reason: SignedOutReason };
 
 /** A link that was opened while somebody else is signed in. */
@@ -41,7 +41,8 @@ const findSession = async (reason: SignedOutReason): Promise<SessionState> => {
   for (;;) {
     try {
       const session = await sessions().current();
-      return session ? { status: "in", person: session.entity, other: null } : { status: "out", reason };
+      if (!session) return { status: "out", reason };
+      return { status: "in", person: session.entity, other: null, madeBy: session.madeBy };
     } catch (error) {
       if (!isRefusal(error, "unavailable", "rate_limited")) return { status: "out", reason: "refused" };
       await pause();
@@ -68,9 +69,9 @@ export const useSession = () => {
   const hasBegun = useRef(false);
 
   const signInBy = useCallback(async (code: string, replace: boolean): Promise<void> => {
-    const { entity } = await sessions().signIn(code, replace);
+    const { entity, madeBy } = await sessions().signIn(code, replace);
     setOffer(null);
-    setState({ status: "in", person: entity, other: null });
+    setState({ status: "in", person: entity, other: null, madeBy });
     otherTabs?.postMessage("changed");
   }, []);
 
@@ -138,7 +139,10 @@ export const useSession = () => {
     /** Asks again whose the session is. */
     check: useCallback((): void => void ask("left"), [ask]),
     /** The tab becomes the other person's. */
-    goOn: (other: Person): void => setState({ status: "in", person: other, other: null }),
+    goOn: (other: Person): void => {
+      setState({ status: "in", person: other, other: null, madeBy: null });
+      void ask("left");
+    },
     accept: ({ code }: Offer) => signInBy(code, true),
     decline: () => setOffer(null),
   };
@@ -163,6 +167,8 @@ export type SignedIn = {
   entityId: string;
   /** Whether the browser's session is this person's, as far as this tab has heard. */
   isTheirs: boolean;
+  /** The admin who made the session for this person, where one did: it approves nothing. */
+  madeBy: { name: string } | null;
   check: () => void;
   signOut: (reason: SignedOutReason) => void;
 };

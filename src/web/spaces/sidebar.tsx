@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { maxUnreadCount, type SpaceListItem, type SpaceListState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { IconButton, LinkButton } from "../look/button.tsx";
@@ -6,6 +6,7 @@ import { Icon } from "../look/icon.tsx";
 import { ThemeToggle } from "../look/theme.tsx";
 import { Time } from "../look/time.tsx";
 import { Wordmark } from "../look/wordmark.tsx";
+import { SignOutEverywhereDialog } from "../session/credentials.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
 import { confidentialWords, preview } from "./space-items.ts";
@@ -24,7 +25,8 @@ type SidebarProps = {
 };
 
 export const Sidebar = ({ list, spaces, openId, isOpen, onClose, onCreate, onRetry }: SidebarProps) => {
-  const { client, entityId, signOut } = useSignedIn();
+  const { client, entityId, madeBy, signOut } = useSignedIn();
+  const [isEndingAll, setEndingAll] = useState(false);
   // A failure shows nothing here, since the list of spaces shows it.
   const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
   const drawer = useRef<HTMLElement>(null);
@@ -69,14 +71,24 @@ export const Sidebar = ({ list, spaces, openId, isOpen, onClose, onCreate, onRet
             {you && (
               <>
                 <Avatar {...you} size={28} />
-                <span className="ellipsis medium">{you.name}</span>
+                <span className="words">
+                  <span className="ellipsis medium">{you.name}</span>
+                  {madeBy && <span className="tiny soft">Signed in by {madeBy.name}: you approve nothing</span>}
+                </span>
               </>
             )}
           </span>
           <ThemeToggle />
+          <IconButton
+            icon="lock"
+            label="End all sessions"
+            title="Sign out everywhere"
+            onClick={() => setEndingAll(true)}
+          />
           <IconButton icon="leave" label="Sign out" title="Sign out" onClick={() => signOut("left")} />
         </div>
       </nav>
+      {isEndingAll && <SignOutEverywhereDialog onClose={() => setEndingAll(false)} />}
     </>
   );
 };
