@@ -5,8 +5,11 @@ import { DatabaseSync } from "node:sqlite";
 /** A due row of an object's alarm, as it lies on the disk. */
 export type StoredTimer = { object: string; name: string; dueAt: number };
 
-/** Timers that are there by right when all is quiet: a workspace's memory of keys, and tokens that expire some day. */
-const lasting = new Set(["requests", "sockets"]);
+/**
+ * Timers that are there by right when all is quiet: a workspace's memory of keys, entries of the audit log that leave some
+ * day, and tokens that expire.
+ */
+const lasting = new Set(["requests", "audit", "sockets"]);
 
 /** What is left to be done once, for a house that has been killed: nothing may be. */
 export const timersLeftOver = (dataDirectory: string): StoredTimer[] =>
@@ -18,7 +21,9 @@ const timersIn = (path: string): StoredTimer[] => {
   const db = new DatabaseSync(path);
   try {
     const known = db.prepare("select 1 from sqlite_master where type = 'table' and name = 'timers'").get();
-    const rows = known ? db.prepare("select name, due_at from timers").all() : [];
+    // A job that was dropped leaves the timer of jobs behind, which goes off once and finds none.
+    const due = "select name, due_at from timers where name <> 'jobs' or exists (select 1 from jobs)";
+    const rows = known ? db.prepare(due).all() : [];
     return rows.map((row) => ({ object: path, name: String(row.name), dueAt: Number(row.due_at) }));
   } finally {
     db.close();
