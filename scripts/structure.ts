@@ -11,8 +11,8 @@ type Bound = { figure: keyof Structure; atMost: number; what: string };
 
 const bounds: Bound[] = [
   { figure: "lines", atMost: 56_900, what: "lines of src" },
-  { figure: "agentLines", atMost: 23_738, what: "lines of src/agent" },
-  { figure: "testLines", atMost: 63_000, what: "lines of test, without the databases of migrations" },
+  { figure: "agentLines", atMost: 23_750, what: "lines of src/agent" },
+  { figure: "testLines", atMost: 62_250, what: "lines of test, without the databases of migrations" },
   { figure: "files", atMost: Number.POSITIVE_INFINITY, what: "files of src" },
   { figure: "agentFiles", atMost: 12, what: "files in src/agent itself" },
   { figure: "subclasses", atMost: 0, what: "classes that extend a class of ours" },
