@@ -103,26 +103,15 @@ export const openChannels = (services: RunServices, run: RunRow, hasEnded = fals
   const open = { workspaceId, agentId, mindId: compartmentId ?? undefined, runId: run.id };
   const triggerSpaces = run.spaceIds.filter((spaceId) => spaces.isMember(spaceId) && maySpeakIn(services, spaceId));
   const channels = new Map<string, Channel>();
-  /** What the spaces are yet to hear before all else. */
-  let first: (() => void) | undefined;
   return {
     /** The channel to a space, opened if there is none or it broke. */
     to(spaceId: string): Channel {
-      first?.();
       const known = channels.get(spaceId);
       if (known && !known.dead) return known;
       const channel = new Channel(env.SPACE.getByName(spaceId), open);
       if (!hasEnded) channel.send({ type: "active" });
       channels.set(spaceId, channel);
       return channel;
-    },
-    /** Tells it before all else, and in a moment at the latest: the model is asked meanwhile. */
-    tellRunSoon(frame: Parameters<typeof this.tellRun>[0]): void {
-      first = () => {
-        first = undefined;
-        this.tellRun(frame);
-      };
-      setTimeout(() => first?.(), 0);
     },
     tellRun(frame: Omit<Extract<ChannelFrame, { type: "run" }>, "type">): void {
       for (const spaceId of triggerSpaces) {
@@ -131,7 +120,6 @@ export const openChannels = (services: RunServices, run: RunRow, hasEnded = fals
     },
     /** Answers the spaces that crashed: they may have missed the last frames. */
     async end(reason?: string): Promise<string[]> {
-      first?.();
       hasEnded = true;
       const ending = [...channels];
       channels.clear();

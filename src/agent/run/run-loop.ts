@@ -59,7 +59,7 @@ export const runLoop = async (live: LiveRun, abort: (reason: ColloquyError) => v
   try {
     services.mcp.runBegins();
     const wasCut = services.journal.ofRun(run).length > 1 || run.faults > 0;
-    channels.tellRunSoon({ event: wasCut ? "run.resumed" : "run.started" });
+    channels.tellRun({ event: wasCut ? "run.resumed" : "run.started" });
     const payers = config.limits.maxShareOfPerson < 1 ? payersOf(services, run) : [null];
     const model = await resolveModel(config.model, {
       env: services.env,
