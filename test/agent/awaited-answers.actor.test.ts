@@ -15,6 +15,7 @@ import {
   inboxOf,
   openHouse,
   passTime,
+  rowsIn,
   runsOf,
   scripted,
   userTexts,
@@ -423,10 +424,15 @@ test.each(["is removed from its space", "loses its space"])(
       expect(unwrap(await agent.describe(house.workspaceId)).activity?.waiting.replies).toBe(0),
     );
     expect(model.calls).toHaveLength(1);
+    // Of a space that is deleted nothing is left.
+    const [name, asked] = how === "loses its space" ? ["(deleted space)", "[deleted]"] : ["Alpha", "@Sara good?"];
+    await vi.waitFor(async () =>
+      expect(JSON.stringify(await rowsIn(analyst, "SELECT data FROM events"))).toContain(asked),
+    );
     unwrap(await agent.trigger(house.workspaceId, { serviceName: "clock", payload: 1 }));
     await runs(2);
     expect(linesOf(model)).toEqual([
-      `  [no answer from "Sara": you are no longer in the space] ["Alpha", ${space.id}] to ${question?.id} "@Sara good?"`,
+      `  [no answer from "Sara": you are no longer in the space] ["${name}", ${space.id}] to ${question?.id} "${asked}"`,
       '  [Service "clock"] 1',
     ]);
     expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);

@@ -101,6 +101,11 @@ const bodies: Record<string, () => unknown> = {
   "POST /v1/workspaces": () => ({ name: "New" }),
   "PATCH /v1/workspace": () => ({ name: "House" }),
   "PATCH /v1/workspace/keys/{keyId}": () => ({ name: "CI" }),
+  "PUT /v1/workspace/auth": () => ({
+    jwks: { keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] },
+    issuer: "https://issuer.example",
+    audience: "colloquy",
+  }),
   "POST /v1/operator/workspaces/{workspaceId}/suspend": () => ({ reason: "unpaid" }),
   "PUT /v1/workspace/secrets/{name}": () => ({ value: "x" }),
   "POST /v1/entities": () => ({ type: "service", name: "Jira", role: "admin", externalId: "j-1" }),
