@@ -61,7 +61,7 @@ const ofAgent = [
 ] as const;
 const ofItsHooks = ["createHook", "updateHook", "rotateHook", "deleteHook"] as const;
 const ofItsMinds = ["openCompartment", "feed", "leaseTokens", "settleTokens"] as const;
-/** What a suspended workspace takes from nobody. */
+/** The methods that a suspended workspace refuses. */
 const fromOutside = ["trigger", "receive", "editBlock", "editSharedBlock"] as const;
 const ofOpenMind = new Set<string>([...ofAgent, ...ofItsMinds, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
 
@@ -144,7 +144,7 @@ export const tellCompartments = ({ db, jobs }: AgentRuntime): void => {
   for (const { spaceId } of db.select().from(compartments).all()) jobs.set({ kind: configureKind, key: spaceId });
 };
 
-/** What is taken out of the open mind is taken out of its compartments, which have been told of its runs. In the same transaction. */
+/** Compartments were told of the open mind's runs, so each of them redacts the same words. In the same transaction. */
 export const tellMinds = ({ db, jobs }: Pick<AgentRuntime, "db" | "jobs">, redaction: Redaction): void => {
   for (const { mindId } of db.select().from(compartments).all()) {
     jobs.set({ kind: redactKind, key: `${mindId} ${redaction.id}`, payload: { mindId, redaction } });

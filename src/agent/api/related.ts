@@ -7,8 +7,8 @@ import { maxCompartmentsAtOnce, maxRelatedItems, maxRelatedRows, mindAnswerMs } 
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 
 /**
- * What a mind of an agent wrote down in runs that knew a message: the blocks that these edited or made, and the archival entries
- * that name the message or were kept by them. Their documents stay when the message goes; a person may delete them.
+ * Finds what a mind kept in runs that knew a message: blocks that they edited or made, and archival entries that name it or
+ * that they kept. Their documents stay when the message goes; a person may delete them.
  */
 const writesBlocks = new Set(["block_edit", "block_create"]);
 

@@ -34,7 +34,7 @@ export const messageSeq = sql<number>`json_extract(${events.data}, '$.delivered.
 /** The person who began what came of it. */
 export const personOf = sql`coalesce(json_extract(data, '$.delivered.root.by'), json_extract(data, '$.root.by'))`;
 
-/** It asks for a run, and no run waits for tokens of the person who began it. */
+/** Whether the event asks for a run, and its person has no run that waits for tokens. */
 const isOfWaiting = sql`coalesce(${personOf}, '') in (select value from json_each(${sql.placeholder("waiting")}))`;
 export const isReadyWaking = and(isReady(inbox), inbox.wakes, not(isOfWaiting));
 

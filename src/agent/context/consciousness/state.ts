@@ -16,7 +16,7 @@ const kinds: Kind[] = ["spaces", "goals", "memories", "plans", "blocks"];
 /** Of a told state: the messages that others changed. They are told as changes alone. */
 const messages = "MESSAGES";
 
-/** What a run is told of messages that others edited or deleted, by their ids. */
+/** The lines that tell a run which messages were edited or deleted, by message id. */
 export const toldMessages = (changed: { messageId: string; text: string | null }[]): ToldState => {
   if (changed.length === 0) return {};
   const line = (messageId: string, text: string | null): string =>
