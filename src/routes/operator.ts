@@ -36,7 +36,7 @@ operator.route("GET /v1/operator/workspaces/{workspaceId}", {
 operator.route("POST /v1/operator/workspaces/{workspaceId}/suspend", {
   summary: "Suspend a workspace",
   description:
-    "Posts, triggers, webhooks and all that would be made or changed answer `suspended`. Sockets close with 4503, agents sleep and their plans wait. It can be read, and keys, sessions and people can be taken away. Within a second here, and within 60 s in each space and agent: `waiting` says how many are not told yet.",
+    "Posts, triggers, webhooks and all that would be made or changed answer `suspended`. Sockets close with 4503, agents sleep and their plans wait. It can be read, and keys, sessions and people can be taken away. At once here, and then in each space and agent: `waiting` says how many are not told yet.",
   access: "operator",
   body: SuspendWorkspace,
   answers: [OneOverview, "The workspace"],
