@@ -23,6 +23,8 @@ import { timers } from "./schema.ts";
 export const leaseMs = 5000;
 /** The longest pause after a failure of a row that its own handler sets again. */
 export const longestPauseOfSetMs = 25_000;
+/** The platform takes no alarm of after 2189. One that goes off before anything is due is set again. */
+const farthestAlarm = Date.UTC(2180, 0);
 const pauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
 const maxRowsPerFire = 100;
 
@@ -73,7 +75,8 @@ export const createTimers = (
     keep(name, undefined);
   };
 
-  const armAt = (at: number): void => {
+  const armAt = (wanted: number): void => {
+    const at = Math.min(wanted, farthestAlarm);
     if (armed.get() === at) return;
     armed.set(at);
     void platform.setAlarm(at);

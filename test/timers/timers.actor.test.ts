@@ -194,3 +194,14 @@ test("[R6] a guard is handled each time it was set and is due, and again if its 
     at(2000);
     expect([await fire(timers), alarm()]).toEqual([["guard"], null]);
   }));
+
+test("[S4] what is due later than the platform takes an alarm keeps no other timer waiting", () =>
+  withTimers(async ({ timers, at, fire, alarm }) => {
+    timers.set("never", Number.MAX_SAFE_INTEGER);
+    // Its own words: "This API doesn't support dates after 2189."
+    expect(alarm()).toBeLessThan(Date.UTC(2189, 0));
+    timers.set("soon", 1000);
+    at(1000);
+    expect(await fire(timers)).toEqual(["soon"]);
+    expect(timers.dueAt("never")).toBe(Number.MAX_SAFE_INTEGER);
+  }));
