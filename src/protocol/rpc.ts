@@ -305,7 +305,7 @@ interface WorkspaceMethods extends CredentialMethods, LimitMethods {
   beginReseal(): Reseal;
   reseal(): Reseal;
 
-  createEntity(id: string, input: CreateEntity): Entity;
+  createEntity(id: string, input: CreateEntity, by?: AuditActor): Entity;
   /** Reserves an agent's name and id in the directory; called before the agent's own object is created. */
   createAgentEntity(id: string, name: string, importedBy?: AuditActor): Entity;
   /** With `visibleTo`, only that entity and those it shares a space with. */

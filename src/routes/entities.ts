@@ -41,11 +41,20 @@ const requireRights = async (context: HttpContext, entityId: string): Promise<En
 };
 
 /** Refuses to change an entity without the workspace's rights, and an agent, which is changed as an agent. */
-const requireChangeable = async (context: HttpContext, entityId: string): Promise<void> => {
+const requireChangeable = async (context: HttpContext, entityId: string): Promise<Entity> => {
   const entity = await requireRights(context, entityId);
   if (entity.type === "agent") {
     throw new ColloquyError("conflict", `This entity is an agent: use /v1/agents/${entityId}.`);
   }
+  return entity;
+};
+
+/** By its JWTs a person is itself: an admin who chose them could approve and read as somebody else (C3, C19). */
+const requireIdentifying = (principal: Principal, { type, externalId }: Entity, wanted: string | undefined): void => {
+  if (principal.kind === "key" || type !== "human" || wanted === undefined || wanted === externalId) return;
+  const detail =
+    "Only the workspace's secret key changes a person's externalId: it says whose JWTs the person comes by. Leave it out.";
+  throw new ColloquyError("forbidden", detail);
 };
 
 export const entities = new Resource("Entities");
@@ -58,8 +67,10 @@ entities.route("POST /v1/entities", {
   status: 201,
   answers: [OneEntity, "The entity"],
   problems: ["limit_reached", "conflict"],
-  handle: ({ context, body, once }) =>
-    once(async (newId) => ({ entity: unwrap(await workspaceOf(context).createEntity(newId("ent"), body)) })),
+  handle: ({ context, principal, body, once }) =>
+    once(async (newId) => ({
+      entity: unwrap(await workspaceOf(context).createEntity(newId("ent"), body, actorOf(principal))),
+    })),
 });
 
 entities.route("GET /v1/entities", {
@@ -86,13 +97,14 @@ entities.route("GET /v1/entities/{entityId}", {
 
 entities.route("PATCH /v1/entities/{entityId}", {
   summary: "Change a person or a service",
-  description: "A new name is carried to all its spaces.",
+  description:
+    "A new name is carried to all its spaces. A person's `externalId` is changed by a secret key alone: it says whose JWTs the person comes by.",
   access: "entity",
   body: UpdateEntity,
   answers: [OneEntity, "The entity"],
   problems: ["not_found", "conflict", "name_taken"],
   handle: async ({ context, principal, workspaceId, params: { entityId }, body }) => {
-    await requireChangeable(context, entityId);
+    requireIdentifying(principal, await requireChangeable(context, entityId), body.externalId);
     const entity = unwrap(await workspaceOf(context).updateEntity(entityId, body, actorOf(principal)));
     forgetStanding(workspaceId, entityId);
     if (body.role !== undefined) forgetCredentials(workspaceId);

@@ -1,8 +1,11 @@
 import { z } from "zod";
+import { ExpiringMap } from "../auth/expiring-map.ts";
+import { actorOf, hourly } from "../protocol/audit.ts";
 import { spaceId } from "../protocol/ids.ts";
+import { systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
-import { type HttpContext, spaceAt } from "./http-context.ts";
+import { type HttpContext, spaceAt, workspaceOf } from "./http-context.ts";
 import { requireReaderOf } from "./in-space.ts";
 import { misshapen } from "./problems.ts";
 
@@ -29,6 +32,20 @@ export const askedSpace = (query: unknown): string | undefined => {
 export const mindIdOf = ({ var: { ids } }: HttpContext, agentId: string, space: string): string => {
   if (!ids.isIssued("spc", space)) throw new ColloquyError("not_found", "There is nothing with this space.");
   return compartmentId(ids, agentId, space);
+};
+
+/** The looks into agents' minds that this isolate had noted. */
+const looks = new ExpiringMap<true>(60 * 60_000, 10_000);
+
+/** An admin has read what an agent keeps, and with it what was said where the admin may not be: noted once in an hour. */
+export const noteLook = async (context: HttpContext, agentId: string): Promise<void> => {
+  const { principal } = context.var;
+  if (principal.kind === "key") return;
+  const actor = actorOf(principal);
+  const once = hourly(systemClock.now(), "agent.read", agentId, actor.id);
+  if (looks.get(once)) return;
+  unwrap(await workspaceOf(context).noteAudit({ action: "agent.read", actor, target: agentId, once }));
+  looks.set(once, true);
 };
 
 /** Refuses who may not read what the agent has from this space (C19). The space says who is in it now. */

@@ -8,7 +8,7 @@ import { soundJsonIn } from "../shared/sound-json.ts";
 import { type Access, accesses, admit, countPublic, isGuarded, scopesOf } from "./access.ts";
 import { type AskedAgent, agentAt, askedAgent, type HttpContext, spaceAt } from "./http-context.ts";
 import { idempotently, type NewId } from "./idempotent.ts";
-import { askedSpace, MindQuery, mindIdOf, requireReader } from "./mind-query.ts";
+import { askedSpace, MindQuery, mindIdOf, noteLook, requireReader } from "./mind-query.ts";
 import { holdsIdsOnly, pathSchema, requireIssued } from "./path-parameters.ts";
 import { misshapen } from "./problems.ts";
 import { IdempotencyHeaders, idempotencyHeader } from "./route-parts.ts";
@@ -150,6 +150,8 @@ export class Resource {
       ...(description.mind ? Object.keys(MindQuery.shape) : []),
       ...("queryToken" in accesses[access] ? ["token"] : []),
     ];
+    // The agent's own address tells its config, and nothing that it was told.
+    const tellsOfMind = description.mind && method === "GET" && path !== "/v1/agents/{agentId}";
     const headerNames = Object.keys(headers?.shape ?? {});
 
     const respond = async (context: HttpContext): Promise<Response> => {
@@ -195,6 +197,7 @@ export class Resource {
         },
         // The definition's own schemas parsed it, so it has their types.
       } as Call<Address, Query, Headers, Body, Answer>);
+      if (tellsOfMind && mindOf === undefined) await noteLook(context, agentId ?? "");
       if (answer instanceof Response) return answer;
       if (!answers) return context.body(null, 204);
       return context.body(JSON.stringify(answer), status, { "content-type": "application/json" });

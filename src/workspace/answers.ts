@@ -111,7 +111,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     audit.note({ action: "auth.deleted", actor: by, target: row.auth.id });
   },
   auth: ({ row }) => row.auth,
-  entityOfSubject: ({ credentials }, subject) => credentials.entityOf(subject),
+  entityOfSubject: ({ credentials, row }, subject) => credentials.entityOf(subject, row.suspended !== null),
   credentialUntil: ({ credentials }, credential) => credentials.until(credential),
   admitToken: ({ credentials, directory, audit }, entityId, by, minter) => {
     const [entity] = directory.resolve([entityId]);
@@ -153,7 +153,12 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (entityId !== undefined) audit.note({ action: "session.ended", actor: { id: entityId }, target: entityId });
   },
 
-  createEntity: ({ directory }, id, input) => directory.create(id, input),
+  createEntity: ({ directory, audit }, id, input, by = unknownActor) => {
+    const entity = directory.create(id, input);
+    const made = { actor: by, target: id, detail: { to: entity.role }, once: `made ${id}` };
+    if (entity.role === "admin") audit.note({ action: "entity.role_changed", ...made });
+    return entity;
+  },
   createAgentEntity: ({ directory, audit, outbox, row }, id, name, importedBy) => {
     if (row.limits.maxTokensPerDay !== undefined && !directory.find(id)) outbox.tokensMetered(id);
     const entity = directory.create(id, { type: "agent", name, role: "member" });
@@ -172,6 +177,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
       const detail = { from: before.role, to: entity.role };
       audit.note({ action: "entity.role_changed", actor: by, target: id, detail });
     }
+    if (entity.externalId !== before.externalId) audit.note({ action: "entity.identified", actor: by, target: id });
     return entity;
   },
   removeEntity: ({ directory, signInCodes, sessions, waitingCalls, outbox, audit }, id, by = unknownActor) => {

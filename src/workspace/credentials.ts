@@ -2,7 +2,7 @@ import type { Entity } from "../protocol/entity.ts";
 import type { Auth, Subject } from "../protocol/own-users.ts";
 import { type Credential, type Maker, neverEnds } from "../protocol/principal.ts";
 import type { Clock } from "../shared/clock.ts";
-import { ColloquyError } from "../shared/errors.ts";
+import { ColloquyError, suspendedError } from "../shared/errors.ts";
 import type { Directory } from "./directory.ts";
 import type { Keys } from "./keys.ts";
 import type { Sessions } from "./sessions.ts";
@@ -39,11 +39,11 @@ export const createCredentials = (
   return {
     until,
 
-    /** The person whom a JWT means that was verified by the setting. */
-    entityOf({ authId, externalId, name = "Guest", issuedAt, newId }: Subject): {
-      entityId: string;
-      generation: number;
-    } {
+    /** The person whom a JWT means that was verified by the setting. Nobody is made while the workspace is suspended. */
+    entityOf(
+      { authId, externalId, name = "Guest", issuedAt, newId }: Subject,
+      isSuspended = false,
+    ): { entityId: string; generation: number } {
       const auth = authOf();
       if (auth?.id !== authId) throw refused("The workspace's own users are set otherwise by now: try again.");
       const person = directory.personCalled(externalId);
@@ -54,6 +54,7 @@ export const createCredentials = (
       const made = "create the person by POST /v1/entities with the JWT's sub as externalId";
       if (auth.firstSight === "refused") throw refused(`The JWT's person is not in this workspace: ${made}.`);
       if (directory.wasRemoved(externalId)) throw refused(`The JWT's person was removed from this workspace: ${made}.`);
+      if (isSuspended) throw suspendedError();
       const { role } = auth.firstSight;
       const { id } = directory.create(newId, { type: "human", name, role, externalId });
       return { entityId: id, generation: 0 };

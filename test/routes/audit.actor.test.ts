@@ -74,6 +74,34 @@ test("[L3] the audit log says who did what to keys, secrets, roles, people, sett
   expect(whole).not.toContain(created.secretKey);
 });
 
+test("[L3] who makes an admin, or says whose JWT a person comes by, is noted", async () => {
+  const body = { type: "human", name: "Second", role: "admin" };
+  const OneEntity = z.object({ entity: z.object({ id: z.string() }) });
+  const { entity } = await expectOk(OneEntity, call("/v1/entities", { bearer: boss.token, body }));
+  await done(`/v1/entities/${entity.id}`, { method: "PATCH", body: { externalId: "second@example" } });
+  expect(await entries(`target=${entity.id}`)).toMatchObject([
+    { action: "entity.identified", actor: { id: house.keyId } },
+    { action: "entity.role_changed", actor: { id: boss.id }, detail: { to: "admin" } },
+  ]);
+  const plain = { type: "human", name: "Third" };
+  const third = await expectOk(OneEntity, call("/v1/entities", { bearer: boss.token, body: plain }));
+  expect(await entries(`target=${third.entity.id}`)).toEqual([]);
+});
+
+test("[L3] an admin's looks into an agent's mind are noted, once an hour; a key's are not", async () => {
+  const said = await house.say(spaceId, mona, "Read by way of the agent");
+  const mind = `/v1/agents/${agentId}`;
+  await vi.waitFor(async () => {
+    const found = await call(`${mind}/search?q=${encodeURIComponent("way of the agent")}`, { bearer: house.secretKey });
+    expect(await found.text()).toContain(said.id);
+  });
+  const read = `action=agent.read&target=${agentId}`;
+  expect(await entries(read)).toEqual([]);
+  for (const path of ["search?q=agent", "runs", "context", "inbox"])
+    await done(`${mind}/${path}`, { bearer: boss.token });
+  expect(await entries(read)).toMatchObject([{ actor: { id: boss.id } }]);
+});
+
 test("[L3] sign-ins, sign-outs and tokens for others are noted, with who stands behind them", async () => {
   const sessions: string[] = [];
   const ways = [

@@ -2,7 +2,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { Entity } from "../../src/protocol/entity.ts";
-import { type Call, call, expectOk, type House, openHouse } from "../support/house.ts";
+import { adminKey, type Call, call, expectOk, type House, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
 /** People whom a customer's own issuer tells of, by the routes. */
@@ -170,4 +170,31 @@ test("[L12] [S4] a setting whose keys are unreadable or private is refused", asy
     expect([code, detail + JSON.stringify(issues)]).toEqual(["invalid_request", expect.stringContaining(says)]);
   }
   expect(await me(await by(house, { sub: "still" }))).toBeDefined();
+});
+
+const member = async (house: House, externalId?: string) => {
+  const body = { type: "human", name: "Mona", ...(externalId === undefined ? {} : { externalId }) };
+  return (await expectOk(z.object({ entity: Entity }), call("/v1/entities", { bearer: house.secretKey, body }))).entity;
+};
+
+test("[C3] [C19] [L12] an admin makes no person of the workspace's own by a JWT of somebody else", async () => {
+  const house = await openHouse();
+  await set(house);
+  const boss = await house.person("Boss", "admin");
+  const mona = await member(house, "mona@example");
+  const { id } = await house.space("Board", [mona], { confidential: true });
+  const named = { method: "PATCH", bearer: boss.token, body: { externalId: "boss@example" } };
+  expect((await problemIn(await call(`/v1/entities/${mona.id}`, named))).code).toBe("forbidden");
+  const read = await call(`/v1/spaces/${id}/messages`, await by(house, { sub: "boss@example", name: "Boss" }));
+  expect(read.status).toBe(404);
+});
+
+test("[L6] nobody is made at first sight in a suspended workspace; who is there comes in", async () => {
+  const house = await openHouse();
+  await set(house);
+  const known = await me(await by(house));
+  const suspend = `/v1/operator/workspaces/${house.workspaceId}/suspend`;
+  expect((await call(suspend, { bearer: adminKey, body: { reason: "Unpaid" } })).ok).toBe(true);
+  expect(await refusal(await by(house, { sub: "new@example" }))).toBe("suspended");
+  expect(await me(await by(house, { jti: "again" }))).toMatchObject({ id: known?.id });
 });
