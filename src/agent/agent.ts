@@ -176,7 +176,7 @@ export class Agent extends DurableObject<Env> implements Own {
     return this.#afterBeginning(end);
   }
 
-  async deliver(text: DeliveryText): Promise<Outcome<{ cursor: number }>> {
+  async deliver(text: DeliveryText): Promise<Outcome<{ cursor: number; changes?: true }>> {
     const delivery: Delivery = JSON.parse(text);
     this.ctx.waitUntil(reportMetrics(this.env, systemClock.now()));
     const begun = delivery.compartment && (await this.#begin(delivery));
@@ -185,7 +185,7 @@ export class Agent extends DurableObject<Env> implements Own {
       if (!isFor(delivery, services.identity.get())) throw new ColloquyError("not_found", "there is no such agent");
       if (isLast(delivery)) {
         await this.#end();
-        return { cursor: delivery.cursor };
+        return { cursor: delivery.cursor, changes: true };
       }
       forgetCompartment(db, delivery);
       const { cursor, asksForRun } = accept(services, delivery);
@@ -194,7 +194,7 @@ export class Agent extends DurableObject<Env> implements Own {
       if (delivery.answers || delivery.left || delivery.openUpTo !== undefined) services.wakeCalls();
       // The agent may have come back: what was planned there goes on.
       if (delivery.compartment && !services.isClosed()) services.plans.resume();
-      return { cursor };
+      return { cursor, changes: true };
     });
   }
 

@@ -1,4 +1,5 @@
 import type { EntityType, Role } from "../protocol/entity.ts";
+import { type CredentialRpc, credentialUntil } from "../protocol/last-release.ts";
 import type { Auth } from "../protocol/own-users.ts";
 import type { Credential } from "../protocol/principal.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
@@ -73,7 +74,7 @@ export const keyWithHash = async (
   keyHash: string,
 ): Promise<ProvenKey | undefined> => {
   const { value, provenAt } = await verdictOn(keyVerdicts, workspaceId, keyHash, async () => {
-    const outcome = await workspace.verifyKey(keyHash);
+    const outcome = await workspace.verifyKey(keyHash, true);
     return outcome.ok ? outcome.value : undefined;
   });
   return value && !isOver(value) ? { ...value, provenAt } : undefined;
@@ -87,13 +88,13 @@ export const isKnownKey = (workspaceId: string, keyHash: string): boolean => {
 
 /** Until when what a token or a session hangs on holds, and when its workspace was asked; undefined where it does not. */
 export const livingCredential = async (
-  workspace: Pick<WorkspaceRpc, "credentialUntil">,
+  workspace: CredentialRpc,
   workspaceId: string,
   credential: Credential,
 ): Promise<{ until: number; provenAt: number } | undefined> => {
   const name = JSON.stringify(credential);
   const { value: until, provenAt } = await verdictOn(credentialVerdicts, workspaceId, name, async () => {
-    const outcome = await workspace.credentialUntil(credential);
+    const outcome = await credentialUntil(workspace, credential);
     if (!outcome.ok && outcome.problem.code !== "not_found") unwrap(outcome);
     return outcome.ok ? outcome.value : 0;
   });

@@ -301,8 +301,11 @@ interface ObjectMethods {
   /** Whether an agent could be created with this config. Stores nothing, of an object that is no agent yet either. */
   check(config: AgentConfig): null;
   create(input: { id: string; workspaceId: string; config: AgentConfig }): Agent;
-  /** From a space. Never waits for the model. Answers up to where this agent has come in that space. */
-  deliver(delivery: DeliveryText): { cursor: number };
+  /**
+   * From a space. Never waits for the model. Answers up to where this agent has come in that space. `changes`: it took the
+   * delivery's changes too. One of the last release does not, and is told them by `forgetMessages`.
+   */
+  deliver(delivery: DeliveryText): { cursor: number; changes?: true };
   /** For a caller who has a hook's address only. */
   sealedHook(id: string): SealedHook;
 

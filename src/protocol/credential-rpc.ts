@@ -6,8 +6,11 @@ import type { Key, KeyScope, NewKey, UpdateKey } from "./workspace.ts";
 
 /** What a workspace answers of keys, tokens, sessions and sign-in links. */
 export interface CredentialMethods {
-  /** The living key whose hash was presented. Without `scopes`: `full`. */
-  verifyKey(keyHash: string): { keyId: string; scopes?: KeyScope[]; expiresAt?: number };
+  /**
+   * The living key whose hash was presented. Without `scopes`: `full`. A worker of the last release knows none and passes no
+   * `knowsScopes`: to it, a key that may not do all is not valid.
+   */
+  verifyKey(keyHash: string, knowsScopes?: true): { keyId: string; scopes?: KeyScope[]; expiresAt?: number };
   /** Whether the key was issued here, not revoked, and has not expired. */
   keyLives(keyId: string): boolean;
   addKey(input: NewKey): Key;

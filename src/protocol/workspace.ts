@@ -134,6 +134,8 @@ const maxTokenSeconds = 30 * 24 * 60 * 60;
 /** How long a browser stays signed in. */
 export const sessionSeconds = maxTokenSeconds;
 
+export const noTokensOfAgents = "An agent speaks through its runs: tokens are for people and services.";
+
 export const CreateToken = strictComponent("CreateToken", {
   entityId,
   expiresInSeconds: z.int().min(1).max(maxTokenSeconds).default(3600),

@@ -3,6 +3,7 @@ import { mintToken } from "../auth/tokens.ts";
 import { forgetCredentials, forgetStanding } from "../auth/verdicts.ts";
 import { actorOf } from "../protocol/audit.ts";
 import { CreateEntity, Entity, EntityType, UpdateEntity } from "../protocol/entity.ts";
+import { admitToken } from "../protocol/last-release.ts";
 import { hasWorkspaceRights, madeBy, makerOf, type Principal } from "../protocol/principal.ts";
 import { CreateToken, Token } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
@@ -151,7 +152,7 @@ entities.route("POST /v1/tokens", {
   problems: ["unknown_reference"],
   handle: async ({ context, workspaceId, principal, body: { entityId, expiresInSeconds } }) => {
     const { generation } = unwrap(
-      await workspaceOf(context).admitToken(entityId, makerOf(principal), actorOf(principal)),
+      await admitToken(workspaceOf(context), entityId, makerOf(principal), actorOf(principal)),
     );
     const issuedAt = systemClock.now();
     const expiresAt = issuedAt + expiresInSeconds * 1000;

@@ -8,7 +8,7 @@ import { PutSecret, Secret, SecretUsed } from "../protocol/secret.ts";
 import { component, Timestamp } from "../protocol/text.ts";
 import { CreateKey, Key, RollKey, UpdateKey } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
-import { unwrap } from "../shared/errors.ts";
+import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { ringOf } from "../shared/secret-ring.ts";
 import { checkAgents } from "./check-references.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
@@ -66,7 +66,14 @@ keysAndSecrets.route("POST /v1/workspace/keys", {
     once(async (newId) => {
       const { secretKey, asked } = newKey(context, newId("key"), idempotencyKey !== undefined);
       const { name, scopes } = body;
-      const key = unwrap(await workspaceOf(context).addKey({ ...asked, name, scopes, expiresAt: endIn(body) }));
+      const workspace = workspaceOf(context);
+      const key = unwrap(await workspace.addKey({ ...asked, name, scopes, expiresAt: endIn(body) }));
+      // A workspace of the last release has made a key that may do all, for ever (L14).
+      if (!("scopes" in key)) {
+        unwrap(await workspace.revokeKey(asked.keyId));
+        const detail = "A new release is going out, and this workspace has not come to it: try again in a minute.";
+        throw new ColloquyError("unavailable", detail);
+      }
       return { key, secretKey };
     }),
 });

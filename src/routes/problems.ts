@@ -7,6 +7,7 @@ import {
   errorCodes,
   errorKind,
   type Issue,
+  isLacking,
   type Problem,
   problem,
 } from "../shared/errors.ts";
@@ -62,7 +63,9 @@ const problemOf = (error: unknown, context: Context): Problem => {
   log.error("request.failed", error, { method: context.req.method, path: context.req.path });
   return isUnreachable(error)
     ? problem("unavailable", "It could not be reached just now: try again.")
-    : problem("internal", "Something went wrong here. It was logged; trying again may help.");
+    : isLacking(error)
+      ? problem("unavailable", "A new release is going out, and this part has not come to it: try again in a minute.")
+      : problem("internal", "Something went wrong here. It was logged; trying again may help.");
 };
 
 /** When to try again what could not be done just now, in seconds. */

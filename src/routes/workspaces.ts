@@ -41,7 +41,7 @@ workspaces.route("POST /v1/workspaces", {
     if (!isThere) unwrap(creation);
     // The ring may have got a new first secret since it was made.
     const older = isThere && secrets.length > 1 ? secrets.map(keyBy) : [];
-    for (const key of older) if ((await stub.verifyKey(hashSecretKey(key))).ok) secretKey = key;
+    for (const key of older) if ((await stub.verifyKey(hashSecretKey(key), true)).ok) secretKey = key;
     const make = async () => {
       const workspace = unwrap(isThere ? await stub.describe() : creation);
       if (isThere && workspace.name !== name) {

@@ -148,6 +148,10 @@ export const refusalOf = (error: unknown): { ok: false; problem: Problem } => {
   throw error;
 };
 
+/** Whether an object of the last release was asked for a method that it lacks. It is asked again, or as it was then (L14). */
+export const isLacking = (error: unknown): boolean =>
+  error instanceof Error && /^The RPC receiver does not implement (?:the method )?"/.test(error.message);
+
 /** The value of an outcome, or its refusal thrown as a `ColloquyError`. */
 export const unwrap = <T>(outcome: Outcome<T>): T => {
   if (outcome.ok) return outcome.value;

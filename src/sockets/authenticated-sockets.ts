@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { closeCodes } from "../protocol/events.ts";
+import { type CredentialRpc, credentialUntil } from "../protocol/last-release.ts";
 import { credentialOf, neverEnds, Principal, principalHeader } from "../protocol/principal.ts";
-import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
@@ -63,12 +63,9 @@ export const callerOf = (request: Request): Principal => {
 };
 
 /** Until when what opened a socket holds at the latest, as its workspace says: 0 where it does not. */
-export const credentialsUntil = async (
-  workspace: Pick<WorkspaceRpc, "keyLives" | "credentialUntil">,
-  principal: Principal,
-): Promise<number> => {
+export const credentialsUntil = async (workspace: CredentialRpc, principal: Principal): Promise<number> => {
   if (principal.kind === "entity") {
-    const until = await workspace.credentialUntil(credentialOf(principal));
+    const until = await credentialUntil(workspace, credentialOf(principal));
     return until.ok ? until.value : 0;
   }
   const lives = await workspace.keyLives(principal.keyId);

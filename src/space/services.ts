@@ -58,9 +58,9 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const audit = createAudit({ env, jobs, clock, settings, members });
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
   const forgetting = createForgetting({ ...around, jobs, subscribers, forgetAll, object: ctx });
-  const delivery = new Delivery({ ...around, receivers: env, subscribers, forgetting });
-
   const ids = createIds(ringOf(env).ids.secret);
+  const { tell: tellFormerAgents, tellMind } = createFormerAgents({ ...around, ids, jobs });
+  const delivery = new Delivery({ ...around, receivers: env, subscribers, forgetting, tellMind });
   const transaction = <T>(work: () => T): T => db.transaction(work);
 
   /**
@@ -88,7 +88,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     ...{ transaction, record, audit },
     noteRead: audit.noteRead,
     ids,
-    tellFormerAgents: createFormerAgents({ ...around, ids, jobs }),
+    tellFormerAgents,
     router: createRouter({ ...around, jobs, ledger, record }),
     rates: createClientRates(),
     groupCommit: createGroupCommit(ctx.storage),

@@ -2,7 +2,7 @@ import type { Served } from "../env/env.ts";
 import { hourly } from "../protocol/audit.ts";
 import { makingSpaceMs } from "../protocol/limits.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
-import type { Key, Workspace as WorkspaceView } from "../protocol/workspace.ts";
+import { type Key, noTokensOfAgents, type Workspace as WorkspaceView } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { type Audit, unknownActor } from "./audit.ts";
@@ -55,7 +55,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     return set;
   },
 
-  verifyKey: ({ keys }, keyHash) => keys.verify(keyHash),
+  verifyKey: ({ keys }, keyHash, knowsScopes) => keys.verify(keyHash, knowsScopes),
   keyLives: ({ keys }, keyId) => keys.isUsed(keyId),
   addKey: ({ keys, audit }, key) => {
     const added = keys.add(key);
@@ -116,8 +116,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   admitToken: ({ credentials, directory, audit }, entityId, by, minter) => {
     const [entity] = directory.resolve([entityId]);
     if (!entity || entity.type === "agent") {
-      const detail = "An agent speaks through its runs: tokens are for people and services.";
-      throw new ColloquyError("unknown_reference", detail);
+      throw new ColloquyError("unknown_reference", noTokensOfAgents);
     }
     const admitted = credentials.admit(entity, by);
     if (minter && minter.id !== entityId) {

@@ -132,10 +132,11 @@ export const createKeys = (db: Database, clock: Clock, ended: (id: string) => vo
       return row !== undefined && used(row) !== undefined;
     },
 
-    verify(hash: string): { keyId: string; scopes: Key["scopes"]; expiresAt?: number } {
+    verify(hash: string, knowsScopes = false): { keyId: string; scopes: Key["scopes"]; expiresAt?: number } {
       const isPresented = and(eq(keys.hash, hash), isAlive());
       const key = db.select().from(keys).where(isPresented).get();
-      if (!key) throw new ColloquyError("unauthorized", "The secret key is not valid.");
+      if (!key || !(knowsScopes || hasScope(key)))
+        throw new ColloquyError("unauthorized", "The secret key is not valid.");
       const { id: keyId, scopes, expiresAt } = used(key);
       return { keyId, scopes, ...(expiresAt === null ? {} : { expiresAt }) };
     },

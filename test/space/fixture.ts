@@ -27,7 +27,7 @@ export const entity = (type: EntityType, name: string): EntityRef => ({ id: ids.
 /** What each agent and each workspace was told, by id, over the real RPC; and how an agent answers. */
 export const deliveries = new Map<string, Delivery[]>();
 export const followed = new Map<string, IndexDelivery[]>();
-export const answers = new Map<string, (delivery: Delivery) => Promise<Outcome<{ cursor: number }>>>();
+export const answers = new Map<string, (delivery: Delivery) => Promise<Outcome<{ cursor: number; changes?: true }>>>();
 
 const Named = z.object({ ctx: z.object({ id: z.object({ name: z.string() }) }) });
 
@@ -37,7 +37,7 @@ export const recordReceivers = (): void => {
     const delivery: Delivery = JSON.parse(told);
     const { name } = Named.parse(this).ctx.id;
     deliveries.set(name, [...(deliveries.get(name) ?? []), delivery]);
-    return (await answers.get(name)?.(delivery)) ?? ok({ cursor: delivery.cursor });
+    return (await answers.get(name)?.(delivery)) ?? ok({ cursor: delivery.cursor, changes: true });
   });
   vi.spyOn(Workspace.prototype, "follow").mockImplementation(async (delivery) => {
     const { workspaceId } = delivery.space;

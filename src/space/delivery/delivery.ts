@@ -1,6 +1,6 @@
 import type { ActorNamespace } from "../../env/env.ts";
 import type { AgentRpc } from "../../protocol/agent-rpc.ts";
-import type { Delivery as AgentDelivery, WorkspaceRpc } from "../../protocol/rpc.ts";
+import type { Delivery as AgentDelivery, MessageChange, WorkspaceRpc } from "../../protocol/rpc.ts";
 import { backoff } from "../../shared/backoff.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -64,6 +64,8 @@ type Surroundings = {
   decisions: Decisions;
   /** The space was deleted: what has to be forgotten by whom has heard of it. */
   forgetting: { begin(agentId: string): void; endWhereOver(): void };
+  /** Has a job tell a mind of a change. */
+  tellMind(mindId: string, change: MessageChange): void;
 };
 
 /** `whole`: it goes up to the end of what may be told. */
@@ -230,7 +232,7 @@ export class Delivery {
 
   /** Answers the cursor to which the subscriber has come; throws whatever kept it from coming on. */
   async #send(subscriber: SubscriberRow, { batch, after, deleted }: Pending): Promise<number> {
-    const { receivers, members, settings } = this.#around;
+    const { receivers, members, settings, tellMind } = this.#around;
     const row = settings.find();
     if (!row) throw new Error("delivery: the space has no settings");
     const { cursor, messages, left } = batch;
@@ -256,7 +258,11 @@ export class Delivery {
     const told: AgentDelivery = { space, messages, ...answers, ...changes, after, cursor, left, ...mind };
     const deliver = receivers.AGENT.getByName(subscriber.id).deliver(JSON.stringify(told));
     const delivered = await withTimeout(deliverTimeoutMs, deliver);
-    if (delivered.ok) return delivered.value.cursor;
+    if (delivered.ok) {
+      // One of the last release takes none, and its cursor passes them.
+      if (!delivered.value.changes) for (const change of batch.changes) tellMind(subscriber.id, change);
+      return delivered.value.cursor;
+    }
     // An agent that is gone for good need not be told that it left.
     const over = left || row.deletedSeq !== null || !members.find(member);
     if (over && delivered.problem.code === "not_found") return cursor;
