@@ -116,4 +116,28 @@ describe("a redactor", () => {
       { numRuns: 1000 },
     );
   }, 60_000);
+
+  test.each([
+    ["the secrets' own letter", "a"],
+    ["their base64", "YWFh"],
+    ["their percent-encoding", "%61"],
+  ])("[C13] an answer of nothing but %s is looked through in bounded time", (_, part) => {
+    const secrets = Array.from({ length: 7 }, (_, index) =>
+      Array.from({ length: 64 }, (_, piece) => `${"a".repeat(125)}${index}${piece + 10}`).join(""),
+    );
+    const redactor = createRedactor(secrets);
+    const from = performance.now();
+    const answer = redactor.text(part.repeat((1024 * 1024) / part.length));
+    expect(performance.now() - from).toBeLessThan(2000);
+    for (const each of secrets) expect(answer).not.toContain(each);
+  });
+
+  test("[C13] [S3] of so many secrets that no patterns are made of them, nothing is shown", () => {
+    const secrets = Array.from({ length: 100 }, (_, index) => `${index} `.repeat(2000));
+    const from = performance.now();
+    const redactor = createRedactor(secrets);
+    const shown = [redactor.text(secrets[0] ?? ""), redactor.json([1, { [secrets[1] ?? ""]: secrets[2] }])];
+    expect(performance.now() - from).toBeLessThan(1000);
+    expect(shown).toEqual([expect.stringContaining("maxRedactionSteps"), expect.stringContaining("maxRedactionSteps")]);
+  });
 });

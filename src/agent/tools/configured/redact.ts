@@ -67,18 +67,50 @@ const base64Cores = (secret: string): string[] =>
 /** A long secret is looked for piece by piece: a pattern of thousands of characters takes an engine seconds. */
 const pieces = /.{128}(?=.{128})|.+/gsu;
 
-const patternOf = (piece: string): string =>
-  (piece.match(/\\+|[^\\]/gu) ?? [])
-    .map((part, at, parts) => {
-      if (part.startsWith("\\")) return backslashes(part.length);
-      return formsOf(part, parts[at - 1]?.startsWith("\\") === true);
-    })
-    .join("");
+/** A pattern for each of its characters. */
+const partsOf = (piece: string): string[] =>
+  (piece.match(/\\+|[^\\]/gu) ?? []).map((part, at, parts) => {
+    if (part.startsWith("\\")) return backslashes(part.length);
+    return formsOf(part, parts[at - 1]?.startsWith("\\") === true);
+  });
 
-const patternsOf = (secret: string): RegExp[] => {
-  const forms = (secret.match(pieces) ?? []).map(patternOf);
-  const cores = base64Cores(secret).map(escaped);
-  return [...new Set([...forms, ...cores])].map((form) => new RegExp(form, "g"));
+/** `beginning`: where it may match. */
+type Pattern = { whole: RegExp; beginning: RegExp; length: number };
+
+const beginningParts = 3;
+
+const patternsOf = (secret: string): Pattern[] => {
+  const forms = (secret.match(pieces) ?? []).map(partsOf);
+  const cores = base64Cores(secret).map((core) => [...core].map(escaped));
+  const all = new Map([...forms, ...cores].map((parts) => [parts.join(""), parts]));
+  return Array.from(all, ([whole, parts]) => ({
+    whole: new RegExp(whole, "g"),
+    beginning: new RegExp(parts.slice(0, beginningParts).join(""), "g"),
+    length: parts.length,
+  }));
+};
+
+/**
+ * What it may cost to look through one answer, in characters that a pattern passes over: the server that wrote it holds up
+ * everybody in this isolate meanwhile (C13). Of a longer one nothing is shown.
+ */
+const maxRedactionSteps = 100_000_000;
+/** What it costs to begin with a text, and with each character of a pattern where a text begins as it does. */
+const textSteps = 16;
+const tryingSteps = 8;
+/** Characters of the secrets of one call: beyond that no pattern is made of them. */
+const maxRedactedCharacters = 64 * 1024;
+const unread =
+  "[not shown: to look for the secrets in it would take too long (maxRedactionSteps); ask for less at once]";
+
+const stepsIn = (text: string, patterns: Pattern[]): number => {
+  const passing = 2 * patterns.length * (text.length + textSteps);
+  if (passing > maxRedactionSteps) return passing;
+  const trying = patterns.reduce((sum, { beginning, length }) => {
+    const found = text.match(beginning)?.length ?? 0;
+    return sum + found * beginningParts * length * tryingSteps;
+  }, 0);
+  return passing + trying;
 };
 
 /** Where a pattern matches, overlaps included: from, and up to. */
@@ -103,11 +135,20 @@ export type Redactor = ReturnType<typeof createRedactor>;
  */
 export const createRedactor = (secrets: Iterable<string>) => {
   const used = [...new Set(secrets)].filter((secret) => secret !== "").sort((one, other) => other.length - one.length);
-  const patterns = used.flatMap(patternsOf);
-  const holds = (text: string): boolean => patterns.some((pattern) => text.search(pattern) >= 0);
+  const isTooMuch = used.reduce((sum, { length }) => sum + length, 0) > maxRedactedCharacters;
+  const patterns = isTooMuch ? [] : used.flatMap(patternsOf);
+  const unseen = used.some((secret) => unread.includes(secret)) ? "" : unread;
+  const budget = isTooMuch ? -1 : maxRedactionSteps;
+  let left = budget;
+  /** Whether what is left of the answer's budget allows to look through it. */
+  const spend = (text: string): boolean => {
+    left -= stepsIn(text, patterns);
+    return left >= 0;
+  };
+  const holds = (text: string): boolean => patterns.some(({ whole }) => text.search(whole) >= 0);
   /** Matches may overlap, as the pieces of a secret that repeats itself do: what any of them covers goes. */
   const without = (text: string, mark: string): string => {
-    const spans = patterns.flatMap((pattern) => spansOf(pattern, text)).sort(([one], [other]) => one - other);
+    const spans = patterns.flatMap(({ whole }) => spansOf(whole, text)).sort(([one], [other]) => one - other);
     let result = "";
     let hiddenTo = -1;
     for (const [from, to] of spans) {
@@ -119,29 +160,41 @@ export const createRedactor = (secrets: Iterable<string>) => {
   const plain = plainMarkers.find((mark) => !used.some((secret) => secret.includes(mark))) ?? "";
 
   const clean = (text: string): string => {
+    if (!spend(text)) return unseen;
     if (!holds(text)) return text;
     const marked = without(text, marker);
+    if (!spend(marked)) return unseen;
     if (!holds(marked)) return marked;
     // The marker's own letters complete a secret: one that has none, and shrinks what is left, ends.
     let result = text;
-    for (let round = 0; holds(result); round += 1) result = round < maxRounds ? without(result, plain) : "";
+    for (let round = 0; holds(result); round += 1) {
+      result = round < maxRounds && spend(result) ? without(result, plain) : "";
+    }
     return result;
   };
   const longest = longestForm * (used[0]?.length ?? 0);
 
-  /** Every text, name and number in it. */
-  const json = (value: unknown): unknown => {
+  const cleaned = (value: unknown): unknown => {
+    if (left < 0) return null;
     if (typeof value === "string") return clean(value);
     if (typeof value === "number") return holds(String(value)) ? clean(String(value)) : value;
-    if (Array.isArray(value)) return value.map(json);
+    if (Array.isArray(value)) return value.map(cleaned);
     if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, held]) => [clean(name), json(held)]));
+    return Object.fromEntries(Object.entries(value).map(([name, held]) => [clean(name), cleaned(held)]));
+  };
+
+  /** Every text, name and number in it. */
+  const json = (value: unknown): unknown => {
+    left = budget;
+    const result = cleaned(value);
+    return left < 0 ? unseen : result;
   };
 
   /** `cut`: more would have followed, so the end may be half of a secret; it is left out. */
   const text = (whole: string, { cut = false } = {}): string => {
+    left = budget;
     const result = clean(whole);
-    return cut ? result.slice(0, Math.max(0, result.length - longest)) : result;
+    return cut && left >= 0 ? result.slice(0, Math.max(0, result.length - longest)) : result;
   };
   return { json, text };
 };

@@ -124,7 +124,9 @@ const openConnection = async ({ server, openSecret, legacy, listChanged, ...netw
     listTools: async (): Promise<unknown[]> => {
       const options = { timeout: mcpListTimeoutMs, cacheMode: "bypass" } as const;
       const { tools } = await inTime((signal) => client.listTools(undefined, { ...options, signal }));
-      return tools.map(redactor.json);
+      const told = redactor.json(tools);
+      if (Array.isArray(told)) return told;
+      throw new ColloquyError("tool_failed", "its list of tools is too long to be looked through (maxRedactionSteps)");
     },
 
     /** What the server answered, or why it did not. Aborting the signal tells the server. */
