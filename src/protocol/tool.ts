@@ -155,7 +155,19 @@ export const withoutIdleTimeouts = <Config>(config: Config): Config =>
   (EarlierTools.safeParse(config).data ?? config) as Config;
 
 export const ToolRules = z.array(ToolRule).max(64);
-export const McpServers = strictComponent("McpServers", { servers: uniqueNames(z.array(McpServer).max(8)) });
+
+/** A tool's name is the server's, two underlines and its own: one more underline could be of either. */
+const aparts = (servers: z.ZodType<McpServer[]>) =>
+  servers.superRefine((all, context) => {
+    const names = new Set(all.map(({ name }) => name));
+    for (const [index, { name }] of all.entries()) {
+      if (!name.endsWith("_") || !names.has(name.slice(0, -1))) continue;
+      const message = `is another server's with "_" behind it: a tool of one could pass for one of the other. Choose another name`;
+      context.addIssue({ code: "custom", path: [index, "name"], message });
+    }
+  });
+
+export const McpServers = strictComponent("McpServers", { servers: aparts(uniqueNames(z.array(McpServer).max(8))) });
 
 /** The state of an agent's MCP server. */
 export const McpStatus = component("McpStatus", {

@@ -128,7 +128,7 @@ agents.route("GET /v1/agents/{agentId}/compartments", {
 agents.route("PATCH /v1/agents/{agentId}", {
   summary: "Change an agent's config",
   description:
-    'It takes effect at the next run. `limits` and `context` merge field by field. Models, and tools and MCP servers of `confidential: "allowed"`, are told what is said in the agent\'s confidential spaces: an admin sets them who is in each of these, or a secret key.',
+    'It takes effect at the next run. `limits` and `context` merge field by field. Models, and tools and MCP servers of `confidential: "allowed"`, are told what is said in the agent\'s confidential spaces: an admin sets them, and loosens `toolRules` of such tools, who is in each of these, or a secret key.',
   access: "workspace",
   params,
   body: UpdateAgent,

@@ -74,4 +74,27 @@ describe("[C19] who is told words of a compartment by a changed config, and was 
     const [none = [], ...some] = changed.map((config) => newReaders(AgentConfig.parse(before), config));
     expect([none, ...some]).toEqual([[], ...some.map(() => [field])]);
   });
+
+  test("a rule that binds an allowed tool is taken away or changed: then more words go out by it", () => {
+    const rules = [
+      { tool: "mail", rule: "max_calls", count: 1 },
+      { tool: "web__find", rule: "requires_prior", tools: ["mail"] },
+      { tool: "send_message", rule: "start_constraint" },
+      { tool: "send_message", rule: "required_before_exit" },
+    ];
+    const ruled = AgentConfig.parse({ ...before, toolRules: rules });
+    const after = (toolRules: object[], more: object = {}) =>
+      newReaders(ruled, AgentConfig.parse({ ...before, ...more, toolRules }));
+    const without = (index: number) => rules.toSpliced(index, 1);
+    expect([0, 1, 2, 3].map((index) => after(without(index)))).toEqual([
+      ["toolRules"],
+      ["toolRules"],
+      ["toolRules"],
+      [],
+    ]);
+    expect(after([{ ...rules[0], count: 9 }, ...without(0)])).toEqual(["toolRules"]);
+    expect(after([...rules, { tool: "mail", rule: "exit_loop" }])).toEqual([]);
+    // A tool that is not there any more sends nothing.
+    expect(after([], { tools: [], mcp: { servers: [] } })).toEqual([]);
+  });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ToolConfig } from "../../src/protocol/tool.ts";
+import { McpServers, ToolConfig } from "../../src/protocol/tool.ts";
 
 const described = { name: "ask", description: "Asks", executionType: "space" };
 
@@ -20,4 +20,17 @@ test("[K15] a space tool's timeoutMs is refused, with the field that has the eff
   const refused = ToolConfig.safeParse({ ...described, timeoutMs: 5000 });
   const message = expect.stringContaining("answer.expiresInMinutes");
   expect(refused.error?.issues).toMatchObject([{ path: ["timeoutMs"], message }]);
+});
+
+test("[S4] no two MCP servers are named so that a tool of one could pass for a tool of the other", () => {
+  const named = (...names: string[]) =>
+    McpServers.safeParse({ servers: names.map((name) => ({ name, url: "https://tools.example/mcp" })) });
+  // `wiki` with a tool `_find` and `wiki_` with a tool `find` are both `wiki___find`.
+  for (const names of [
+    ["wiki", "wiki_"],
+    ["wiki_", "files", "wiki"],
+  ]) {
+    expect(named(...names).error?.issues).toMatchObject([{ message: expect.stringContaining("could pass for") }]);
+  }
+  expect(named("wiki_", "wiki_2", "files").success).toBe(true);
 });

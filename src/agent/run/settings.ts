@@ -1,6 +1,6 @@
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { MindSettings } from "../../protocol/agent-rpc.ts";
-import { mcpSeparator, type ToolConfig } from "../../protocol/tool.ts";
+import { mcpSeparator, type ToolConfig, type ToolRule } from "../../protocol/tool.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import type { AgentRow } from "../identity.ts";
 import { continuityOf } from "./continuity/continuities.ts";
@@ -21,18 +21,46 @@ const readers = {
   mcp: ({ mcp }) => mcp.servers.filter(isAllowed),
 } satisfies Record<keyof AgentConfig, (config: AgentConfig) => unknown[]>;
 
-/** The fields by which words of compartments would go where they do not go yet (C19). What is taken away tells nothing. */
-export const newReaders = (before: AgentConfig, after: AgentConfig): string[] =>
-  Object.entries(readers).flatMap(([field, readersIn]) => {
+/** The rules that keep a compartment's words from tools of outside: those by which a call of one that it has is refused. */
+const rulesThatKeep = (config: AgentConfig): ToolRule[] => {
+  const { tools, mcp, toolRules } = configInCompartment(config);
+  if (tools.length + mcp.servers.length === 0) return [];
+  return toolRules.filter(({ rule, tool }) => {
+    if (rule === "start_constraint") return true;
+    return (rule === "max_calls" || rule === "requires_prior") && bringerOf(config)(tool)?.confidential === "allowed";
+  });
+};
+
+/**
+ * The fields by which words of compartments would go where they do not go yet, or more of them (C19). What is taken away tells
+ * nothing, but for a rule of a tool that is still there.
+ */
+export const newReaders = (before: AgentConfig, after: AgentConfig): string[] => {
+  const told = Object.entries(readers).flatMap(([field, readersIn]) => {
     const known = [undefined, ...readersIn(before)];
     return readersIn(after).every((reader) => known.some((one) => sameJson(one, reader))) ? [] : [field];
   });
+  const now = configInCompartment(after);
+  const isLoose = ({ tool, rule }: ToolRule): boolean =>
+    rule === "start_constraint" ? now.tools.length + now.mcp.servers.length > 0 : bringerOf(now)(tool) !== undefined;
+  const isKept = (rule: ToolRule): boolean => now.toolRules.some((one) => sameJson(one, rule));
+  return rulesThatKeep(before).every((rule) => isKept(rule) || !isLoose(rule)) ? told : [...told, "toolRules"];
+};
+
+/** The config's tool of a name, or the server that brings it; undefined for one that every agent has. */
+const bringerOf =
+  ({ tools, mcp }: AgentConfig) =>
+  (name: string): Pick<ToolConfig, "confidential"> | undefined =>
+    tools.find((tool) => tool.name === name) ??
+    mcp.servers.find((server) => name.startsWith(`${server.name}${mcpSeparator}`));
 
 /** Tells the tools from outside, by their names, that a compartment does not have. */
-const withheldBy = ({ tools, mcp }: AgentConfig): ((name: string) => boolean) => {
-  const withheld = new Set(tools.flatMap((tool) => (isAllowed(tool) ? [] : tool.name)));
-  const silent = mcp.servers.flatMap((server) => (isAllowed(server) ? [] : `${server.name}${mcpSeparator}`));
-  return (name) => withheld.has(name) || silent.some((start) => name.startsWith(start));
+const withheldBy = (config: AgentConfig): ((name: string) => boolean) => {
+  const bringer = bringerOf(config);
+  return (name) => {
+    const found = bringer(name);
+    return found !== undefined && !isAllowed(found);
+  };
 };
 
 /**
