@@ -11,6 +11,7 @@ import { ColloquyError, type Outcome, ok, refusalOf, suspendedError } from "../s
 import { fault } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
 import { ringOf } from "../shared/secret-ring.ts";
+import { settledWithin } from "../shared/timeouts.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import type { AgentRuntime, Area } from "./api/agent-runtime.ts";
 import { blocksArea } from "./api/blocks.ts";
@@ -30,6 +31,7 @@ import { knowledgeArea } from "./api/knowledge.ts";
 import { memoryArea } from "./api/memory.ts";
 import { relatedArea } from "./api/related.ts";
 import { runsArea, toolCallsArea } from "./api/runs.ts";
+import { mindAnswerMs } from "./bounds.ts";
 import { accept } from "./inbox/deliver.ts";
 import { createRuntime } from "./runtime.ts";
 
@@ -116,6 +118,7 @@ export class Agent extends DurableObject<Env> implements Own {
   #end(before?: () => Promise<void>): Promise<void> {
     const end = async (): Promise<void> => {
       await before?.();
+      await settledWithin(mindAnswerMs, this.#runtime?.services.usage.tellLast() ?? Promise.resolve());
       await this.#runtime?.stop();
       this.#runtime = undefined;
       await this.ctx.storage.deleteAlarm();

@@ -166,6 +166,8 @@ export const tokensAgainMs = 1000;
 export const giveBackMs = 60_000;
 /** A ledger of a day longer ago is forgotten. */
 export const ledgerMemoryMs = 30 * 24 * 60 * 60_000;
+/** What of a day's tokens was for which person and space is kept for so long, in case the workspace cannot be told. */
+export const usageMemoryMs = 7 * 24 * 60 * 60_000;
 /** Plans of an agent that are still to come, and how many of the others are kept to tell of. */
 export const maxPlans = 100;
 export const maxDonePlans = 10;

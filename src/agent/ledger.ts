@@ -1,4 +1,4 @@
-import { lt, or, sql } from "drizzle-orm";
+import { gte, lt, or, sql } from "drizzle-orm";
 import { z } from "zod";
 import type { Env } from "../env/env.ts";
 import type { AgentConfig } from "../protocol/agent.ts";
@@ -9,7 +9,14 @@ import { type Database, prepared, Remembered, rowsBy } from "../shared/database.
 import { errorKind, unwrap } from "../shared/errors.ts";
 import { meter } from "../shared/meter.ts";
 import type { Jobs } from "../timers/jobs.ts";
-import { giveBackMs, ledgerMemoryMs, maxCompartmentsAtOnce, maxLeaseMs, spaceAnswerMs } from "./bounds.ts";
+import {
+  giveBackMs,
+  ledgerMemoryMs,
+  maxCompartmentsAtOnce,
+  maxLeaseMs,
+  spaceAnswerMs,
+  usageMemoryMs,
+} from "./bounds.ts";
 import { askOpenMind, callWithRetry } from "./call-with-retry.ts";
 import type { Identity } from "./identity.ts";
 import { ledger } from "./schema.ts";
@@ -29,6 +36,7 @@ import { ledger } from "./schema.ts";
  *    the answer to the newest question, which says what the agent had.
  * 6. A step that a person pays for is in the person's row of the day too, by the same rules and in the same write: what one
  *    person's steps are billed and reserve is within their share at every start, however many runs go on (C11).
+ * 7. So it is in the row of the space that its run is for, which bounds nothing: it tells what was used where (L15).
  */
 export type Ledger = ReturnType<typeof createLedger>;
 
@@ -49,7 +57,7 @@ export const createLedger = (
   clock: Clock,
   billedOf: (step: string) => number | undefined = () => undefined,
 ) => {
-  /** The rows of one day that were read: the day's, and persons'. Undefined where there is none. */
+  /** The rows of one day that were read: the day's, persons' and spaces'. Undefined where there is none. */
   const known = new Remembered<Known>(db, () => ({ day: "", rows: new Map() }));
 
   const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
@@ -63,18 +71,21 @@ export const createLedger = (
     return known.get().rows;
   };
 
-  const rowOf = (day: string, person?: string): LedgerRow | undefined => rowAt(keyOf(day, person));
+  const rowOf = (day: string, of?: string): LedgerRow | undefined => rowAt(keyOf(day, of));
   const rowAt = (key: string): LedgerRow | undefined => {
     const rows = held(key === meteredKey ? today() : key.slice(0, 10));
     if (rows.has(key)) return rows.get(key);
-    let row = ofDay(db).get({ key });
-    for (const step of Object.keys(row?.reserved ?? {})) {
-      const billed = billedOf(step);
-      if (row && billed !== undefined) row = settled(row, step, billed);
-    }
-    rows.set(key, row);
-    return row;
+    const row = ofDay(db).get({ key });
+    rows.set(key, row && journaled(row));
+    return rows.get(key);
   };
+
+  /** With what the journal says that its steps were billed. */
+  const journaled = (row: LedgerRow): LedgerRow =>
+    Object.keys(row.reserved).reduce((known, step) => {
+      const billed = billedOf(step);
+      return billed === undefined ? known : settled(known, step, billed);
+    }, row);
 
   const write = (day: string, rows: LedgerRow[]): void => {
     store(db).run({ rows: JSON.stringify(rows.map((row) => [row.day, row.spent, JSON.stringify(row.reserved)])) });
@@ -96,10 +107,11 @@ export const createLedger = (
     return total(row) - underWay.reduce((sum, [, tokens]) => sum + tokens, 0);
   };
 
-  /** Days that are forgotten, and persons' rows of an earlier day. */
-  const isOver = (day: string) => {
-    const isPersons = sql`instr(${ledger.day}, ' ') > 0 and substr(${ledger.day}, 1, 10) < ${day}`;
-    return or(lt(ledger.day, dayOf(clock.now() - ledgerMemoryMs)), isPersons);
+  /** Days that are forgotten, and earlier rows of persons and spaces. */
+  const isOver = () => {
+    const told = dayOf(clock.now() - usageMemoryMs);
+    const isDetail = sql`instr(${ledger.day}, ' ') > 0 and substr(${ledger.day}, 1, 10) < ${told}`;
+    return or(lt(ledger.day, dayOf(clock.now() - ledgerMemoryMs)), isDetail);
   };
 
   return {
@@ -113,12 +125,12 @@ export const createLedger = (
 
     /**
      * Reserves what a step may cost. False if it does not fit today's limit, or the share of the person who pays; then
-     * nothing is reserved.
+     * nothing is reserved. `spaceId`: the space that the step is for.
      */
-    reserve(step: string, tokens: number, limit: number, share?: Share): boolean {
+    reserve(step: string, tokens: number, limit: number, share?: Share, spaceId?: string | null): boolean {
       const day = today();
       const row = rowOf(day);
-      if (!row) db.delete(ledger).where(isOver(day)).run();
+      if (!row) db.delete(ledger).where(isOver()).run();
       const payer = share && rowOf(day, share.person);
       if (total(row) + tokens > limit || (share && total(payer) + tokens > share.limit)) return false;
       const reserving = (key: string, before: LedgerRow | undefined): LedgerRow => {
@@ -129,7 +141,8 @@ export const createLedger = (
         return { day: key, spent, reserved: { ...reserved, [step]: tokens } };
       };
       const payers = share ? [reserving(keyOf(day, share.person), payer)] : [];
-      write(day, [reserving(day, row), ...payers]);
+      const places = spaceId ? [reserving(keyOf(day, spaceId), rowOf(day, spaceId))] : [];
+      write(day, [reserving(day, row), ...payers, ...places]);
       begun.add(step);
       return true;
     },
@@ -144,6 +157,17 @@ export const createLedger = (
     },
 
     settlement: (): Promise<void> => settlement.promise,
+
+    /** What each row of the last days says, steps under way aside. `of`: a person or a space; null: all of the agent. */
+    used(): { day: string; of: string | null; tokens: number }[] {
+      const isRecent = gte(ledger.day, dayOf(clock.now() - usageMemoryMs));
+      const rows = db.select().from(ledger).where(isRecent).orderBy(ledger.day).all();
+      return rows.flatMap((row) => {
+        const [day = "", of = null] = row.day.split(" ");
+        if (row.day === meteredKey || of === ofWorkspace) return [];
+        return [{ day, of, tokens: atLeast(day === today() ? rowAt(row.day) : journaled(row)) }];
+      });
+    },
 
     /** From now on its tokens are leased from the workspace's day, or no more. */
     meter: (isMetered: boolean): void => write(today(), [{ day: meteredKey, spent: Number(isMetered), reserved: {} }]),
@@ -174,9 +198,9 @@ export const createLedger = (
     },
 
     /** The step was billed so many tokens, none if it was refused. `inMemory`: a restart comes to the same total, or to a larger one if the step was not journaled. */
-    settle(step: string, billed: number, inMemory = false, person?: string): void {
+    settle(step: string, billed: number, inMemory = false, person?: string, spaceId?: string | null): void {
       const day = today();
-      const rows = [rowOf(day), person === undefined ? undefined : rowOf(day, person)];
+      const rows = [rowOf(day), ...[person, spaceId].map((of) => (of ? rowOf(day, of) : undefined))];
       const after = rows.flatMap((row) => (row?.reserved[step] === undefined ? [] : settled(row, step, billed)));
       if (after.length > 0) meter.count("tokens", {}, billed);
       if (!inMemory && after.length > 0) write(day, after);
@@ -188,7 +212,7 @@ export const createLedger = (
   };
 };
 
-type Booking = { step: string; tokens: number; person?: string | null };
+type Booking = { step: string; tokens: number; person?: string | null; spaceId?: string | null | undefined };
 
 /**
  * Reserves what a step may cost in an agent's own ledger, within the limits of its config and what is leased of the
@@ -197,12 +221,12 @@ type Booking = { step: string; tokens: number; person?: string | null };
 const book = (
   ledger: Ledger,
   { maxTokensPerDay: limit, maxShareOfPerson }: AgentConfig["limits"],
-  { step, tokens, person = null }: Booking,
+  { step, tokens, person = null, spaceId }: Booking,
 ): TokensBooked | "unleased" => {
-  const isShared = person !== null && maxShareOfPerson < 1;
-  const share = isShared ? { person, limit: Math.floor(limit * maxShareOfPerson) } : undefined;
-  const most = Math.min(limit, ledger.leased() ?? limit);
-  return ledger.reserve(step, tokens, most, share) ? "reserved" : ledger.lacks(tokens, limit, share);
+  const most = maxShareOfPerson < 1 ? Math.floor(limit * maxShareOfPerson) : Number.POSITIVE_INFINITY;
+  const share = person === null ? undefined : { person, limit: most };
+  const room = Math.min(limit, ledger.leased() ?? limit);
+  return ledger.reserve(step, tokens, room, share, spaceId) ? "reserved" : ledger.lacks(tokens, limit, share);
 };
 
 /**
@@ -212,9 +236,15 @@ const book = (
  */
 export type Budget = {
   /** Throws `unavailable` where the open mind cannot be reached. */
-  reserve(step: string, tokens: number, person?: string | null, signal?: AbortSignal): Promise<TokensBooked>;
+  reserve(
+    step: string,
+    tokens: number,
+    person?: string | null,
+    signal?: AbortSignal,
+    spaceId?: string | null,
+  ): Promise<TokensBooked>;
   /** As `Ledger.settle`. */
-  settle(step: string, billed: number, inMemory?: boolean, person?: string): void;
+  settle: Ledger["settle"];
   /**
    * In the open mind: reserves in its ledger, and leases more of the workspace's day where that is needed. `isBooked`: another
    * question has booked it; it throws where nobody waits for it any more.
@@ -244,8 +274,8 @@ export const createBudget = (
   jobs.handle(leaseKind, {
     atOnce: maxCompartmentsAtOnce,
     async run({ key: lease, payload }) {
-      const { id, workspaceId } = identity.get();
-      const ask = () => env.AGENT.getByName(id).settleTokens(workspaceId, { lease, ...Billed.parse(payload) });
+      const { id, workspaceId, compartmentSpaceId: spaceId } = identity.get();
+      const ask = () => env.AGENT.getByName(id).settleTokens(workspaceId, { lease, ...Billed.parse(payload), spaceId });
       const settled = await callWithRetry(ask, never, openMind);
       if (!settled.ok && errorKind(settled.problem.code).retryable) unwrap(settled);
       return undefined;
@@ -286,16 +316,22 @@ export const createBudget = (
   };
   return {
     book: bookLeased,
-    async reserve(step, tokens, person = null, signal = never) {
-      const { id, workspaceId, compartmentId } = identity.get();
-      if (compartmentId === null) return bookLeased({ step, tokens, person });
+    async reserve(step, tokens, person = null, signal = never, spaceId = null) {
+      const { id, workspaceId, compartmentId, compartmentSpaceId } = identity.get();
+      if (compartmentId === null) return bookLeased({ step, tokens, person, spaceId });
       // The ledger reads from it when it was asked for.
       const lease = `${compartmentId} ${step} ${clock.now()} ${crypto.randomUUID()}`;
       let [until, lateUntil] = [0, 0];
       const ask = () => {
         lateUntil = until;
         until = clock.now() + spaceAnswerMs;
-        return env.AGENT.getByName(id).leaseTokens(workspaceId, { lease, tokens, person, until });
+        return env.AGENT.getByName(id).leaseTokens(workspaceId, {
+          lease,
+          tokens,
+          person,
+          until,
+          spaceId: compartmentSpaceId,
+        });
       };
       let booked: TokensBooked | undefined;
       try {
@@ -307,9 +343,9 @@ export const createBudget = (
       }
       return booked;
     },
-    settle(step, billed, inMemory, person) {
+    settle(step, billed, inMemory, person, spaceId) {
       const known = leases.get(step);
-      if (known === undefined) return ledger.settle(step, billed, inMemory, person);
+      if (known === undefined) return ledger.settle(step, billed, inMemory, person, spaceId);
       leases.delete(step);
       settleAt(known.lateUntil, known.lease, { billed, person });
     },
@@ -327,10 +363,10 @@ const meteredKey = "metered";
 const ofWorkspace = "workspace";
 const seqKey = "seq";
 
-/** Rows of persons that are kept in memory. */
+/** Rows of persons and spaces that are kept in memory. */
 const maxHeldRows = 1000;
 
-const keyOf = (day: string, person: string | undefined): string => (person === undefined ? day : `${day} ${person}`);
+const keyOf = (day: string, of: string | undefined): string => (of === undefined ? day : `${day} ${of}`);
 
 const total = (row: LedgerRow | undefined): number =>
   Object.values(row?.reserved ?? {}).reduce((sum, tokens) => sum + tokens, row?.spent ?? 0);

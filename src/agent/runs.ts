@@ -1,4 +1,4 @@
-import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, gt, gte, lt, type SQL, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
 import type { Clock } from "../shared/clock.ts";
 import { among, type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
@@ -246,6 +246,15 @@ export const createRuns = (db: Database, clock: Clock) => {
 
     update(ordinal: number, changes: Partial<Omit<RunRow, "ordinal" | "id">>): void {
       known.writing().update(runs).set(changes).where(eq(runs.ordinal, ordinal)).run();
+    },
+
+    /** Those that the mind began itself since it was made or imported, after this one. */
+    begunAfter(ordinal: number, since: number, limit: number) {
+      const { person, trigger, startedAt } = runs;
+      const isOwn = sql`${runs.fed} is not 1`;
+      const isMeant = and(gt(runs.ordinal, ordinal), gte(startedAt, since), isOwn);
+      const begun = db.select({ ordinal: runs.ordinal, person, trigger, startedAt }).from(runs).where(isMeant);
+      return begun.orderBy(runs.ordinal).limit(limit).all();
     },
 
     get(id: string): RunRow | undefined {

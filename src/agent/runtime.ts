@@ -1,4 +1,5 @@
 import type { Env } from "../env/env.ts";
+import { createUsageReport, usageTimer } from "../env/report-usage.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
 import { faultOnceStored } from "../shared/fault.ts";
@@ -48,6 +49,7 @@ import { outsideOf } from "./tools/configured/configured-tool.ts";
 import { createMcp, mcpTimer } from "./tools/mcp/mcp.ts";
 import { builtinTool, deedText, factsOf } from "./tools/registry.ts";
 import { createTracer } from "./tracing/tracer.ts";
+import { usageOf } from "./tracing/usage.ts";
 import { importedJournalEnd, originName } from "./transfer/origin.ts";
 
 /**
@@ -101,7 +103,15 @@ export const createRuntime = (
     return run ? tokensOfStep(journal.ofRun(run), step) : undefined;
   });
   const endMind = (): void => background(end());
-  const budget = createBudget(ledger, { identity, env, jobs, clock, endMind });
+  const usage = createUsageReport({ ...{ env, clock, timers }, ...usageOf(identity, ledger, runs) });
+  const booked = createBudget(ledger, { identity, env, jobs, clock, endMind });
+  const budget: typeof booked = {
+    ...booked,
+    settle(...billed) {
+      booked.settle(...billed);
+      usage.noted();
+    },
+  };
   const shares = createShares(db, clock, identity, (id) => spaces.get(id)?.snapshot.confidential === true);
   const subscriptions = createBlockSubscriptions(ctx, env, timers, clock, shares);
   const blocks = createBlocks(db, clock, shares, subscriptions.changed);
@@ -125,7 +135,23 @@ export const createRuntime = (
     importedJournalEnd: () => importedJournalEnd(db),
   });
   const services: RunServices = {
-    ...{ env, clock, ids, identity, spaces, journal, runs, windows, calls, mcp, roots, ledger, budget, outOfBudget },
+    ...{
+      env,
+      clock,
+      ids,
+      identity,
+      spaces,
+      journal,
+      runs,
+      windows,
+      calls,
+      mcp,
+      roots,
+      ledger,
+      budget,
+      outOfBudget,
+      usage,
+    },
     ...{ blocks, sharedBlocks, shares, subscriptions, archival, search, feed, redactions },
     object: ctx,
     transaction: (work) => db.transaction(work),
@@ -159,6 +185,7 @@ export const createRuntime = (
     if (name === summariesTimer) return summaryWork.fired();
     // A server may take its time, and other timers do not wait for it.
     if (name === mcpTimer) return ctx.waitUntil(mcp.fetchDue());
+    if (name === usageTimer) return usage.onTimer();
     if (name === redactionTimer) return redactions.fired();
     if (name === subscriptionsTimer) return subscriptions.onTimer();
     if (name === searchTimer) return ctx.waitUntil(search.work());

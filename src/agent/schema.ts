@@ -158,7 +158,7 @@ export const runs = sqliteTable(
     resumeAt: integer("resume_at"),
     startedAt: integer("started_at").notNull(),
     completedAt: integer("completed_at"),
-    /** The person who had it begin, where a share bounds that; and how many of the agent's runs are theirs with it. */
+    /** The person who had it begin; and how many of the agent's runs are theirs with it. */
     person: text("person"),
     personRuns: integer("person_runs"),
     /** How long it has worked, in milliseconds, beside the stretch that began at `worksSince`: null while it pauses or rests. */

@@ -131,7 +131,13 @@ export type Exposure = { spaces: string[]; fields: string[] };
  * The tokens that a step of a compartment may cost; `lease` names this attempt of it. `person`: who pays. `until`: when it
  * stops waiting: what is not booked by then is `unavailable`.
  */
-export type TokenLease = { lease: string; tokens: number; person: string | null; until?: number };
+export type TokenLease = {
+  lease: string;
+  tokens: number;
+  person: string | null;
+  until?: number;
+  spaceId?: string | null | undefined;
+};
 
 /**
  * Why a step does not start: the day has no room for it, or the share of the person who pays, or the workspace's day.
@@ -222,7 +228,12 @@ export interface AgentMethods extends BlockMethods {
   /** From a compartment: books a step's tokens in the agent's day, or says which bound has no room. The same again changes nothing. */
   leaseTokens(lease: TokenLease): TokensBooked;
   /** The step was billed so many of them. */
-  settleTokens(settled: { lease: string; billed: number; person?: string | undefined }): null;
+  settleTokens(settled: {
+    lease: string;
+    billed: number;
+    person?: string | undefined;
+    spaceId?: string | null | undefined;
+  }): null;
 
   /** `root`: the chain that it belongs to; left out: it begins one. */
   trigger(event: TriggerAgent, idempotencyKey?: string, root?: Root): { eventId: string };

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { component, strictComponent } from "./text.ts";
+import type { UsagePage, UsageReport, UsageRequest } from "./usage.ts";
 
 /** How long a space may be made after its admission. What its workspace has not heard of by then is asked for. */
 export const makingSpaceMs = 60_000;
@@ -70,6 +71,10 @@ export interface LimitMethods {
   admitSpace(id: string, madeBy?: string, until?: number): null;
   /** From an agent whose tokens are metered. */
   leaseOfDay(asked: TokensAsked): TokensLeased;
+  /** From a mind of an agent, or a space: what it used. Answers up to which of its rows it has told. */
+  noteUsage(report: UsageReport): { upTo: number };
+  /** `from` and `to`: the first and the last day, UTC. */
+  usage(page: UsageRequest): UsagePage;
   /** The space refused to be made under that admission. */
   dismissSpace(id: string): null;
 }

@@ -36,6 +36,7 @@ import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
 import { toolCalls } from "./tool-calls.ts";
 import { importPath, transfer } from "./transfer.ts";
+import { usage } from "./usage.ts";
 import { workspaces } from "./workspaces.ts";
 
 /** The most that the body of a request may hold. */
@@ -109,6 +110,7 @@ export const routes = [
   workspaces,
   operator,
   audit,
+  usage,
   resealing,
   keysAndSecrets,
   ownUsers,

@@ -1,4 +1,5 @@
 import type { Env } from "../env/env.ts";
+import { createUsageReport } from "../env/report-usage.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -24,6 +25,7 @@ import { createSettings } from "./settings.ts";
 import { createSockets } from "./space-sockets.ts";
 import { LiveStreams } from "./streams/live-streams.ts";
 import { createToolCalls } from "./tool-calls/tool-calls.ts";
+import { usageOf } from "./usage.ts";
 
 /** The parts of a space over its database. The modules beside this one act on them. */
 export const createServices = (ctx: DurableObjectState, env: Env) => {
@@ -58,6 +60,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const audit = createAudit({ env, jobs, clock, settings, members });
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
   const forgetting = createForgetting({ ...around, jobs, subscribers, forgetAll, object: ctx });
+  const usage = createUsageReport({ env, timers, clock, ...usageOf(settings, log, ledger, clock) });
   const ids = createIds(ringOf(env).ids.secret);
   const { tell: tellFormerAgents, tellMind } = createFormerAgents({ ...around, ids, jobs });
   const delivery = new Delivery({ ...around, receivers: env, subscribers, forgetting, tellMind });
@@ -80,12 +83,13 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     });
     for (const row of rows) sockets.broadcast(row.frame);
     delivery.kick(rows);
+    if (rows.some(({ type }) => type === "space.message")) usage.noted();
     return value;
   };
 
   return {
     ...{ db, clock, timers, jobs, settings, members, log, subscribers, decisions, toolCalls, sockets, live, delivery },
-    ...{ transaction, record, audit },
+    ...{ transaction, record, audit, usage },
     noteRead: audit.noteRead,
     ids,
     tellFormerAgents,

@@ -2,6 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/space/migrations.js";
 import type { Env, Served } from "../env/env.ts";
 import { reportMetrics } from "../env/report-metrics.ts";
+import { usageTimer } from "../env/report-usage.ts";
 import { type ChannelOpen, pingText, pongText } from "../protocol/events.ts";
 import type { Message, PostMessage } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
@@ -11,8 +12,10 @@ import { createSchema, hasSchema, isMigrated } from "../shared/database.ts";
 import { type Outcome, ok, refusalOf, refuse } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { log as logger } from "../shared/log.ts";
+import { settledWithin } from "../shared/timeouts.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import { jobsTimer } from "../timers/jobs.ts";
+import { indexWaitMs } from "./bounds.ts";
 import { noteBudget } from "./budget-notices.ts";
 import { receiveFrame } from "./client-frames.ts";
 import { connect } from "./connect.ts";
@@ -105,6 +108,7 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
   static {
     for (const [name, work] of Object.entries(served)) {
       const value = async function (this: Space, ...args: unknown[]): Promise<Outcome<unknown>> {
+        if (name === "remove") await settledWithin(indexWaitMs, this.#services.usage.tellLast());
         const answered = this.#answer(() => Reflect.apply(work, undefined, [this.#services, ...args]) ?? null);
         if (name in indexed && answered.ok) await this.#services.delivery.indexed();
         if (name in fromAgents) await faultOnceStored("space.before-answer", this.ctx);
@@ -176,11 +180,12 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
 
   override async alarm(): Promise<void> {
     if (!this.#created) return;
-    const { timers, delivery, jobs, sockets, clock } = this.#services;
+    const { timers, delivery, jobs, sockets, clock, usage } = this.#services;
     this.ctx.waitUntil(reportMetrics(this.env, clock.now()));
     await timers.fire((name) => {
       if (name === deliverTimer) delivery.onTimer();
       else if (name === jobsTimer) jobs.onTimer();
+      else if (name === usageTimer) return usage.onTimer();
       else if (name === callsTimer) onCallsTimer(this.#services);
       else if (name === socketsTimer) sockets.onTimer();
     });

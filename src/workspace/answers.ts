@@ -47,6 +47,8 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     directory.get(asked.agentId);
     return tokenLeases.lease(asked);
   },
+  noteUsage: ({ usage }, report) => usage.note(report),
+  usage: ({ usage }, page) => usage.page(page),
   setLimits: ({ limits, row, audit, outbox }, wanted) => {
     const set = limits.set(wanted);
     if (row.limits.maxTokensPerDay !== wanted.maxTokensPerDay) outbox.tokensMetered();

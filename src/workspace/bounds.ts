@@ -37,6 +37,9 @@ export const maxStoredAnswerCharacters = 256 * 1024;
 /** Tokens of the workspace's day that an agent leases beyond what it needs at once. */
 export const maxTokensLeased = 100_000;
 
+/** Rows of what persons, and agents in spaces, used on a day. Where there are more those of the oldest days leave. */
+export const maxUsageDetails = 500_000;
+
 /** Entries of the audit log. One more has the oldest leave. */
 export const maxAuditEntries = 100_000;
 /** How long an entry of the audit log is kept: 400 days. */

@@ -4,6 +4,7 @@ import type { AuditAction } from "../protocol/audit.ts";
 import type { WorkspaceLimits } from "../protocol/limits.ts";
 import type { Auth } from "../protocol/own-users.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
+import type { UsageKind } from "../protocol/usage.ts";
 import type { KeyScope, RegisteredWorkspace } from "../protocol/workspace.ts";
 
 export { jobs, timers } from "../timers/schema.ts";
@@ -190,6 +191,24 @@ export const tokenLeases = sqliteTable(
     seq: integer("seq").notNull(),
   },
   (table) => [primaryKey({ columns: [table.day, table.agentId] })],
+);
+
+/**
+ * What was used on a day, as each mind and space told: `usage.ts`. The row of the day "" is no use: its `runs` say up to which of
+ * its own rows the reporter has told.
+ */
+export const usage = sqliteTable(
+  "usage",
+  {
+    day: text("day").notNull(),
+    reporter: text("reporter").notNull(),
+    kind: text("kind").$type<UsageKind>().notNull(),
+    subject: text("subject").notNull(),
+    tokens: integer("tokens").notNull().default(0),
+    runs: integer("runs").notNull().default(0),
+    messages: integer("messages").notNull().default(0),
+  },
+  (table) => [primaryKey({ columns: [table.day, table.reporter, table.kind, table.subject] })],
 );
 
 /** The members of spaces. A space is named by its position, so that an entity's newest spaces are one range of the key. */

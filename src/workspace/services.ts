@@ -21,6 +21,7 @@ import { createSessions } from "./sessions.ts";
 import { createSignInCodes } from "./sign-in-codes.ts";
 import { createSpaceIndex } from "./space-index.ts";
 import { createTokenLeases } from "./token-leases.ts";
+import { createUsage } from "./usage.ts";
 import { createWaitingCalls } from "./waiting-calls.ts";
 
 export const requestsTimer = "requests";
@@ -67,6 +68,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     ...{ sessions, credentials },
     signInCodes: createSignInCodes(db, clock, directory, keys, credentials),
     tokenLeases,
+    usage: createUsage(db, clock),
     limits: createLimits(db, self, {
       maxAgents: directory.agents,
       maxEntities: directory.others,

@@ -51,7 +51,9 @@ const play = async (storage: DurableObjectStorage, actions: Action[], sends: Sen
   const ledger = createLedger(db, clock);
   const ofOpenMind = { get: () => ({ ...identity.get(), compartmentId: null }) };
   const openBudget = createBudget(ledger, { identity: ofOpenMind, jobs: { handle: () => undefined }, clock } as never);
-  const openMind = { services: { ledger, budget: openBudget, clock } } as unknown as AgentRuntime;
+  const openMind = {
+    services: { ledger, budget: openBudget, clock, usage: { noted: () => undefined } },
+  } as unknown as AgentRuntime;
   let isQuiet = false;
   let sentCount = 0;
   const later = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));

@@ -26,8 +26,8 @@ const stillLooks = 10;
 const stillAfterTick = 100;
 const lookEveryMs = 5;
 const patienceMs = 15_000;
-/** It closes sockets whose token expires: its client is connected. */
-const socketsTimer = "sockets";
+/** They close sockets whose token expires, and tell what was used: nothing is under way because of them. */
+const lasting = new Set(["sockets", "usage"]);
 
 type TimerRow = { name: string; due_at: number };
 type Row = { object: string; name: string; dueAt: number };
@@ -67,7 +67,7 @@ export const openStage = async () => {
     }
     return found;
   };
-  const isSoon = ({ name, dueAt }: Row): boolean => name !== socketsTimer && dueAt <= Date.now() + soonMs;
+  const isSoon = ({ name, dueAt }: Row): boolean => !lasting.has(name) && dueAt <= Date.now() + soonMs;
   const signOf = (rows: Row[]): string =>
     JSON.stringify([
       rows.map(({ object, name }) => `${object}: ${name}`),

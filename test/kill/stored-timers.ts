@@ -6,10 +6,10 @@ import { DatabaseSync } from "node:sqlite";
 export type StoredTimer = { object: string; name: string; dueAt: number };
 
 /**
- * Timers that are there by right when all is quiet: a workspace's memory of keys, entries of the audit log that leave some
+ * Timers that are there by right when all is quiet: what was used and is told, a workspace's memory of keys, entries of the audit log that leave some
  * day, and tokens that expire.
  */
-const lasting = new Set(["requests", "audit", "sockets"]);
+const lasting = new Set(["requests", "audit", "sockets", "usage"]);
 
 /** What is left to be done once, for a house that has been killed: nothing may be. */
 export const timersLeftOver = (dataDirectory: string): StoredTimer[] =>

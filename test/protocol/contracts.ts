@@ -57,7 +57,7 @@ export const ofWorkspace: Record<New<"workspace", last.workspace>, Fallback> = {
   ...{ keys: "refused", updateKey: "refused", rollKey: "refused", secrets: "refused", audit: "refused" },
   ...{ limits: "refused", setLimits: "refused", dismissSpace: "refused", beginReseal: "refused", reseal: "refused" },
   ...{ overview: "refused", suspend: "refused", end: "refused", registered: "refused" },
-  ...{ report: "left out", reported: "refused" },
+  ...{ report: "left out", reported: "refused", noteUsage: "job", usage: "refused" },
 };
 export const ofSpace: Record<New<"space", last.space>, Fallback> = {
   ...{ editMessage: "refused", deleteMessage: "refused" },

@@ -107,6 +107,8 @@ const rows: Record<string, Row> = {
     elsewhere: 403,
     body: () => ({ maxSpaces: 9000 }),
   },
+  "GET /v1/operator/workspaces/{workspaceId}/usage": { own: all(403), operator: 200, elsewhere: 403 },
+  "GET /v1/usage": { own: workspace(200), elsewhere: 200 },
   "GET /v1/workspace": { own: workspace(200), elsewhere: 200 },
   "PATCH /v1/workspace": { own: workspace(200), elsewhere: 200, body: named("Here") },
   "GET /v1/workspace/audit": { own: workspace(200), elsewhere: 200 },

@@ -119,6 +119,8 @@ GET /v1/operator/workspaces
 GET /v1/operator/workspaces/{workspaceId}
 DELETE /v1/operator/workspaces/{workspaceId}
 GET /v1/operator/workspaces/{workspaceId}/limits
+GET /v1/operator/workspaces/{workspaceId}/usage
+GET /v1/usage
 PUT /v1/operator/workspaces/{workspaceId}/limits
 POST /v1/operator/workspaces/{workspaceId}/suspend
 POST /v1/operator/workspaces/{workspaceId}/resume

@@ -273,15 +273,16 @@ export const compartmentsArea: Area<
     if (adoptSettings(runtime.services, settings)) settle(runtime);
     return null;
   },
-  leaseTokens: async ({ services: { ledger, budget, clock } }, { lease: step, tokens, person, until }) => {
+  leaseTokens: async ({ services: { ledger, budget, clock } }, { lease: step, tokens, person, until, spaceId }) => {
     const isBooked = (): boolean => {
       requireAwaited({ clock }, { until });
       return ledger.holds(step);
     };
-    return budget.book({ step, tokens, person }, isBooked);
+    return budget.book({ step, tokens, person, spaceId }, isBooked);
   },
-  settleTokens: ({ services: { ledger } }, { lease, billed, person }) => {
-    ledger.settle(lease, billed, false, person);
+  settleTokens: ({ services: { ledger, usage } }, { lease, billed, person, spaceId }) => {
+    ledger.settle(lease, billed, false, person, spaceId);
+    usage.noted();
     return null;
   },
 };

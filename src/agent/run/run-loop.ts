@@ -60,7 +60,7 @@ export const runLoop = async (live: LiveRun, abort: (reason: ColloquyError) => v
     services.mcp.runBegins();
     const wasCut = services.journal.ofRun(run).length > 1 || run.faults > 0;
     channels.tellRun({ event: wasCut ? "run.resumed" : "run.started" });
-    const payers = config.limits.maxShareOfPerson < 1 ? payersOf(services, run) : [null];
+    const payers = payersOf(services, run);
     const model = await resolveModel(config.model, {
       env: services.env,
       openSecret: (name, use) => services.identity.openSecret(name, { ...use, cause: run.id }),

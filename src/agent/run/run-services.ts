@@ -1,3 +1,4 @@
+import type { UsageReports } from "../../env/report-usage.ts";
 import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { InboxServices } from "../inbox/deliver.ts";
 import type { Journal } from "../journal.ts";
@@ -18,6 +19,8 @@ export type RunServices = InboxServices & {
   summaries: Summaries;
   ledger: Ledger;
   budget: Budget;
+  /** Tells the workspace what was used. */
+  usage: UsageReports;
   plans: Plans;
   /** What a compartment knows of its agent's open mind. */
   feed: FeedState;

@@ -87,9 +87,8 @@ const tryReserve = async (
   const spend = (person: string, budget?: "workspace"): void =>
     services.transaction(() => inbox.spend(person, ledger.resetsAt(), events, budget));
   let waitsFor: string | undefined;
-  for (const payer of payers) {
-    const person = maxShareOfPerson < 1 ? payer : null;
-    const booked = await tokens.reserve(name, cost, person, signal);
+  for (const person of payers) {
+    const booked = await tokens.reserve(name, cost, person, signal, run.trigger.spaceId);
     if (booked === "reserved") return { payer: person };
     if (booked === "day_booked") return { waitsFor: everybody };
     if (booked === "workspace") {
@@ -148,7 +147,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     const reserved = await reserve(input, name, cost);
     if ("ending" in reserved) return reserved;
     const settle = (billed: number, inMemory?: boolean): void =>
-      services.budget.settle(name, billed, inMemory, reserved.payer ?? undefined);
+      services.budget.settle(name, billed, inMemory, reserved.payer ?? undefined, run.trigger.spaceId);
     await storedBeforeRequest(services.object);
     const startedAt = services.clock.now();
     const trace = (of: Pick<TracedStep, "came" | "error">): void =>

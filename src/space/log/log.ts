@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNotNull, lte, min, ne, or, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, isNotNull, lte, min, ne, or, sql } from "drizzle-orm";
 import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type Database, placeholders, prepared, Remembered } from "../../shared/database.ts";
@@ -45,6 +45,7 @@ export type Ordinals = { over: number; upTo: number };
 export type Log = ReturnType<typeof createLog>;
 
 /** The words of the index `log_members`. */
+const isText = sql`${log.frame} ->> '$.message.kind' = 'text'`;
 const isLeft = sql`${log.type} = 'member.left'`;
 
 /** The words of the index `log_was`. */
@@ -193,6 +194,16 @@ export const createLog = (db: Database) => {
         else if (row.type === null && row.seq <= seq) agents.delete(row.id ?? "");
       }
       return [...agents];
+    },
+
+    /** How many messages each member said on each day, of the events after one up to another. */
+    said(after: number, upTo: number): { day: string; type: string; id: string; count: number }[] {
+      const day = sql<string>`substr(${log.frame} ->> '$.message.createdAt', 1, 10)`.as("day");
+      const type = sql<string>`${log.frame} ->> '$.message.sender.type'`.as("sender_type");
+      const isSaid = and(gt(log.seq, after), lte(log.seq, upTo), eq(log.type, "space.message"), isText);
+      const said = db.select({ day, type, id: log.entityId, count: count() }).from(log).where(isSaid);
+      const rows = said.groupBy(sql`day`, sql`sender_type`, log.entityId).all();
+      return rows.map((row) => ({ ...row, id: row.id ?? "" }));
     },
 
     /** How many messages there are up to and with `seq`. */

@@ -1,4 +1,4 @@
-import { eq, lt, sql } from "drizzle-orm";
+import { eq, gte, lt, sql } from "drizzle-orm";
 import type { Database } from "../../shared/database.ts";
 import { meter } from "../../shared/meter.ts";
 import { routerLedgerMemoryMs } from "../bounds.ts";
@@ -38,6 +38,9 @@ export const createRouterLedger = (db: Database) => {
         if (billed !== tokens) add(day, billed - tokens);
       };
     },
+
+    /** The tokens of each day since this one. */
+    since: (day: string) => db.select().from(routerLedger).where(gte(routerLedger.day, day)).all(),
 
     clear(): void {
       db.delete(routerLedger).run();

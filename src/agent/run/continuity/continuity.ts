@@ -63,8 +63,7 @@ export const beginRun = (
   const events = [...batch, ...overheard];
   services.inbox.take(events, batch);
   services.journal.hold(ordinal, true);
-  const { maxShareOfPerson } = services.identity.get().config.limits;
-  const [payer = null] = payersIn(batch);
+  const [person = null] = payersIn(batch);
   const run = {
     id: services.ids.deriveOwned("run", services.identity.mindId(), ordinal),
     continuity: window.continuity,
@@ -77,7 +76,7 @@ export const beginRun = (
     told,
     activeSpaceId,
     startedAt: services.clock.now(),
-    person: maxShareOfPerson < 1 ? payer : null,
+    person,
     fed: services.identity.get().compartmentId === null ? null : false,
   };
   const begun = services.runs.begin(run);

@@ -1,0 +1,44 @@
+import type { UsageRow } from "../../protocol/usage.ts";
+import { isoTime } from "../../shared/clock.ts";
+import type { Identity } from "../identity.ts";
+import { mindOf } from "../identity.ts";
+import type { Ledger } from "../ledger.ts";
+import type { Runs } from "../runs.ts";
+
+/** Runs that are counted at a time. */
+const runsAtOnce = 500;
+
+/**
+ * What this mind tells its workspace that it used: its ledger's tokens, and the runs that it began. The tokens of compartments
+ * are in the open mind's ledger; their runs they tell themselves.
+ */
+export const usageOf = (identity: Identity, ledger: Ledger, runs: Runs) => ({
+  self: () => {
+    const agent = identity.find();
+    return agent && { workspaceId: agent.workspaceId, reporter: mindOf(agent) };
+  },
+
+  tokens: (): UsageRow[] =>
+    ledger.used().map(({ day, of, tokens }) => {
+      if (of === null) return [day, "all", identity.get().id, tokens];
+      return [day, of.startsWith("spc_") ? "space" : "person", of, tokens];
+    }),
+
+  count: (after: number): { upTo: number; rows: UsageRow[] } | undefined => {
+    const { id, createdAt } = identity.get();
+    const begun = runs.begunAfter(after, createdAt, runsAtOnce);
+    const last = begun.at(-1);
+    if (!last) return undefined;
+    const counts = new Map<string, number>();
+    for (const { person, trigger, startedAt } of begun) {
+      const day = isoTime(startedAt).slice(0, 10);
+      const places = [`all ${id}`, person && `person ${person}`, trigger.spaceId && `space ${trigger.spaceId}`];
+      for (const place of places) if (place) counts.set(`${day} ${place}`, (counts.get(`${day} ${place}`) ?? 0) + 1);
+    }
+    const rows = [...counts].map(([key, count]): UsageRow => {
+      const [day = "", kind, subject = ""] = key.split(" ");
+      return [day, kind === "person" || kind === "space" ? kind : "all", subject, count];
+    });
+    return { upTo: last.ordinal, rows };
+  },
+});

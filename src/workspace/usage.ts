@@ -1,0 +1,137 @@
+import { and, between, eq, lt, min, ne, or, type SQL, sql, sum } from "drizzle-orm";
+import {
+  type UsageBy,
+  type UsageEntry,
+  type UsagePage,
+  type UsageReport,
+  type UsageRequest,
+  type UsageRow,
+  usageDays,
+} from "../protocol/usage.ts";
+import type { Clock } from "../shared/clock.ts";
+import { countOf, type Database } from "../shared/database.ts";
+import { maxUsageDetails } from "./bounds.ts";
+import { pageOf } from "./page.ts";
+import { usage } from "./schema.ts";
+import { dayOf } from "./token-leases.ts";
+
+const dayMs = 24 * 60 * 60_000;
+/** Rows that are stored before those that are too many, or too old, are looked for. */
+const pruneEvery = 1000;
+/** Of the row that says how far a reporter has come. */
+const noDay = "";
+
+const isOfSpace = eq(usage.subject, "");
+/** Where the figures of each kind stand, and whose they are. */
+const places: Record<UsageBy, { of: SQL; where: SQL | undefined }> = {
+  day: { of: sql`${usage.day}`, where: eq(usage.kind, "all") },
+  agent: {
+    of: sql`${usage.subject}`,
+    where: or(eq(usage.kind, "agent"), and(eq(usage.kind, "all"), ne(usage.subject, ""))),
+  },
+  person: { of: sql`${usage.subject}`, where: eq(usage.kind, "person") },
+  space: {
+    of: sql`case ${usage.kind} when 'all' then ${usage.reporter} else ${usage.subject} end`,
+    where: or(eq(usage.kind, "space"), and(eq(usage.kind, "all"), isOfSpace)),
+  },
+};
+
+const key = [usage.day, usage.reporter, usage.kind, usage.subject];
+const figures = {
+  tokens: sum(usage.tokens).mapWith(Number),
+  runs: sum(usage.runs).mapWith(Number),
+  messages: sum(usage.messages).mapWith(Number),
+};
+
+/**
+ * L15: what was used in the workspace, as its agents and spaces tell it about once a minute.
+ *
+ * Invariants
+ * 1. Each reporter has its own rows. Its tokens replace those that it told before; runs and messages are added where they follow
+ *    on what it told before, else nothing: so nothing counts twice, whatever is told again or late.
+ * 2. Days longer ago than `usageDays` leave. Where there are too many rows of persons, agents in spaces and spaces, those of the
+ *    oldest day leave first; the totals stay.
+ */
+export const createUsage = (db: Database, clock: Clock, mostDetails = maxUsageDetails) => {
+  let stored = pruneEvery;
+
+  const oldestDay = (): string => dayOf(clock.now() - usageDays * dayMs);
+
+  const prune = (): void => {
+    db.delete(usage)
+      .where(and(ne(usage.day, noDay), lt(usage.day, oldestDay())))
+      .run();
+    const isDetail = and(ne(usage.day, noDay), ne(usage.kind, "all"));
+    for (let left = countOf(db, usage, isDetail); left > mostDetails; left = countOf(db, usage, isDetail)) {
+      const oldest = db
+        .select({ day: min(usage.day) })
+        .from(usage)
+        .where(isDetail);
+      db.delete(usage)
+        .where(and(isDetail, eq(usage.day, sql`(${oldest})`)))
+        .run();
+    }
+  };
+
+  return {
+    /** Answers up to which of its rows the reporter has told. Belongs in a transaction. */
+    note({ reporter, tokens, counted }: UsageReport): { upTo: number } {
+      const oldest = oldestDay();
+      const store = (rows: UsageRow[], column: "tokens" | "runs" | "messages"): void => {
+        for (const [day, kind, subject, figure] of rows) {
+          if (day < oldest) continue;
+          stored += 1;
+          const before = column === "tokens" ? 0 : usage[column];
+          db.insert(usage)
+            .values({ day, reporter, kind, subject, [column]: figure })
+            .onConflictDoUpdate({ target: key, set: { [column]: sql`${before} + ${figure}` } })
+            .run();
+        }
+      };
+      store(tokens, "tokens");
+      const isCursor = and(eq(usage.day, noDay), eq(usage.reporter, reporter));
+      const upTo = db.select().from(usage).where(isCursor).get()?.runs ?? 0;
+      if (!counted || counted.after !== upTo) return { upTo };
+      store(counted.rows, reporter.startsWith("spc_") ? "messages" : "runs");
+      const cursor = { day: noDay, reporter, kind: "all" as const, subject: "", runs: counted.upTo };
+      db.insert(usage)
+        .values(cursor)
+        .onConflictDoUpdate({ target: key, set: { runs: counted.upTo } })
+        .run();
+      if (stored >= pruneEvery) {
+        stored = 0;
+        prune();
+      }
+      return { upTo: counted.upTo };
+    },
+
+    /** By day the newest first, else who used the most tokens first. */
+    page({ by, from, to, ...request }: UsageRequest): UsagePage {
+      const isWithin = between(usage.day, from, to);
+      const { of, where } = places[by];
+      const name = sql<string>`${of}`.as("name");
+      const read = ({ from: place = 0, limit }: { from: number | undefined; limit: number }) =>
+        db
+          .select({ name, ...figures })
+          .from(usage)
+          .where(and(isWithin, where))
+          .groupBy(sql`name`)
+          .orderBy(by === "day" ? sql`name desc` : sql`sum(tokens) desc, sum(messages) desc, name`)
+          .limit(limit)
+          .offset(place)
+          .all()
+          .map((row, index) => ({ ...row, position: place + index + 1 }));
+      const entryOf = ({ name: named, tokens, runs, messages }: ReturnType<typeof read>[number]): UsageEntry => ({
+        ...(by === "day" ? { day: named } : { id: named }),
+        ...{ tokens, runs, messages },
+      });
+      const total = db
+        .select(figures)
+        .from(usage)
+        .where(and(isWithin, eq(usage.kind, "all")))
+        .get();
+      const none = { tokens: 0, runs: 0, messages: 0 };
+      return { ...pageOf(request, read, entryOf), from, to, total: total?.tokens == null ? none : total };
+    },
+  };
+};
