@@ -12,7 +12,9 @@ const limits = {
   maxAgents: Limit.meta({ description: "Agents" }),
   maxEntities: Limit.meta({ description: "People and services" }),
   maxSpaces: Limit.meta({ description: "Spaces that live, and those that are being made" }),
-  maxTokensPerDay: Limit.meta({ description: "Tokens that agents are billed or have leased, a day (UTC)" }),
+  maxTokensPerDay: Limit.meta({
+    description: "Tokens that agents and spaces' routers are billed or have leased, a day (UTC)",
+  }),
 };
 
 /** What the operator allows a workspace. What is left out is bounded by the deployment's own bounds alone. */
@@ -50,13 +52,23 @@ export type LimitsInUse = z.infer<typeof LimitsInUse>;
  * An agent's question for tokens of its workspace's day: it has `held` from here on, of which it was or may be billed `booked`,
  * and asks for `need` in all. Its questions of a day are numbered: one that comes late changes nothing.
  */
-export type TokensAsked = { agentId: string; day: string; seq: number; held: number; booked: number; need: number };
+export type TokensAsked = {
+  /** Of a router: its space. */
+  agentId: string;
+  day: string;
+  seq: number;
+  held: number;
+  booked: number;
+  need: number;
+  /** No more than it needs. */
+  exact?: true;
+};
 
 /**
  * What it has leased in all; null where a newer question, `seq`, came before. `booked`: others have leased what is left,
- * and may give it back.
+ * and may give it back. `isFree`: the workspace has no such limit, and a router needs no lease.
  */
-export type TokensLeased = { seq: number; leased: number | null; is: "leased" | "booked" | "spent" };
+export type TokensLeased = { seq: number; leased: number | null; is: "leased" | "booked" | "spent"; isFree?: true };
 
 /** What a workspace is asked of its limits. */
 export interface LimitMethods {
@@ -69,7 +81,7 @@ export interface LimitMethods {
    * `limit_reached`.
    */
   admitSpace(id: string, madeBy?: string, until?: number): null;
-  /** From an agent whose tokens are metered. */
+  /** From an agent whose tokens are metered, or a space for its router. */
   leaseOfDay(asked: TokensAsked): TokensLeased;
   /** From a mind of an agent, or a space: what it used. Answers up to which of its rows it has told. */
   noteUsage(report: UsageReport): { upTo: number };

@@ -102,6 +102,9 @@ export const routerOutputTokens = 1000;
 export const maxRouterAnswerCharacters = 16_000;
 /** The days for which the router's tokens are remembered. */
 export const routerLedgerMemoryMs = 30 * 24 * 60 * 60_000;
+/** How long the workspace is waited for to lease the router tokens, and how long a workspace without a limit is not asked again. */
+export const routerLeaseWaitMs = 5000;
+export const routerLeaseAgainMs = 60_000;
 /** How long the agents are waited for to describe themselves, and for how long what they said is good. */
 export const describeWaitMs = 2000;
 export const descriptionsKeptMs = 5 * 60_000;

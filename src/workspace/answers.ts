@@ -43,8 +43,12 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
 
   limits: ({ limits }) => limits.inUse(),
-  leaseOfDay: ({ tokenLeases, directory }, asked) => {
-    directory.get(asked.agentId);
+  leaseOfDay: ({ tokenLeases, directory, row }, asked) => {
+    const isRouter = asked.agentId.startsWith("spc_");
+    if (isRouter && row.limits.maxTokensPerDay === undefined) {
+      return { seq: asked.seq, leased: asked.need, is: "leased", isFree: true };
+    }
+    if (!isRouter) directory.get(asked.agentId);
     return tokenLeases.lease(asked);
   },
   noteUsage: ({ usage }, report) => usage.note(report),

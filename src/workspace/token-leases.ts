@@ -13,7 +13,7 @@ const parts = 8;
 export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 /**
- * L10: the tokens of the workspace's day that its agents have leased.
+ * L10: the tokens of the workspace's day that its agents, and the routers of its spaces, have leased.
  *
  * Invariants
  * 1. What is leased anew fits: all leases of a day together are within its limit then.
@@ -43,7 +43,7 @@ export const createTokenLeases = (db: Database, clock: Clock, limit: () => numbe
   return {
     today: (): number => leasedOn(dayOf(clock.now())),
 
-    lease({ agentId, day, seq, held, booked, need }: TokensAsked): TokensLeased {
+    lease({ agentId, day, seq, held, booked, need, exact }: TokensAsked): TokensLeased {
       if (Math.abs(Date.parse(day) - Date.parse(dayOf(clock.now()))) > dayMs) {
         throw new ColloquyError("conflict", "The day is over: ask for tokens of today");
       }
@@ -53,7 +53,7 @@ export const createTokenLeases = (db: Database, clock: Clock, limit: () => numbe
       const most = limit() ?? Number.POSITIVE_INFINITY;
       const free = most - (leasedOn(day) - (row?.leased ?? 0));
       const spare = Math.max(0, Math.min(maxTokensLeased, Math.floor((free - need) / parts)));
-      const leased = need > held && need <= free ? need + spare : held;
+      const leased = need > held && need <= free ? need + (exact ? 0 : spare) : held;
       if (!row) {
         const oldest = dayOf(clock.now() - 2 * dayMs);
         db.delete(tokenLeases).where(lt(tokenLeases.day, oldest)).run();

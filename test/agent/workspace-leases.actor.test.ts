@@ -1,17 +1,20 @@
-import { runInDurableObject } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
 import migrations from "../../migrations/workspace/migrations.js";
+import { giveBackMs } from "../../src/agent/bounds.ts";
 import { createLedger } from "../../src/agent/ledger.ts";
 import { LimitsInUse, type TokensAsked, type TokensLeased } from "../../src/protocol/limits.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import { jobLeaseMs } from "../../src/timers/jobs.ts";
 import { createTokenLeases } from "../../src/workspace/token-leases.ts";
 import { adminKey, call, expectOk } from "../support/house.ts";
 import { step, text } from "../support/scripted-model.ts";
 import { withStorage } from "../workspace/fixture.ts";
-import { ended, openHouse, rowsIn, scripted } from "./fixture.ts";
+import { ended, openHouse, passTime, rowsIn, scripted } from "./fixture.ts";
 
 /**
  * Agents lease the tokens of their workspace's day, over a network on which questions come late, twice and out of order and
@@ -160,8 +163,101 @@ test("[L10] a spent day of the workspace holds events, is told, and is raised", 
 });
 
 const spaceRows = (spaceId: string) => {
-  const stub: unknown = env.SPACE.getByName(spaceId);
-  return runInDurableObject(stub as DurableObjectStub, (_, { storage }) =>
+  return runInDurableObject(stubOf(spaceId), (_, { storage }) =>
     storage.sql.exec(`SELECT count(*) AS count FROM log WHERE frame LIKE '%"budget":"workspace"%'`).toArray(),
   );
 };
+
+/** What is leased of today, and by whom. */
+const leases = async (workspaceId: string) => {
+  const stub: unknown = env.WORKSPACE.getByName(workspaceId);
+  return runInDurableObject(stub as DurableObjectStub, (_, { storage }) =>
+    storage.sql.exec("SELECT agent_id AS id, leased, booked FROM token_leases ORDER BY agent_id").toArray(),
+  );
+};
+
+const stubOf = (spaceId: string): DurableObjectStub => {
+  const stub: unknown = env.SPACE.getByName(spaceId);
+  return stub as DurableObjectStub;
+};
+
+const limited = (workspaceId: string, maxTokensPerDay: number) =>
+  expectOk(
+    LimitsInUse,
+    call(`/v1/operator/workspaces/${workspaceId}/limits`, {
+      method: "PUT",
+      bearer: adminKey,
+      body: { maxTokensPerDay, force: true },
+    }),
+  );
+
+test("[L10] a router leases what its calls may cost, and wakes nobody once the day is spent", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: new Date("2031-03-03T12:00:00Z") });
+  onTestFinished(() => void vi.useRealTimers());
+  onTestFinished(disarmFaults);
+  const house = await openHouse();
+  const [husam, mona] = [await house.person("Husam"), await house.person("Mona")];
+  const space = await house.space("Alpha", [husam, mona, await house.agent({ name: "Analyst" })]);
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  const router = { model: { provider: "rehearsal" as const, deltasPerSecond: 0 }, maxTokensPerDay: 200_000 };
+  const rpc = () => env.SPACE.getByName(space.id);
+  unwrap(await rpc().update(key, { router, wakePolicy: "addressed" }));
+  scripted(() => step(text('{"wake": []}')));
+  const post = async (words: string) => (await space.post(husam, words)).id;
+  const decided = (messageId: string) =>
+    vi.waitFor(async () => {
+      const routing = unwrap(await rpc().routing(key, messageId));
+      expect(routing.outcome).not.toBe("pending");
+      return routing;
+    });
+  await limited(house.workspaceId, 100_000);
+  await decided(await post("One?"));
+  const [{ leased } = { leased: 0 }] = await leases(house.workspaceId);
+  expect(Number(leased)).toBeGreaterThan(110);
+  const crashed = armFault("space.before-decision");
+  const second = await post("Two?");
+  await crashed;
+  vi.setSystemTime(Date.now() + jobLeaseMs + 1);
+  await runDurableObjectAlarm(stubOf(space.id));
+  await decided(second);
+  const [tokens] = await runInDurableObject(stubOf(space.id), (_, { storage }) =>
+    storage.sql.exec("SELECT tokens FROM router_ledger").toArray(),
+  );
+  // The call before gave back what it was not billed, and what was cut as the space crashed counts.
+  const booked = Number(tokens?.tokens) - 110;
+  expect([110, 220]).toContain(booked);
+  const [lease] = await leases(house.workspaceId);
+  expect(lease).toMatchObject({ id: space.id, booked });
+  expect(Math.abs(Number(lease?.leased) - booked - Number(leased))).toBeLessThan(50);
+  await limited(house.workspaceId, 500);
+  const routing = await decided(await post("Three?"));
+  expect(routing).toMatchObject({ outcome: "failed", error: { code: "budget_exhausted" } });
+  expect(routing.error?.message).toContain("set by the operator");
+});
+
+test("[L10] [C18] a compartment's steps are leased from the workspace's day, and wait once it is spent", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: new Date("2031-03-03T12:00:00Z") });
+  onTestFinished(() => void vi.useRealTimers());
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const agent = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, agent], true);
+  const model = scripted(() => step(text("Read.")));
+  await limited(house.workspaceId, 100_000);
+  await vi.waitFor(async () =>
+    expect(await rowsIn(agent, "SELECT spent FROM ledger WHERE day = 'metered'")).toEqual([{ spent: 1 }]),
+  );
+  await space.post(husam, "One");
+  await vi.waitFor(() => expect(model.calls).toHaveLength(1));
+  const [lease] = await leases(house.workspaceId);
+  expect(lease?.id).toBe(agent.id);
+  expect(Number(lease?.leased)).toBeGreaterThan(110);
+  await passTime(agent, giveBackMs + 1);
+  await vi.waitFor(async () =>
+    expect(await leases(house.workspaceId)).toEqual([{ id: agent.id, leased: 110, booked: 110 }]),
+  );
+  await limited(house.workspaceId, 1000);
+  await space.post(husam, "Two");
+  await vi.waitFor(async () => expect(await spaceRows(space.id)).toEqual([{ count: 1 }]));
+  expect(model.calls).toHaveLength(1);
+});

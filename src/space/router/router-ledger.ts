@@ -4,7 +4,7 @@ import { meter } from "../../shared/meter.ts";
 import { routerLedgerMemoryMs } from "../bounds.ts";
 import { routerLedger } from "../schema.ts";
 
-const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 export type RouterLedger = ReturnType<typeof createRouterLedger>;
 
@@ -38,6 +38,14 @@ export const createRouterLedger = (db: Database) => {
         if (billed !== tokens) add(day, billed - tokens);
       };
     },
+
+    /** The tokens of the day, with what is reserved. */
+    spent: (now: number): number =>
+      db
+        .select()
+        .from(routerLedger)
+        .where(eq(routerLedger.day, dayOf(now)))
+        .get()?.tokens ?? 0,
 
     /** The tokens of each day since this one. */
     since: (day: string) => db.select().from(routerLedger).where(gte(routerLedger.day, day)).all(),

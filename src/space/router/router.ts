@@ -28,6 +28,7 @@ import type { Settings } from "../settings.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
 import type { Decisions } from "./decisions.ts";
 import { routerPrompt, wakesIn } from "./prompt.ts";
+import { createRouterLease } from "./router-lease.ts";
 import type { RouterLedger } from "./router-ledger.ts";
 
 const kind = "route";
@@ -61,6 +62,7 @@ type Surroundings = {
 export const createRouter = (surroundings: Surroundings) => {
   const { ctx, env, jobs, clock, settings, members, log, decisions, ledger, record } = surroundings;
   const breaker = new CircuitBreaker();
+  const lease = createRouterLease({ env, clock, settings, ledger });
   /** The agents' own descriptions, by id. */
   const descriptions = new ExpiringMap<string>(descriptionsKeptMs, maxRouterAgents, clock);
 
@@ -112,14 +114,15 @@ export const createRouter = (surroundings: Surroundings) => {
       maxOutputTokens: routerOutputTokens,
       maxCharacters: { name: "maxRouterAnswerCharacters", characters: maxRouterAnswerCharacters },
       signal,
-      reserve: (tokens) => {
-        const settle = ledger.reserve(clock.now(), tokens, maxTokensPerDay);
-        if (settle) return settle;
-        throw new ColloquyError(
-          "budget_exhausted",
-          `The router's maxTokensPerDay (${maxTokensPerDay}) does not allow this call; the day ends at 00:00 UTC`,
-        );
-      },
+      reserve: (tokens) =>
+        lease(tokens, () => {
+          const settle = ledger.reserve(clock.now(), tokens, maxTokensPerDay);
+          if (settle) return settle;
+          throw new ColloquyError(
+            "budget_exhausted",
+            `The router's maxTokensPerDay (${maxTokensPerDay}) does not allow this call; the day ends at 00:00 UTC`,
+          );
+        }),
     });
     const wakes = wakesIn(text, agents);
     if (wakes) return wakes;
