@@ -235,7 +235,7 @@ test("[L10] a router leases what its calls may cost, and wakes nobody once the d
   expect(routing.error?.message).toContain("set by the operator");
 });
 
-test("[L10] [C18] a compartment's steps are leased from the workspace's day, and wait once it is spent", async () => {
+test("[L10] [C18] a compartment leases from the workspace's day, and waits once it is spent", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: new Date("2031-03-03T12:00:00Z") });
   onTestFinished(() => void vi.useRealTimers());
   const house = await openHouse();
