@@ -132,7 +132,7 @@ export const Compartment = component("Compartment", {
 export const maxBlockRefs = 20;
 
 export const TriggerAgent = strictComponent("TriggerAgent", {
-  serviceName: z.string().min(1).max(64),
+  serviceName: Name,
   payload: z.json(),
   /** Labels of working blocks that the run reads beside those that are pinned. */
   blockRefs: z.array(Label).max(maxBlockRefs).optional(),

@@ -240,6 +240,35 @@ describe.each(["share", "day"] as const)("a %s that steps under way have booked"
   });
 });
 
+test("[B2] [C11] runs that waited for a share go on as places come free, no more than may be", async () => {
+  const limits = { maxShareOfPerson: 0.07, maxConcurrentRuns: 3 };
+  const { house, alice, bob, polaris, agent, space, answered } = await open({ continuity: "timeline", limits });
+  const carol = await house.person("Carol");
+  const lounge = await house.space("Lounge", [carol, polaris]);
+  const gates = Array.from({ length: 5 }, createGate);
+  let [begun, over, most] = [0, 0, 0];
+  scripted(() => {
+    const gate = gates[begun] ?? createGate();
+    begun += 1;
+    most = Math.max(most, begun - over);
+    return step(waitAt(gate), text("Read."));
+  });
+  const running = "SELECT 1 FROM runs WHERE status = 'running'";
+  for (const [index, who] of [bob, bob, alice, alice, carol].entries()) {
+    await (who === carol ? lounge : space).post(who, `Question ${index}`);
+    await vi.waitFor(async () => expect(await rowsIn(polaris, running)).toHaveLength(index + 1));
+  }
+  await vi.waitFor(() => expect(begun).toBe(3));
+  unwrap(await agent.update(house.workspaceId, { limits: { maxShareOfPerson: 1 } }));
+  for (const [index, gate] of gates.entries()) {
+    await vi.waitFor(() => expect(begun).toBeGreaterThanOrEqual(Math.min(index + 3, gates.length)));
+    over += 1;
+    gate.open();
+  }
+  await answered(5);
+  expect(most).toBe(3);
+});
+
 describe.each(both)("a recurring plan of a %s", (continuity) => {
   test("[C11] is paid by whom it was set for, until somebody else changes it", async () => {
     const { house, alice, bob, polaris, agent, space, answered, spent } = await open({ continuity });

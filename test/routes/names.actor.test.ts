@@ -36,6 +36,7 @@ test.each(hidden)(
       [`/v1/spaces/${space.id}`, "PATCH", { name }],
       ["/v1/agents", "POST", { name }],
       [`/v1/agents/${agent.id}`, "PATCH", { name }],
+      [`/v1/agents/${agent.id}/trigger`, "POST", { serviceName: name, payload: 1 }],
       [`/v1/imports?name=${encodeURIComponent(name)}`, "POST", document],
     ];
     for (const [path, method, body] of tries) {

@@ -2,9 +2,17 @@ import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { settledWithin } from "../../shared/timeouts.ts";
+import { settledWithin, unlessAborted } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
-import { cancelWaitMs, faultBackoffMs, longestFaultBackoffMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
+import {
+  cancelWaitMs,
+  faultBackoffMs,
+  longestFaultBackoffMs,
+  rootMemoryMs,
+  stallMs,
+  tokensAgainMs,
+  watchdogMs,
+} from "../bounds.ts";
 import { settleWaits } from "../inbox/deliver.ts";
 import { rootOf } from "../inbox/inbox.ts";
 import { everybody } from "../inbox/out-of-budget.ts";
@@ -65,6 +73,11 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   const fed = { justNow: false, againAt: 0, failures: 0 };
   /** Resolves when work comes while a drain waits for its runs. */
   let poke = Promise.withResolvers<void>();
+  /** The runs that gave up their places while they wait for a person's tokens; how many of them want one again. */
+  const aside = new Set<number>();
+  let wanting = 0;
+  /** Resolves when a place may be free. */
+  let freed = Promise.withResolvers<void>();
 
   const tell = (run: RunRow, how: typeof tellReceipts = tellReceipts): void => {
     const failed = (error: unknown): void =>
@@ -116,8 +129,9 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     const { config } = identity.get();
     const continuity = continuityOf(config);
     const most = continuity.maxRuns(config.limits);
-    const waiting = Math.min(outOfBudget.waiting.size, most);
-    if (running.filter((run) => !isHeld(run)).length - waiting >= most) return undefined;
+    // Who waited for tokens has its place before others begin.
+    const taken = placesTaken(running);
+    if (taken + wanting >= most || taken + aside.size >= 2 * most) return undefined;
     const isAlone = (run: RunRow): boolean => continuityOf(run).runsAlone;
     const goneOn = running.some(isAlone) ? undefined : answered(active);
     if (goneOn) return goneOn;
@@ -139,6 +153,14 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     const begun = continuity.begin(services);
     if (begun) log.info("run.begun", { ...loggedRun(services, begun), events: begun.events.length });
     return begun;
+  };
+
+  const placesTaken = (running = runs.running()): number => running.filter((run) => !isHeld(run)).length - aside.size;
+
+  const free = (): void => {
+    freed.resolve();
+    freed = Promise.withResolvers<void>();
+    poke.resolve();
   };
 
   const isCompartment = (): boolean => identity.get().compartmentId !== null;
@@ -177,17 +199,35 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     /** Others may have its place meanwhile, where it waits for the tokens of one person. */
     const waitsFor = (person: string | undefined): void => {
       const one = person === everybody ? undefined : person;
+      if (one !== undefined && !aside.has(run.ordinal)) {
+        aside.add(run.ordinal);
+        free();
+      }
       if (outOfBudget.waiting.get(run.ordinal) === one) return;
       if (one === undefined) outOfBudget.waiting.delete(run.ordinal);
       else outOfBudget.waiting.set(run.ordinal, one);
       poke.resolve();
+    };
+    const place = async (): Promise<void> => {
+      if (!aside.has(run.ordinal)) return;
+      wanting += 1;
+      try {
+        const { config } = identity.get();
+        while (placesTaken() >= continuityOf(run).maxRuns(config.limits)) {
+          await unlessAborted(controller.signal, settledWithin(tokensAgainMs, freed.promise));
+          progressed();
+        }
+        aside.delete(run.ordinal);
+      } finally {
+        wanting -= 1;
+      }
     };
     // From here on, ending the run stops this loop.
     live.set(run.id, entry);
     journal.hold(run.ordinal);
     entry.done = faultOnceStored("agent.after-take", services.object)
       .then(() =>
-        runLoop({ services, run, signal: controller.signal, progressed, waitsFor }, (reason) =>
+        runLoop({ services, run, signal: controller.signal, progressed, waitsFor, place }, (reason) =>
           controller.abort(reason),
         ),
       )
@@ -202,7 +242,9 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       .finally(() => {
         live.delete(run.id);
         outOfBudget.waiting.delete(run.ordinal);
+        aside.delete(run.ordinal);
         journal.release(run.ordinal);
+        free();
       });
   };
 

@@ -51,6 +51,8 @@ export type LiveRun = {
   progressed: () => void;
   /** Whose tokens it waits for, that steps under way have booked: a person's, everybody's, or none any more. */
   waitsFor: (person: string | undefined) => void;
+  /** Resolves once it has its place among `maxConcurrentRuns` again, which it gave up while it waited for tokens. */
+  place: () => Promise<void>;
 };
 
 /** One call of a step that is to be executed. */

@@ -118,6 +118,7 @@ const reserve = async (
   cost: number,
 ): Promise<Exclude<Reserved, { waitsFor: string }>> => {
   for (;;) {
+    await input.place();
     const settlement = input.services.ledger.settlement();
     const reserved = await tryReserve(input, name, cost);
     if (!("waitsFor" in reserved)) {
