@@ -31,6 +31,7 @@ import { knowledgeArea } from "./api/knowledge.ts";
 import { memoryArea } from "./api/memory.ts";
 import { relatedArea } from "./api/related.ts";
 import { runsArea, toolCallsArea } from "./api/runs.ts";
+import { takingBackArea } from "./api/taking-back.ts";
 import { mindAnswerMs } from "./bounds.ts";
 import { accept } from "./inbox/deliver.ts";
 import { createRuntime } from "./runtime.ts";
@@ -48,6 +49,7 @@ const areas = {
   ...exportArea,
   ...knowledgeArea,
   ...relatedArea,
+  ...takingBackArea,
 };
 
 type Installed = keyof typeof areas | (typeof importMethods)[number];

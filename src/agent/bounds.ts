@@ -248,6 +248,9 @@ export const redactionRows = 2000;
 export const redactionAgainMs = 250;
 /** Changed messages that are kept to tell the agent's runs of them, and how much is told of a new text, in characters. */
 export const maxRedactionsKept = 100;
+/** Of a block of an agent that is erased: its newest versions, and the characters of one redaction, that its readers forget. */
+export const maxVersionsTakenBack = 200;
+export const maxWordsTakenBack = 64 * 1024;
 export const maxChangedTextCharacters = 2000;
 /** Newest rows that are looked at for what was written down of a deleted message, and how much of that is told. */
 export const maxRelatedRows = 5000;

@@ -83,7 +83,7 @@ export const createRuntime = (
     ...{ db, clock, timers, ctx },
     search: () => search,
     tellMinds: (redaction) => tellMinds({ db, jobs }, redaction),
-    forgotten: (messageId) => tellCarried(runtime, messageId),
+    forgotten: (messageIds) => tellCarried(runtime, messageIds),
     summarise: () => timers.setNoLater(summariesTimer, clock.now()),
   });
   const journal = createJournal(db, clock, redactions.clean);

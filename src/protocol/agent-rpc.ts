@@ -250,15 +250,18 @@ export interface AgentMethods extends BlockMethods {
   cancelRun(runId: string): Run;
   /** Has words taken out of all that it keeps, and its compartments too. It goes on by itself until that is done. */
   redact(redactions: Redaction[]): null;
+  /** From the workspace, which erases the agent: other agents that read its blocks forget them. The same again changes nothing. */
+  takeBackBlocks(): { isDone: boolean };
   /** From a space that it has left: messages that were edited or deleted since. */
   forgetMessages(changes: MessageChange[]): null;
   /** What its runs that knew the message wrote down, as far as it is there: blocks and archival entries. */
   related(messageId: string): Omit<RelatedItem, "agentId" | "spaceId">[];
   /**
-   * From a space that was deleted, part by part: words that it is to forget. Null: it has been told all. `isDone`: it has
-   * forgotten them; if not, it is asked again. The same part again changes nothing.
+   * From a space that was deleted, part by part: words that it is to forget. Null: it has been told all. From the workspace: the
+   * names of who is erased. `isDone`: it has forgotten them, its compartments too; if not, it is asked again. The same part again
+   * changes nothing. `rows` and `objects` of an erasure: what changed for it in all minds, once it is done, and how many they are.
    */
-  forgetSpace(spaceId: string, part: Redaction | null): { isDone: boolean };
+  forgetSpace(spaceId: string, part: Redaction | null): { isDone: boolean; rows?: number; objects?: number };
   context(): ContextView;
   /** From its own compartments. Changes nothing here. */
   feed(asked: FeedRequest): FeedText;
@@ -327,6 +330,8 @@ interface ObjectMethods {
   /** All is there: checks that it fits together. From here on the workspace's directory decides whether it counts. */
   prepareImport(name: ImportName, head: ExportedHead): null;
   dropImport(name: ImportName): null;
+  /** Whether an import into this object is under way. Stores nothing. */
+  isImporting(): boolean;
 }
 
 /** The agent's RPC: `AgentMethods` take the id of the workspace first, which has to be this agent's. */

@@ -26,6 +26,8 @@ export const AuditAction = z.enum([
   "space.deleted",
   "message.deleted",
   "agent.read",
+  "erasure.began",
+  "erasure.done",
   "agent.deleted",
   "agent.exported",
   "agent.imported",

@@ -8,6 +8,9 @@ export type EntityType = z.infer<typeof EntityType>;
 export const Role = z.enum(["member", "admin"]);
 export type Role = z.infer<typeof Role>;
 
+/** What stands where somebody is named who was erased. */
+export const erasedName = "[erased]";
+
 /** A participant of a workspace. */
 export const Entity = component("Entity", {
   id: entityId,

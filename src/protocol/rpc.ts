@@ -2,6 +2,7 @@ import type { Outcome } from "../shared/errors.ts";
 import type { AuditActor, AuditEntry, AuditFilters, AuditNote } from "./audit.ts";
 import type { CredentialMethods } from "./credential-rpc.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
+import type { CreateErasure, ErasedPart, Erasure, ErasureOf } from "./erasure.ts";
 import type { Budget, ChannelOpen } from "./events.ts";
 import type { LimitMethods } from "./limits.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
@@ -91,13 +92,15 @@ export type Delivery = {
 
 /**
  * What became of a message. `seq` is the change's place in the log. `message` is as it is now, without words where it was
- * deleted; `was` are the words that stood there before: an agent that has them forgets them.
+ * deleted; `was` are the words that stood there before: an agent that has them forgets them. Of who is erased, `erasedName`,
+ * the id and the names as JSON come before the words.
  */
 export type MessageChange = { seq: number; kind: "edited" | "deleted"; message: Message; was: string[] };
 
 /**
  * Words that an agent forgets. `id`: the message that they were, or another name: the same again changes nothing more. `since`:
  * when they were first said, in milliseconds since the epoch, 0 where that is not known. `text`: what the message says now.
+ * `messageIds`: of several messages, where an `id` of an entity, alone or with more behind it, says who was erased.
  */
 export type Redaction = {
   id: string;
@@ -106,6 +109,7 @@ export type Redaction = {
   text?: string | undefined;
   senderName?: string | undefined;
   spaceId?: string | undefined;
+  messageIds?: string[] | undefined;
 };
 
 /** A delivery as JSON: a call clones its arguments object by object, which takes ten times as long as the text of many. */
@@ -243,6 +247,11 @@ interface SpaceMethods {
     principal: Principal,
     messageId: string,
   ): { message: Message; agents: string[]; isConfidential: boolean };
+  /**
+   * From the workspace: one go of an erasure, of an entity's part in the space, or with null of all of it. The same go again
+   * changes nothing more.
+   */
+  erase(workspaceId: string, of: ErasureOf | null): ErasedPart;
   /** From an agent: its messages here tell no words any more of a message elsewhere, their origin, that was changed. */
   forgetOrigin(workspaceId: string, agentId: string, sourceId: string, messageIds: string[]): null;
   markRead(principal: Principal, messageId: string): null;
@@ -346,6 +355,12 @@ interface WorkspaceMethods extends CredentialMethods, LimitMethods {
   /** To a shard of the deployment's figures, from an isolate, and from it: its sums by series. */
   report(report: MeterReport): null;
   reported(): Record<string, number>;
+
+  /** Begins an erasure; again, it answers how far that has come. */
+  beginErasure(asked: CreateErasure, by: AuditActor): Erasure;
+  erasure(id: string): Erasure;
+  /** Newest first. */
+  erasures(page: PageRequest): Page<Erasure>;
 
   /** For the audit log, of what happens elsewhere. */
   noteAudit(note: AuditNote): null;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Entity } from "./entity.ts";
+import { Erasure } from "./erasure.ts";
 import { entityId, keyId, workspaceId } from "./ids.ts";
 import { component, Name, strictComponent, Timestamp } from "./text.ts";
 
@@ -35,7 +36,11 @@ export const WorkspaceOverview = component("WorkspaceOverview", {
   ...RegisteredWorkspace.shape,
   counts: z.object({ people: Count, services: Count, agents: Count, spaces: Count, keys: Count }),
   bytes: Count.meta({ description: "What the workspace's own object stores, without its spaces and agents" }),
-  waiting: Count.meta({ description: "Spaces and agents that are not told of a suspension, resumption or end yet" }),
+  waiting: Count.meta({
+    description:
+      "Spaces and agents that are not told of a suspension or a change yet, and those that an erasure visits",
+  }),
+  erasure: Erasure.optional().meta({ description: "Of a workspace that ends, or has ended" }),
 });
 export type WorkspaceOverview = z.infer<typeof WorkspaceOverview>;
 

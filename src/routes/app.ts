@@ -15,6 +15,7 @@ import { blocks } from "./blocks.ts";
 import { deliveries } from "./deliveries.ts";
 import { deploymentOf } from "./deployment.ts";
 import { entities } from "./entities.ts";
+import { erasures } from "./erasures.ts";
 import { hooks } from "./hooks.ts";
 import type { HttpEnv } from "./http-context.ts";
 import { inbox } from "./inbox.ts";
@@ -115,6 +116,7 @@ export const routes = [
   keysAndSecrets,
   ownUsers,
   entities,
+  erasures,
   sessions,
   agents,
   transfer,

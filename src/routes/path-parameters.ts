@@ -11,7 +11,10 @@ export const pathId = (prefix: IdPrefix, what: string) =>
 /** A name in a path that the caller chose. */
 export const pathLabel = (description: string, example: string) => Label.meta({ description, example });
 
-type IssuedId = { what: string; prefix: IdPrefix } | { what: string; prefix: OwnedPrefix; within: string };
+/** `or`: other kinds of ids that may stand there. */
+type IssuedId =
+  | { what: string; prefix: IdPrefix; or?: IdPrefix[] }
+  | { what: string; prefix: OwnedPrefix; within: string };
 
 /** `within` names the parameter of the agent or the space that the thing lives in; an agent's is the mind that is asked. */
 const issuedIds: Record<string, IssuedId> = {
@@ -19,6 +22,7 @@ const issuedIds: Record<string, IssuedId> = {
   agentId: { prefix: "ent", what: "the agent" },
   otherAgentId: { prefix: "ent", what: "the agent that it is shared with" },
   entityId: { prefix: "ent", what: "the entity" },
+  erasureId: { prefix: "ent", or: ["spc", "wsp"], what: "what is erased" },
   spaceId: { prefix: "spc", what: "the space" },
   keyId: { prefix: "key", what: "the key" },
   toolCallId: { prefix: "tc", what: "the tool call" },
@@ -59,8 +63,9 @@ export const requireIssued = (ids: Ids, parameters: Record<string, string>, mind
     const issued = issuedIds[name];
     const id = parameters[name] ?? "";
     if (!issued) continue;
+    const others = "or" in issued ? issued.or : undefined;
     const isHere =
-      ids.isIssued(issued.prefix, id) &&
+      [issued.prefix, ...(others ?? [])].some((prefix) => ids.isIssued(prefix, id)) &&
       (issued.prefix !== "ent" || !ids.isCompartment(id)) &&
       (!("within" in issued) || ids.ownerOf(issued.prefix, id) === owners[issued.within]);
     if (!isHere) throw new ColloquyError("not_found", `There is nothing with this ${name}.`);

@@ -65,6 +65,10 @@ export const maxIdleLag = 200;
 /** How long a change waits for the workspace's index to have heard of it. It does not fail if the index is late. */
 export const indexWaitMs = 2000;
 
+/** One go of an erasure: places of the log that are looked at, and rows that change. Others post between two of them. */
+export const maxErasedScan = 2000;
+export const maxErasedRows = 50;
+
 /** Agents that are asked what they keep of a message that is deleted. */
 export const maxAskedAgents = 100;
 

@@ -47,8 +47,7 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
   const finished = new Set<string>();
 
   const endWhereOver = (): void => {
-    const left = jobs.keys(kind).filter((key) => !finished.has(key));
-    if (!subscribers.any() && left.length === 0) forgetAll();
+    if (forgetting.isOver()) forgetAll();
   };
 
   /** The next words that an agent is to forget, and where they end in the log; undefined where there are none. */
@@ -111,11 +110,16 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
     },
   });
 
-  return {
+  const forgetting = {
     /** An agent knows of the deletion. In the transaction that notes it. */
     begin: (agentId: string): void => jobs.set({ kind, key: agentId, payload: { after: 0 } }),
     /** How many agents have not forgotten all. */
     left: (): number => jobs.keys(kind).filter((key) => !finished.has(key)).length,
+    /** Whether all know of the end, and have forgotten. */
+    isOver(): boolean {
+      return !subscribers.any() && this.left() === 0;
+    },
     endWhereOver,
   };
+  return forgetting;
 };

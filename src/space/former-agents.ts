@@ -18,15 +18,23 @@ const atOnce = 10;
 
 type Around = { env: Env; ids: Ids; jobs: Jobs; log: Log; members: Members; settings: Settings };
 
+/**
+ * A change that they are told of. `wasAt`: the place where its `was` was told; `by`: the agent whose open mind said the message,
+ * and has it where it hears nothing (C17).
+ */
+export type Left = { change: MessageChange; from: { wasAt: number; by: string | null } };
+
 export const createFormerAgents = ({ env, ids, jobs, log, members, settings }: Around) => {
   jobs.handle(kind, {
     atOnce,
     async run({ payload }) {
-      const { mindId, change } = payload as { mindId: string; change: MessageChange };
+      // What an older version set has one change.
+      const given = payload as { mindId: string; change?: MessageChange; changes?: MessageChange[] };
+      const { mindId, change, changes = change ? [change] : [] } = given;
       const workspaceId = settings.find()?.workspaceId ?? "";
       const told = await withTimeout(
         deliverTimeoutMs,
-        env.AGENT.getByName(mindId).forgetMessages(workspaceId, [change]),
+        env.AGENT.getByName(mindId).forgetMessages(workspaceId, changes),
       );
       // One that is no more has forgotten it.
       if (told.ok || told.problem.code !== "not_found") unwrap(told);
@@ -34,24 +42,30 @@ export const createFormerAgents = ({ env, ids, jobs, log, members, settings }: A
     },
   });
 
-  /** The same change to the same mind again changes nothing. */
-  const tellMind = (mindId: string, change: MessageChange): void =>
-    jobs.set({ kind, key: `${change.seq} ${mindId}`, payload: { mindId, change } });
-
-  /**
-   * Has them told. In the transaction of the change. `wasAt`: the place where its `was` was told; `by`: the agent whose open
-   * mind said the message, and has it where it hears nothing (C17).
-   */
-  const tell = (change: MessageChange, { wasAt, by }: { wasAt: number; by: string | null }): void => {
-    const space = settings.find();
-    for (const agentId of log.agents(wasAt)) {
-      if (members.find(agentId)) continue;
-      const heard = wasAt <= (space?.confidentialFrom ?? wasAt) || by === agentId;
-      const minds = heard ? [agentId] : [];
-      if (space && space.confidentialFrom !== null) minds.push(compartmentId(ids, agentId, space.id));
-      for (const mindId of minds) tellMind(mindId, change);
-    }
+  /** The same changes to the same mind again change nothing. */
+  const tellMind = (mindId: string, changes: MessageChange[]): void => {
+    const [change, ...more] = changes;
+    if (!change) return;
+    const payload = more.length === 0 ? { mindId, change } : { mindId, changes };
+    jobs.set({ kind, key: `${change.seq} ${mindId}`, payload });
   };
 
-  return { tell, tellMind };
+  /** Has each told of what it may have. In the transaction of the changes. */
+  const tell = (left: Left[]): void => {
+    const space = settings.find();
+    const told = new Map<string, MessageChange[]>();
+    for (const { change, from } of left) {
+      for (const agentId of log.agents(from.wasAt)) {
+        if (members.find(agentId)) continue;
+        const heard = from.wasAt <= (space?.confidentialFrom ?? from.wasAt) || from.by === agentId;
+        const minds = heard ? [agentId] : [];
+        if (space && space.confidentialFrom !== null) minds.push(compartmentId(ids, agentId, space.id));
+        for (const mindId of minds) told.set(mindId, [...(told.get(mindId) ?? []), change]);
+      }
+    }
+    for (const [mindId, changes] of told) tellMind(mindId, changes);
+  };
+
+  /** `left`: how many have not heard. */
+  return { tell, tellMind, left: (): number => jobs.keys(kind).length };
 };

@@ -4,6 +4,7 @@ import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { mentionsIn } from "../shared/mentions.ts";
 import { maxAskedAgents } from "./bounds.ts";
+import type { Left } from "./former-agents.ts";
 import { type LogRow, messageOf, tombstoneOf } from "./log/log.ts";
 import { fromOf, wordsOf } from "./message-words.ts";
 import { checkText } from "./posting.ts";
@@ -25,28 +26,37 @@ const rowOf = ({ log }: SpaceServices, messageId: string): LogRow => {
   throw new ColloquyError("not_found", `There is no message ${messageId} in this space`);
 };
 
-/** Stores the message as it is now, and tells it. `before` is what it was; `updatedSeq` its call's newest event. */
-const change = (
-  services: SpaceServices,
-  row: LogRow,
-  before: Message,
-  message: Message,
-  { updatedSeq, deletedBy }: { updatedSeq?: number | undefined; deletedBy?: Principal } = {},
-): void => {
-  const { log, subscribers, record, toolCalls, tellFormerAgents } = services;
-  const type = message.deleted ? "message.deleted" : "message.updated";
+/** A message as it becomes: `before` is what it was, `updatedSeq` its call's newest event. `was`: the words that go, if not all. */
+export type Changed = {
+  row: LogRow;
+  before: Message;
+  message: Message;
+  updatedSeq?: number | undefined;
+  was?: string[];
+};
+
+/** Stores messages as they are now, and tells them. */
+export const change = (services: SpaceServices, changes: Changed[], deletedBy?: Principal): void => {
+  const { log, subscribers, record, toolCalls, formerAgents } = services;
   // Where no agent is, nobody is told to forget them.
-  const was = subscribers.anyAgentBut("") ? wordsOf(before) : null;
-  const from = fromOf(row, before);
+  const isTold = subscribers.anyAgentBut("");
   record((append) => {
-    const { seq } = append({ type, message, was, ...from });
-    log.amend(row, message, seq, updatedSeq);
-    // Who has left hears nothing that is said since.
-    const left = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });
-    tellFormerAgents({ seq, kind: "deleted", message: left, was: wordsOf(before) }, from);
-    if (updatedSeq !== undefined) toolCalls.remove(row.seq);
-    const { id, spaceId, sender } = message;
-    if (deletedBy) services.audit.note("message.deleted", deletedBy, id, { spaceId, sender: sender.id });
+    const left: Left[] = [];
+    for (const { row, before, message, updatedSeq, was = wordsOf(before) } of changes) {
+      const from = fromOf(row, before);
+      const type = message.deleted ? "message.deleted" : "message.updated";
+      const { seq } = append({ type, message, was: isTold ? was : null, ...from });
+      log.amend(row, message, seq, updatedSeq);
+      // Who has left hears nothing that is said since.
+      const rest = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });
+      left.push({ change: { seq, kind: "deleted", message: rest, was }, from });
+      const { id, spaceId, sender, toolCall } = message;
+      const isCall = updatedSeq !== undefined && toolCall !== undefined && !message.deleted;
+      if (isCall) toolCalls.store({ ...message, kind: "tool_call", toolCall }, updatedSeq, null);
+      else if (updatedSeq !== undefined) toolCalls.remove(row.seq);
+      if (deletedBy) services.audit.note("message.deleted", deletedBy, id, { spaceId, sender: sender.id });
+    }
+    formerAgents.tell(left);
   });
 };
 
@@ -76,7 +86,7 @@ export const editMessage = (
   const { mentions: _, ...kept } = before;
   const editedAt = isoTime(services.clock.now());
   const message: Message = { ...kept, text, ...(mentions.length > 0 && { mentions }), editedAt };
-  change(services, row, before, message);
+  change(services, [{ row, before, message }]);
   return message;
 };
 
@@ -93,21 +103,17 @@ const requireDeleting = (services: SpaceServices, principal: Principal, before: 
   );
 };
 
-/** The newest event of a tool call that is over, and that its agent has heard. */
-const endOfCall = (
+/** The newest event of a tool call that is over, and that its agent has heard; `open` while it is not. */
+export const endOfCall = (
   { log, toolCalls, subscribers }: SpaceServices,
   { seq }: LogRow,
   agentId: string,
-): number | undefined => {
+): number | "open" | undefined => {
   const call = toolCalls.at(seq);
   if (!call) return undefined;
   const cursor = subscribers.find(agentId)?.cursor ?? Number.POSITIVE_INFINITY;
   const isUnheard = call.updatedSeq > cursor && log.at(call.updatedSeq)?.outcome != null;
-  if (!call.isOpen && !isUnheard) return call.updatedSeq;
-  throw new ColloquyError(
-    "conflict",
-    "The tool call is not over: answer it or cancel its run, then delete its message",
-  );
+  return call.isOpen || isUnheard ? "open" : call.updatedSeq;
 };
 
 export const deleteMessage = (
@@ -126,7 +132,11 @@ export const deleteMessage = (
   const by = id === undefined ? {} : { by: { id, ...(name !== undefined && { name }) } };
   const message = tombstoneOf(before, { at: isoTime(services.clock.now()), ...by });
   const updatedSeq = endOfCall(services, row, before.sender.id);
-  change(services, row, before, message, { updatedSeq, deletedBy: principal });
+  if (updatedSeq === "open") {
+    const detail = "The tool call is not over: answer it or cancel its run, then delete its message";
+    throw new ColloquyError("conflict", detail);
+  }
+  change(services, [{ row, before, message, updatedSeq }], principal);
   return { message, agents, isConfidential };
 };
 
@@ -147,7 +157,7 @@ export const forgetOrigin = (
     const row = log.findMessage(id);
     const [before] = row?.entityId === agentId ? toolCalls.current([messageOf(row.frame)]) : [];
     if (!row || !before?.origin || !("messageId" in before.origin) || before.origin.messageId !== sourceId) continue;
-    const { sourceEvent, ...origin } = before.origin;
+    const { sourceEvent, sourceSenderName: _, ...origin } = before.origin;
     if (sourceEvent === undefined) continue;
     const message: Message = { ...before, origin };
     const { toolCall } = message;

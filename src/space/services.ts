@@ -62,7 +62,8 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const forgetting = createForgetting({ ...around, jobs, subscribers, forgetAll, object: ctx });
   const usage = createUsageReport({ env, timers, clock, ...usageOf(settings, log, ledger, clock) });
   const ids = createIds(ringOf(env).ids.secret);
-  const { tell: tellFormerAgents, tellMind } = createFormerAgents({ ...around, ids, jobs });
+  const formerAgents = createFormerAgents({ ...around, ids, jobs });
+  const { tellMind } = formerAgents;
   const delivery = new Delivery({ ...around, receivers: env, subscribers, forgetting, tellMind });
   const transaction = <T>(work: () => T): T => db.transaction(work);
 
@@ -92,7 +93,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     ...{ transaction, record, audit, usage },
     noteRead: audit.noteRead,
     ids,
-    tellFormerAgents,
+    ...{ formerAgents, forgetting },
     router: createRouter({ ...around, jobs, ledger, record }),
     rates: createClientRates(),
     groupCommit: createGroupCommit(ctx.storage),

@@ -20,6 +20,7 @@ import { noteBudget } from "./budget-notices.ts";
 import { receiveFrame } from "./client-frames.ts";
 import { connect } from "./connect.ts";
 import { deliverTimer } from "./delivery/delivery.ts";
+import { erase } from "./erasing.ts";
 import {
   addMember,
   createSpace,
@@ -65,6 +66,7 @@ const answers = {
   editMessage,
   deleteMessage,
   forgetOrigin,
+  erase,
   markRead,
   reads: readsOf,
   routing: routingOf,

@@ -6,7 +6,8 @@ import { type Key, noTokensOfAgents, type Workspace as WorkspaceView } from "../
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { type Audit, unknownActor } from "./audit.ts";
-import { end, overviewOf, suspend } from "./lifecycle.ts";
+import { end, endSuspended, overviewOf, suspend } from "./lifecycle.ts";
+import { removeEntity } from "./purge.ts";
 import { registeredOf, type WorkspaceRow } from "./registry.ts";
 import { workspaces } from "./schema.ts";
 import { requestsTimer, type WorkspaceServices } from "./services.ts";
@@ -158,13 +159,15 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (entityId !== undefined) audit.note({ action: "session.ended", actor: { id: entityId }, target: entityId });
   },
 
-  createEntity: ({ directory, audit }, id, input, by = unknownActor) => {
+  createEntity: ({ directory, audit, erasures }, id, input, by = unknownActor) => {
+    erasures.requireNotErased(id);
     const entity = directory.create(id, input);
     const made = { actor: by, target: id, detail: { to: entity.role }, once: `made ${id}` };
     if (entity.role === "admin") audit.note({ action: "entity.role_changed", ...made });
     return entity;
   },
-  createAgentEntity: ({ directory, audit, outbox, row }, id, name, importedBy) => {
+  createAgentEntity: ({ directory, audit, outbox, erasures, row }, id, name, importedBy) => {
+    erasures.requireNotErased(id);
     if (row.limits.maxTokensPerDay !== undefined && !directory.find(id)) outbox.tokensMetered(id);
     const entity = directory.create(id, { type: "agent", name, role: "member" });
     if (importedBy) audit.note({ action: "agent.imported", actor: importedBy, target: id, once: `imported ${id}` });
@@ -185,15 +188,11 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (entity.externalId !== before.externalId) audit.note({ action: "entity.identified", actor: by, target: id });
     return entity;
   },
-  removeEntity: ({ directory, signInCodes, sessions, waitingCalls, outbox, audit }, id, by = unknownActor) => {
-    const { type, role } = directory.get(id);
+  removeEntity: (services, id, by = unknownActor) => {
+    const { type, role } = removeEntity(services, id);
+    const { audit, outbox } = services;
     if (type === "agent") audit.note({ action: "agent.deleted", actor: by, target: id });
     else audit.note({ action: "entity.removed", actor: by, target: id, detail: { type, role } });
-    directory.remove(id);
-    if (role === "admin") outbox.makerEnded(id);
-    signInCodes.forgetEntity(id);
-    sessions.forgetEntity(id);
-    waitingCalls.forgetAgent(id);
     outbox.entityRemoved(id, type);
   },
   standing: ({ directory }, entityId) => {
@@ -210,11 +209,14 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     spaces.forgetToBe(id);
     outbox.spaceSettled(id);
   },
-  follow: ({ spaces, outbox, row }, delivery) => {
+  follow: ({ spaces, outbox, erasures, row }, delivery) => {
     if (delivery.space.workspaceId !== row.id)
       throw new ColloquyError("not_found", "The space is of another workspace.");
     const isAwaited = spaces.toBeUntil(delivery.space.id) !== undefined;
-    if (spaces.follow(delivery)) outbox.spaceFollowed(delivery);
+    if (spaces.follow(delivery)) {
+      outbox.spaceFollowed(delivery);
+      erasures.followed(delivery);
+    }
     if (isAwaited) outbox.spaceSettled(delivery.space.id);
   },
   spaces: ({ spaces }, page) => spaces.page(page),
@@ -226,7 +228,14 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
 
   overview: (services) => overviewOf(services, services.row),
   suspend: (services, reason) => suspend(services, services.row, reason),
-  end: (services) => end(services, services.row),
+  end: (services) => endSuspended(services, services.row),
+
+  beginErasure: (services, asked, by) => {
+    const { erasures, row } = services;
+    return asked.kind === "workspace" && asked.id === row.id ? end(services, row, by) : erasures.begin(asked, by);
+  },
+  erasure: ({ erasures }, id) => erasures.view(id),
+  erasures: ({ erasures }, page) => erasures.page(page),
 
   noteAudit: ({ audit }, note) => audit.note(note),
   audit: ({ audit }, page) => audit.page(page),
@@ -256,5 +265,5 @@ export const refusedWhileSuspended = new Set<string>([
 
 /** What a workspace that is over still answers: the operator, and what its spaces and agents tell as they end. */
 export const answeredAfterEnd = new Set<string>([
-  ...(["overview", "follow", "noteToolCall", "noteAudit"] as const),
+  ...(["overview", "erasure", "follow", "noteToolCall", "noteAudit"] as const),
 ] satisfies Installed[]);

@@ -62,3 +62,12 @@ export const maxTellsAtOnce = 4;
 export const maxHaltsAtOnce = 16;
 /** A space or an agent that has not answered in this time is told again later. */
 export const tellTimeoutMs = 20_000;
+
+/** Objects that one workspace's erasures visit at the same time, and when one that is not done is asked again. */
+export const maxErasedAtOnce = 8;
+export const eraseAgainMs = 250;
+/** Erasures that are under way, and that are remembered: of more, the oldest that is done leaves. */
+export const maxErasuresAtOnce = 100;
+export const maxErasures = 10_000;
+/** Names of one entity that an erasure looks for, and objects that are left, as it lists them. */
+export const maxWaitingShown = 20;

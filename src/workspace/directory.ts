@@ -194,11 +194,16 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
     wasRemoved: (externalId: string): boolean =>
       countOf(db, removedSubjects, eq(removedSubjects.hash, hashOf(externalId))) > 0,
 
+    /** All rows are gone. */
+    forget(): void {
+      for (const counts of [agents, others]) counts.forget();
+    },
+
     remove(id: string): void {
       const { externalId, type } = get(id);
       if (externalId !== undefined && type === "human") noteRemoved(externalId);
       db.delete(entities).where(eq(entities.id, id)).run();
-      for (const counts of [agents, others]) counts.forget();
+      this.forget();
     },
   };
 };

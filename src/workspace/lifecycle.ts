@@ -1,4 +1,6 @@
 import { eq } from "drizzle-orm";
+import type { AuditActor } from "../protocol/audit.ts";
+import type { Erasure } from "../protocol/erasure.ts";
 import type { WorkspaceOverview } from "../protocol/workspace.ts";
 import { countOf } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -9,16 +11,18 @@ import type { WorkspaceServices } from "./services.ts";
 const operator = { id: "operator" };
 
 export const overviewOf = (
-  { db, keys, databaseBytes, outbox }: WorkspaceServices,
+  { db, keys, databaseBytes, outbox, erasures }: WorkspaceServices,
   row: WorkspaceRow,
 ): WorkspaceOverview => {
   const ofType = (type: "human" | "service" | "agent"): number => countOf(db, entities, eq(entities.type, type));
+  const erasure = erasures.find(row.id);
   const counts = { people: ofType("human"), services: ofType("service"), agents: ofType("agent") };
   return {
     ...registeredOf(row),
     counts: { ...counts, spaces: countOf(db, spaces, eq(spaces.deleted, false)), keys: keys.all().length },
     bytes: databaseBytes(),
-    waiting: outbox.waiting(),
+    waiting: outbox.waiting() + erasures.left(),
+    ...(erasure && { erasure }),
   };
 };
 
@@ -47,19 +51,23 @@ export const suspend = (services: WorkspaceServices, row: WorkspaceRow, reason: 
 };
 
 /**
- * The workspace is over: its keys and tokens count no more, and a job for each space and agent ends it. The row stays, so
- * that it is over for good.
+ * The workspace is over: its keys and tokens count no more, and all that is in it is erased. Its row stays, so that it is over
+ * for good.
  */
-export const end = (services: WorkspaceServices, row: WorkspaceRow): WorkspaceOverview => {
+export const end = (services: WorkspaceServices, row: WorkspaceRow, by: AuditActor = operator): Erasure => {
+  const { clock, audit, erasures } = services;
+  audit.note({ action: "workspace.deleted", actor: by, target: row.id });
+  const erasure = erasures.begin({ kind: "workspace", id: row.id }, by);
+  change(services, row, { deletedAt: clock.now() });
+  return erasure;
+};
+
+/** By its operator. */
+export const endSuspended = (services: WorkspaceServices, row: WorkspaceRow): WorkspaceOverview => {
   if (row.suspended === null) {
-    throw new ColloquyError(
-      "conflict",
-      "The workspace is not suspended: suspend it first, and wait until `waiting` is 0.",
-    );
+    const detail = "The workspace is not suspended: suspend it first, and wait until `waiting` is 0.";
+    throw new ColloquyError("conflict", detail);
   }
-  const { clock, audit, outbox } = services;
-  const next = change(services, row, { deletedAt: clock.now() });
-  audit.note({ action: "workspace.deleted", actor: operator, target: row.id });
-  outbox.workspaceEnded();
-  return overviewOf(services, next);
+  end(services, row);
+  return overviewOf(services, services.self.get() ?? row);
 };

@@ -22,7 +22,7 @@ const haltKind = "halt";
 const toBeKind = "space-to-be";
 
 const Told = z.object({
-  about: z.enum(["rename", "remove", "session", "credentials", "secrets", "end", "suspend", "end-space", "tokens"]),
+  about: z.enum(["rename", "remove", "session", "credentials", "secrets", "end", "suspend", "tokens"]),
   /** The space or the agent that is told. */
   target: z.string(),
   /** The entity, the key or the session that it is about; empty where it is about the target itself. */
@@ -57,6 +57,8 @@ type Surroundings = {
  * 1. A job is set in the transaction that makes it necessary: there its methods are called.
  * 2. A job names what it is about, never the content: that is read when it is told, so the last word wins.
  */
+export type Outbox = ReturnType<typeof createOutbox>;
+
 export const createOutbox = (surroundings: Surroundings) => {
   const { env, ids, directory, secrets, spaces, jobs, clock, object } = surroundings;
 
@@ -75,7 +77,6 @@ export const createOutbox = (surroundings: Surroundings) => {
       return !proven.ok && proven.problem.code === "not_found" ? ok(null) : proven;
     }
     const space = env.SPACE.getByName(target);
-    if (about === "end-space") return space.remove(ofWorkspace(workspaceId));
     if (about === "tokens") {
       const told = await env.AGENT.getByName(target).meterTokens(workspaceId, surroundings.isMetered());
       if (told.ok || told.problem.code !== "not_found" || !directory.find(target)) return told;
@@ -126,9 +127,8 @@ export const createOutbox = (surroundings: Surroundings) => {
   });
 
   const tell = (about: Told["about"], target: string, subject = ""): void => {
-    const isHalt = about === "suspend" || about === "end-space";
     const payload = { about, target, subject };
-    jobs.set({ kind: isHalt ? haltKind : kind, key: `${about} ${target} ${subject}`, payload });
+    jobs.set({ kind: about === "suspend" ? haltKind : kind, key: `${about} ${target} ${subject}`, payload });
   };
 
   const tellSpaces = (
@@ -190,16 +190,7 @@ export const createOutbox = (surroundings: Surroundings) => {
       for (const target of agentId === undefined ? directory.agentIds() : [agentId]) tell("tokens", target);
     },
 
-    /** Its own rows of agents and spaces stay until each has ended. */
-    workspaceEnded(): void {
-      for (const target of spaces.livingIds()) tell("end-space", target);
-      for (const target of directory.agentIds()) {
-        directory.remove(target);
-        tell("end", target);
-      }
-    },
-
-    /** How many spaces and agents are still to be told of a suspension, a resumption or an end. */
+    /** How many spaces and agents are still to be told of a suspension, a resumption or a change. */
     waiting: (): number => jobs.keys(haltKind).length + jobs.keys(kind).length,
 
     /** A space may have added somebody whom the directory has removed or renamed meanwhile: it is told again. */

@@ -1,4 +1,4 @@
-import { and, eq, gte, isNull, like, lt, min, or } from "drizzle-orm";
+import { and, eq, gte, isNull, like, lt, min, or, sql } from "drizzle-orm";
 import type { BegunRequest, RequestName } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
@@ -88,6 +88,14 @@ export const createRequests = (db: Database, clock: Clock, databaseBytes: () => 
     replace(name: RequestName, body: string, fresh: string): void {
       const isIt = and(named(name), eq(requests.body, body));
       db.update(requests).set({ body: fresh }).where(isIt).run();
+    },
+
+    /** Forgets what an entity asked for, and the answers that name it. Answers how many there were. In a transaction. */
+    forgetEntity(id: string): number {
+      const { principal, body } = requests;
+      const isIts = sql`instr(${principal}, ${id}) > 0 or instr(coalesce(${body}, ''), ${id}) > 0`;
+      counts.clear();
+      return db.delete(requests).where(isIts).returning({ key: requests.key }).all().length;
     },
 
     /** It was refused: the same key may be used again, with any body. */

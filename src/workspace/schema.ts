@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AuditAction } from "../protocol/audit.ts";
+import type { ErasureKind } from "../protocol/erasure.ts";
 import type { WorkspaceLimits } from "../protocol/limits.ts";
 import type { Auth } from "../protocol/own-users.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
@@ -253,6 +254,38 @@ export const audit = sqliteTable(
     index("audit_actor").on(table.actor),
     index("audit_target").on(table.target),
   ],
+);
+
+/** What is erased, or was: `erasures.ts`. `names`: until it is. `rows` and `objects`: once it is. */
+export const erasures = sqliteTable(
+  "erasures",
+  {
+    position: integer("position").primaryKey({ autoIncrement: true }),
+    id: text("id").notNull(),
+    kind: text("kind").$type<ErasureKind>().notNull(),
+    phase: integer("phase").notNull().default(-1),
+    names: text("names", { mode: "json" }).$type<string[]>().notNull(),
+    rows: integer("rows").notNull().default(0),
+    objects: integer("objects").notNull().default(0),
+    createdAt: integer("created_at").notNull(),
+    completedAt: integer("completed_at"),
+  },
+  (table) => [uniqueIndex("erasures_id").on(table.id)],
+);
+
+/** The objects that an erasure visits, while it is under way. `place` of `upTo`: how far it has come in a space's log. */
+export const erasureVisits = sqliteTable(
+  "erasure_visits",
+  {
+    erasureId: text("erasure_id").notNull(),
+    target: text("target").notNull(),
+    place: integer("place").notNull().default(0),
+    upTo: integer("up_to"),
+    rows: integer("rows").notNull().default(0),
+    objects: integer("objects").notNull().default(0),
+    isDone: integer("is_done", { mode: "boolean" }).notNull().default(false),
+  },
+  (table) => [primaryKey({ columns: [table.erasureId, table.target] })],
 );
 
 /** Requests with an `Idempotency-Key`: under way while `status` is null. */

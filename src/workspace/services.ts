@@ -8,10 +8,12 @@ import { createTimers } from "../timers/timers.ts";
 import { createAudit } from "./audit.ts";
 import { createCredentials } from "./credentials.ts";
 import { createDirectory } from "./directory.ts";
+import { createErasures } from "./erasures.ts";
 import { createKeys } from "./keys.ts";
 import { createLimits, roomWithin } from "./limits.ts";
 import { createMeters } from "./meters.ts";
 import { createOutbox } from "./outbox.ts";
+import { purge, removeEntity } from "./purge.ts";
 import { createRegistration, createRegistry, registeredOf } from "./registry.ts";
 import { createRequests } from "./requests.ts";
 import { createResealing } from "./resealing.ts";
@@ -59,8 +61,14 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     if (!row) throw new Error("a workspace registers once it was created");
     return registeredOf(row);
   };
-  return {
+  const erasures = createErasures({
+    ...{ env, db, clock, jobs, audit, directory, spaces, workspaceId, object: ctx },
+    removed: (id) => void removeEntity(services, id),
+    purge: (...of) => purge(services, ...of),
+  });
+  const services = {
     ...{ db, clock, timers, jobs, audit, directory, keys, secrets, spaces, requests, self, outbox, resealing },
+    erasures,
     registry: createRegistry(db),
     meters: createMeters(db, clock),
     registered: createRegistration(jobs, env, current, ctx),
@@ -83,6 +91,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
       else timers.set(requestsTimer, next);
     },
   };
+  return services;
 };
 
 export type WorkspaceServices = ReturnType<typeof createServices>;

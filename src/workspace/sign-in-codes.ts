@@ -85,3 +85,4 @@ export const createSignInCodes = (
     },
   };
 };
+export type SignInCodes = ReturnType<typeof createSignInCodes>;

@@ -132,6 +132,9 @@ export const createSpaceIndex = (db: Database, clock: Clock, requireRoom: Requir
       return pageOf(request, read, spaceOf);
     },
 
+    /** Whether there is a space of this id, or was. */
+    isKnown: (id: string): boolean => countOf(db, spaces, eq(spaces.id, id)) > 0,
+
     livingIds(): string[] {
       const rows = db.select({ id: spaces.id }).from(spaces).where(eq(spaces.deleted, false)).all();
       return rows.map(({ id }) => id);

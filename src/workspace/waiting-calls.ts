@@ -79,3 +79,4 @@ export const createWaitingCalls = (db: Database, env: RingEnv, workspaceId: () =
     db.delete(waitingCalls).where(eq(waitingCalls.agentId, agentId)).run();
   },
 });
+export type WaitingCalls = ReturnType<typeof createWaitingCalls>;

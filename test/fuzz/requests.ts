@@ -19,6 +19,7 @@ const pathMarks: Record<string, string[]> = {
   entityId: ["@ent0@", "@ent1@", "@ent2@", "@agent1@"],
   spaceId: ["@spc0@", "@spc0@", "@spc1@"],
   keyId: ["@key0@"],
+  erasureId: ["@ent0@", "@ent2@", "@spc1@", "@wsp@"],
   runId: ["@run0@"],
   eventId: ["@evt0@"],
   messageId: ["@msg0@", "@msg1@"],
@@ -207,7 +208,12 @@ const asked = operations.filter(({ path }) => path !== "/v1/hooks/{hookId}");
  * leaves nothing to ask the next, seldom.
  */
 const weightOf = ({ method, path, requestBody, security }: Operation): number => {
-  if (security.length === 0 || (method === "DELETE" && /(agents|spaces|entities)\/\{\w+\}$/.test(path))) return 1;
+  if (
+    security.length === 0 ||
+    path === "/v1/erasures" ||
+    (method === "DELETE" && /(agents|spaces|entities)\/\{\w+\}$/.test(path))
+  )
+    return 1;
   if (!requestBody) return 8;
   return /agents$|\{agentId\}$|plans|hooks|spaces$|\{spaceId\}$/.test(path) ? 50 : 25;
 };

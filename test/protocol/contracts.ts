@@ -58,10 +58,11 @@ export const ofWorkspace: Record<New<"workspace", last.workspace>, Fallback> = {
   ...{ limits: "refused", setLimits: "refused", dismissSpace: "refused", beginReseal: "refused", reseal: "refused" },
   ...{ overview: "refused", suspend: "refused", end: "refused", registered: "refused" },
   ...{ report: "left out", reported: "refused", noteUsage: "job", usage: "refused" },
+  ...{ beginErasure: "refused", erasure: "refused", erasures: "refused" },
 };
 export const ofSpace: Record<New<"space", last.space>, Fallback> = {
   ...{ editMessage: "refused", deleteMessage: "refused" },
-  ...{ forgetOrigin: "job", proveAgain: "job", setSuspended: "job" },
+  ...{ forgetOrigin: "job", proveAgain: "job", setSuspended: "job", erase: "job" },
 };
 export const ofAgent: Record<New<"agent", last.agent>, Fallback> = {
   ...{
@@ -71,6 +72,8 @@ export const ofAgent: Record<New<"agent", last.agent>, Fallback> = {
     reseal: "job",
     setSuspended: "job",
     meterTokens: "job",
+    takeBackBlocks: "job",
   },
+  isImporting: "refused",
   ...{ proveAgain: "job", confidentialSpaces: "refused", secretUses: "refused", related: "left out" },
 };

@@ -70,6 +70,8 @@ beforeAll(async () => {
   const { link } = await made(z.object({ link: z.string() }), `/v1/entities/${mona.id}/sign-in-links`, "");
   signInCode = link.split("#sign-in=")[1] ?? "";
   outsideCallId = (await outsideCall(house, await outsideCaller(house))).toolCallId;
+  const erasureId = (await house.person("Erased")).id;
+  await made(z.unknown(), "/v1/erasures", { kind: "person", id: erasureId });
   const created = await made(z.object({ key: z.object({ id: z.string() }) }), "/v1/workspace/keys", {});
   known = {
     workspaceId: (await openHouse()).workspaceId,
@@ -79,6 +81,7 @@ beforeAll(async () => {
     messageId: message.id,
     keyId: created.key.id,
     entityId: mona.id,
+    erasureId,
     toolCallId: await question(house.workspaceId, spaceId, agentId),
     eventId: ids.mintOwned("evt", agentId),
     hookId: opened.hookId,
@@ -108,6 +111,7 @@ const bodies: Record<string, () => unknown> = {
   }),
   "POST /v1/operator/workspaces/{workspaceId}/suspend": () => ({ reason: "unpaid" }),
   "PUT /v1/workspace/secrets/{name}": () => ({ value: "x" }),
+  "POST /v1/erasures": () => ({ kind: "person", id: known.erasureId }),
   "POST /v1/entities": () => ({ type: "service", name: "Jira", role: "admin", externalId: "j-1" }),
   "PATCH /v1/entities/{entityId}": () => ({ name: "Mona" }),
   "POST /v1/tokens": () => ({ entityId: mona.id }),

@@ -25,6 +25,7 @@ type Scene = {
   fresh: {
     agentId: string;
     entityId: string;
+    erasureId: string;
     keyId: string;
     spaceId: string;
     messageId: string;
@@ -113,6 +114,9 @@ const rows: Record<string, Row> = {
   "PATCH /v1/workspace": { own: workspace(200), elsewhere: 200, body: named("Here") },
   "GET /v1/workspace/audit": { own: workspace(200), elsewhere: 200 },
   "GET /v1/workspace/audit/export": { own: workspace(200), elsewhere: 200 },
+  "POST /v1/erasures": { own: workspace(202), body: ({ fresh }) => ({ kind: "person", id: fresh.entityId }) },
+  "GET /v1/erasures": { own: workspace(200), elsewhere: 200 },
+  "GET /v1/erasures/{erasureId}": { own: workspace(200) },
   "POST /v1/workspace/keys": { own: keyOnly(201), elsewhere: 201 },
   "GET /v1/workspace/keys": { own: keyOnly(200), elsewhere: 200 },
   "PATCH /v1/workspace/keys/{keyId}": { own: keyOnly(200), body: named("Renamed") },
@@ -437,7 +441,7 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
     : isOwnAgent
       ? (await house.agent(newAgent())).id
       : (callers.keyAsAgent.as ?? "");
-  const friend = path.includes("{entityId}") ? await house.person("Friend") : mona;
+  const friend = /\{entityId\}|erasures/.test(path) ? await house.person("Friend") : mona;
   const members = [mona, { id: callers.keyAsAgent.as ?? "" }, friend];
   const spaceId =
     path.includes("{spaceId}") || path.includes("{entityId}") ? (await house.space("Alpha", members)).id : "";
@@ -464,6 +468,8 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   const archivalId = path.includes("{archivalId}") ? await archivedFact(house, agentId) : "";
   const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
   const toolCallId = path.includes("{toolCallId}") ? await newCall(path, spaceId, agentId) : "";
+  if (path.includes("{erasureId}"))
+    await expectOk(z.unknown(), call("/v1/erasures", { ...callers.key, body: { kind: "person", id: friend.id } }));
   const messageId = message?.id ?? "";
   // What is suspended is of no other row.
   const { workspaceId } = path.endsWith("/suspend") ? await openHouse() : house;
@@ -471,6 +477,7 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
     workspaceId,
     agentId,
     entityId: friend.id,
+    erasureId: friend.id,
     keyId,
     spaceId,
     messageId,

@@ -11,6 +11,9 @@ GET /v1/workspace
 PATCH /v1/workspace
 GET /v1/workspace/audit
 GET /v1/workspace/audit/export
+POST /v1/erasures
+GET /v1/erasures
+GET /v1/erasures/{erasureId}
 GET /v1/workspace/keys
 POST /v1/workspace/keys
 PATCH /v1/workspace/keys/{keyId}

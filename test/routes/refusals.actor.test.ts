@@ -30,6 +30,7 @@ const issued: Record<string, string> = {
   agentId,
   workspaceId: ids.mint("wsp"),
   entityId: ids.mint("ent"),
+  erasureId: ids.mint("spc"),
   keyId: ids.mint("key"),
   runId: ids.mintOwned("run", agentId),
   eventId: ids.mintOwned("evt", agentId),

@@ -10,10 +10,11 @@ import { compartmentId } from "../../shared/ids.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { withTimeout, workOff } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
-import { maxCompartmentsAtOnce, mindAnswerMs, removeAgainMs } from "../bounds.ts";
+import { maxCompartmentsAtOnce, mindAnswerMs, redactionAgainMs, removeAgainMs } from "../bounds.ts";
 import { type AgentRow, mindOf } from "../identity.ts";
-import { changeMessage } from "../inbox/message-changes.ts";
+import { changeMessages } from "../inbox/message-changes.ts";
 import { secretUsesOf } from "../memory/secret-uses/secret-uses.ts";
+import { isOfErased } from "../redaction/redactions.ts";
 import { adoptSettings, settingsFor } from "../run/settings.ts";
 import { compartments, jobs as jobsTable, spaces } from "../schema.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
@@ -36,6 +37,8 @@ import { cursorOf, page } from "./page.ts";
 export const configureKind = "configure";
 const removeKind = "remove";
 const redactKind = "redact";
+/** A redaction for a compartment. `isTold`: it has begun there, and is waited for. */
+type ToldMind = { mindId: string; redaction: Redaction; isTold?: true };
 
 /** What another mind of the agent answers. Throws `unavailable` where it cannot be reached. */
 const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
@@ -56,6 +59,7 @@ const ofAgent = [
   "setSuspended",
   "meterTokens",
   "reseal",
+  "takeBackBlocks",
   "trigger",
   "receive",
 ] as const;
@@ -147,7 +151,7 @@ export const tellCompartments = ({ db, jobs }: AgentRuntime): void => {
 /** Compartments were told of the open mind's runs, so each of them redacts the same words. In the same transaction. */
 export const tellMinds = ({ db, jobs }: Pick<AgentRuntime, "db" | "jobs">, redaction: Redaction): void => {
   for (const { mindId } of db.select().from(compartments).all()) {
-    jobs.set({ kind: redactKind, key: `${mindId} ${redaction.id}`, payload: { mindId, redaction } });
+    jobs.set({ kind: redactKind, key: `${mindId} ${redaction.id}`, payload: { mindId, redaction } satisfies ToldMind });
   }
 };
 
@@ -176,11 +180,18 @@ export const handleCompartments = (runtime: AgentRuntime): void => {
   });
   jobs.handle(redactKind, {
     atOnce: maxCompartmentsAtOnce,
-    async run({ payload }) {
-      const { mindId, redaction } = payload as { mindId: string; redaction: Redaction };
-      const told = await answerOf(env.AGENT.getByName(mindId).redact(identity.get().workspaceId, [redaction]));
-      if (!isGone(told)) unwrap(told);
-      return undefined;
+    async run({ key, payload }) {
+      const { mindId, redaction, isTold } = payload as ToldMind;
+      const [mind, { workspaceId }] = [env.AGENT.getByName(mindId), identity.get()];
+      if (!isTold) {
+        const told = await answerOf(mind.redact(workspaceId, [redaction]));
+        if (isGone(told)) return undefined;
+        unwrap(told);
+        jobs.set({ kind: redactKind, key, payload: { mindId, redaction, isTold: true } satisfies ToldMind });
+        return undefined;
+      }
+      const done = await answerOf(mind.forgetSpace(workspaceId, redaction.spaceId ?? "", redaction));
+      return isGone(done) || unwrap(done).isDone ? undefined : clock.now() + redactionAgainMs;
     },
   });
   jobs.handle(configureKind, {
@@ -232,9 +243,7 @@ export const compartmentsArea: Area<
     return null;
   },
   forgetMessages: ({ services }, changes) => {
-    services.transaction(() => {
-      for (const each of changes) changeMessage(services, each);
-    });
+    services.transaction(() => changeMessages(services, changes));
     return null;
   },
   secretUses: async ({ db, services: { identity, env } }, name, since) => {
@@ -253,14 +262,22 @@ export const compartmentsArea: Area<
     });
     return found.toSorted((one, other) => other.lastAt.localeCompare(one.lastAt));
   },
-  forgetSpace: ({ services: { redactions, search, transaction }, jobs }, spaceId, part) =>
-    transaction(() => {
-      if (part)
-        return {
-          isDone: redactions.forgets(part) && !jobs.keys(redactKind).some((key) => key.endsWith(` ${part.id}`)),
-        };
-      return { isDone: search.dropSpace(spaceId) && redactions.dropSpace(spaceId) };
-    }),
+  forgetSpace: async ({ db, jobs, services: { redactions, search, transaction, env, identity } }, spaceId, part) => {
+    if (!part) return { isDone: transaction(() => search.dropSpace(spaceId) && redactions.dropSpace(spaceId)) };
+    const isToBeTold = (): boolean => jobs.keys(redactKind).some((key) => key.includes(` ${part.id}`));
+    const own = transaction(() => redactions.forgets(part));
+    if (!own.isDone || isToBeTold()) return { isDone: false };
+    if (!isOfErased(part.id)) return { isDone: true };
+    let [rows, objects] = [own.rows, 1];
+    // They are told, and have done it: each says once more how much that was.
+    await workOff(db.select().from(compartments).all(), maxCompartmentsAtOnce, async ({ mindId }) => {
+      const asked = await answerOf(env.AGENT.getByName(mindId).forgetSpace(identity.get().workspaceId, spaceId, part));
+      if (isGone(asked)) return;
+      rows += unwrap(asked).rows ?? 0;
+      objects += 1;
+    });
+    return { isDone: true, rows, objects };
+  },
   confidentialSpaces: confidentialSpacesOf,
   openCompartment: ({ db, services: { ids, identity, search } }, spaceId) => {
     const agent = identity.get();

@@ -33,6 +33,7 @@ export const importMethods = [
   "prepareImport",
   "completeImport",
   "dropImport",
+  "isImporting",
 ] as const satisfies (keyof AgentRpc)[];
 type ImportMethods = {
   [Name in (typeof importMethods)[number]]: AgentRpc[Name] extends (
@@ -230,6 +231,8 @@ export const createImportSession = (env: Env, life: Life): ImportMethods & { ala
         if (row?.token === token && row.workspaceId === workspaceId) await settle();
         return null;
       }),
+
+    isImporting: () => inTurn(() => current()?.row.completedAt === null),
 
     /** The object's alarm went off: settles an import that nobody goes on with, then fires the other timers. */
     async alarm() {

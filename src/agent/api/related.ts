@@ -13,18 +13,18 @@ import type { AgentRuntime, Area } from "./agent-runtime.ts";
 const writesBlocks = new Set(["block_edit", "block_create"]);
 
 /** The runs whose rows name the message, among the newest rows. */
-const runsNaming = ({ db }: AgentRuntime, messageId: string): number[] => {
-  const part = ownPart(messageId);
+const runsNaming = ({ db }: AgentRuntime, messageIds: string[]): number[] => {
+  const isIn = (part: string) => sql`instr(content, ${part}) > 0 or instr(meta, ${part}) > 0`;
   const rows = db.all<{ run: number }>(sql`select distinct run_ordinal as run from
     (select run_ordinal, content, meta from journal order by seq desc limit ${maxRelatedRows})
-    where instr(content, ${part}) > 0 or instr(meta, ${part}) > 0`);
+    where ${sql.join(messageIds.map(ownPart).map(isIn), sql` or `)}`);
   return rows.map(({ run }) => run);
 };
 
 export const relatedArea: Area<"related"> = {
   related: (runtime, messageId) => {
     const { services } = runtime;
-    const runs = services.runs.those(runsNaming(runtime, messageId));
+    const runs = services.runs.those(runsNaming(runtime, [messageId]));
     const rows = services.journal.ofRuns(runs, { texts: false });
     const labels = rows.flatMap(({ meta }) =>
       meta?.kind === "assistant"
@@ -54,18 +54,21 @@ const carriedKind = "carried";
 const Said = z.tuple([z.object({ output: z.object({ value: z.object({ messageId: z.string() }) }) })]);
 
 /** In the transaction that ends a redaction. */
-export const tellCarried = (runtime: AgentRuntime, sourceId: string): void => {
+export const tellCarried = (runtime: AgentRuntime, sourceIds: string[]): void => {
   const { jobs, services } = runtime;
-  const runs = services.runs.those(runsNaming(runtime, sourceId));
+  const runs = services.runs.those(runsNaming(runtime, sourceIds));
   const said = services.journal.ofRuns(runs, { texts: false }).flatMap(({ kind, content }) => {
     if (kind === "call") return "messageId" in content && content.messageId !== undefined ? content.messageId : [];
     const found = kind === "result" && "content" in content ? Said.safeParse(content.content) : undefined;
     return found?.success ? found.data[0].output.value.messageId : [];
   });
   const bySpace = Map.groupBy(new Set(said), (id) => services.ids.ownerOf("msg", id));
-  bySpace.delete(services.ids.ownerOf("msg", sourceId));
-  for (const [spaceId, messageIds] of bySpace) {
-    jobs.set({ kind: carriedKind, key: `${spaceId} ${sourceId}`, payload: { spaceId, sourceId, messageIds } });
+  for (const sourceId of sourceIds) {
+    const own = services.ids.ownerOf("msg", sourceId);
+    for (const [spaceId, messageIds] of bySpace) {
+      if (spaceId === own) continue;
+      jobs.set({ kind: carriedKind, key: `${spaceId} ${sourceId}`, payload: { spaceId, sourceId, messageIds } });
+    }
   }
 };
 

@@ -15,7 +15,7 @@ import { isLateAnswer } from "../tools/call-mode.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
 import type { Hooks } from "./hooks.ts";
 import type { NewEvent } from "./inbox.ts";
-import { type ChangingServices, changeMessage, leaveDeleted, messageEventId } from "./message-changes.ts";
+import { type ChangingServices, changeMessages, leaveDeleted, messageEventId } from "./message-changes.ts";
 import type { OutOfBudget } from "./out-of-budget.ts";
 import { ownRoot, type Roots } from "./roots.ts";
 import type { WaitRow } from "./waits.ts";
@@ -115,7 +115,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       const taken = services.runs.at(ordinal)?.events ?? [];
       services.runs.update(ordinal, { events: [...taken, ...seqs.slice(index, index + 1)] });
     }
-    for (const each of delivery.changes ?? []) if (each.seq > from) changeMessage(services, each);
+    changeMessages(services, delivery.changes?.filter(({ seq }) => seq > from) ?? []);
     const decided = (delivery.answers ?? []).filter((each) => each.seq > from && services.calls.decided(each));
     // The open mind has read all up to the switch to confidential. It gets no answer after it (C17).
     const isDeaf = delivery.openUpTo !== undefined && to >= delivery.openUpTo;

@@ -1,3 +1,4 @@
+import { erasedName } from "../../protocol/entity.ts";
 import type { MessageChange } from "../../protocol/rpc.ts";
 import type { CallServices } from "../calls/calls.ts";
 import type { Redactions } from "../redaction/redactions.ts";
@@ -25,15 +26,34 @@ export const leaveDeleted = ({ search, redactions }: ChangingServices, spaceId: 
 
 const clockSlackMs = 10 * 60_000;
 
+const sinceOf = ({ createdAt }: MessageChange["message"]): number => Date.parse(createdAt) - clockSlackMs;
+
 /** In the transaction that takes in the delivery. */
-export const changeMessage = (services: ChangingServices, change: MessageChange): void => {
+export const changeMessages = (services: ChangingServices, changes: MessageChange[]): void => {
   const { inbox, redactions } = services;
-  const { message, was } = change;
-  const { id, spaceId, sender, text, createdAt } = message;
-  const row = inbox.byEventId(messageEventId(services, id));
-  if (row) changeEvent(services, row, change);
-  const since = Date.parse(createdAt) - clockSlackMs;
-  redactions.enter({ id, words: was, since, text, senderName: sender.name, spaceId });
+  /** What was said by who is erased, in parts that one redaction takes. */
+  const erased = new Map<string, MessageChange[]>();
+  for (const change of changes) {
+    const { message, was } = change;
+    const { id, spaceId, sender, text } = message;
+    const row = inbox.byEventId(messageEventId(services, id));
+    if (row) changeEvent(services, row, change);
+    const [mark, entityId, names] = was;
+    if (mark === erasedName) {
+      const whose = JSON.stringify([entityId, names, spaceId]);
+      erased.set(whose, [...(erased.get(whose) ?? []), change]);
+    } else redactions.enter({ id, words: was, since: sinceOf(message), text, senderName: sender.name, spaceId });
+  }
+  for (const [whose, all] of erased) {
+    const [entityId, names = "[]", spaceId] = JSON.parse(whose) as string[];
+    const known = JSON.parse(names) as string[];
+    const [senderName] = known;
+    const words = [...known, ...all.flatMap(({ was }) => was.slice(3))];
+    const since = Math.min(...all.map(({ message }) => sinceOf(message)));
+    const messageIds = all.map(({ message }) => message.id);
+    const id = `${entityId} ${spaceId} ${all[0]?.seq}`;
+    redactions.enter({ id, words, since, senderName, spaceId, messageIds });
+  }
 };
 
 const changeEvent = (services: ChangingServices, row: InboxRow, { kind, message }: MessageChange): void => {

@@ -20,8 +20,8 @@ export type Words = {
   /** What stands there now; undefined where nothing does. */
   now?: string | undefined;
   senderName?: string | undefined;
-  /** The part of its message's id that the ids of its events have too. */
-  idPart?: string | undefined;
+  /** The parts of its messages' ids that the ids of their events have too. */
+  idParts?: string[] | undefined;
 };
 
 const inner = (json: string): string => json.slice(1, -1);
@@ -89,7 +89,7 @@ export type Scrub = {
   mayHold(json: string): boolean;
 };
 
-export const createScrub = ({ was, now, senderName, idPart }: Words): Scrub => {
+export const createScrub = ({ was, now, senderName, idParts = [] }: Words): Scrub => {
   const mark = now === undefined ? "[deleted]" : "[edited]";
   const kept = now === undefined ? [] : formsOf(now);
   const forms = was.flatMap(formsOf);
@@ -197,6 +197,6 @@ export const createScrub = ({ was, now, senderName, idPart }: Words): Scrub => {
       }
       return false;
     },
-    names: (raw) => idPart !== undefined && raw.includes(idPart),
+    names: (raw) => idParts.some((part) => raw.includes(part)),
   };
 };

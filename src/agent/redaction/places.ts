@@ -15,6 +15,8 @@ export type Place = {
   text: string[];
   /** What stands there belongs to the agent alone, whether it names the message or not. */
   isNamed?: true;
+  /** It holds names alone, and is looked through for who was erased. */
+  ofErased?: true;
   /** When a row was written last. One that is older than the message holds the same words for a reason of its own. */
   writtenAt?: string;
 };
@@ -24,7 +26,7 @@ export const places: Place[] = [
   { table: "runs", key: "ordinal", json: ["trigger", "told", "error"], text: ["reason"] },
   { table: "inbox", key: "seq", json: ["data", "last_error"], text: [], writtenAt: "received_at" },
   { table: "overheard", key: "seq", json: ["data"], text: [], writtenAt: "received_at" },
-  { table: "waits", key: "call_id", json: [], text: ["text"], isNamed: true },
+  { table: "waits", key: "call_id", json: ["awaited"], text: ["text"], isNamed: true },
   { table: "calls", key: "call_id", json: ["input", "origin", "release", "outcome", "approval"], text: [] },
   { table: "windows", key: "id", json: ["blocks"], text: ["summary"], writtenAt: "created_at" },
   { table: "summaries", key: "subject", json: ["last_error"], text: ["text"] },
@@ -33,6 +35,8 @@ export const places: Place[] = [
   { table: "plans", key: "id", json: ["last_error"], text: ["name", "instruction"], writtenAt: "updated_at" },
   { table: "feed", key: "part", json: ["value"], text: [] },
   { table: "agent", key: "id", json: ["last_error"], text: [] },
+  { table: "spaces", key: "id", json: ["snapshot"], text: [], ofErased: true },
+  { table: "shared_blocks", key: "rowid", json: [], text: ["owner_name"], isNamed: true, ofErased: true },
 ];
 
 type Row = Record<string, string | number | null>;

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, isNotNull, lt, min, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gte, isNotNull, lt, min, or, sql } from "drizzle-orm";
 import type { Redaction } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { type Database, Remembered } from "../../shared/database.ts";
@@ -36,15 +36,15 @@ type Around = {
   search: () => {
     redact(
       scrub: Scrub,
-      of: Pick<Redaction, "id" | "since"> & { text: string | null },
+      of: Pick<Row, "id" | "since" | "text" | "messageIds">,
       after: number,
       limit: number,
-    ): number | undefined;
+    ): { upTo: number | undefined; changed: number };
   };
   /** Tells the agent's other minds. */
   tellMinds: (redaction: Redaction) => void;
-  /** The words of a message that its runs knew are gone here. In a transaction. */
-  forgotten: (messageId: string) => void;
+  /** The words of messages that its runs knew are gone here. In a transaction. */
+  forgotten: (messageIds: string[]) => void;
   /** A summary is to be made anew. */
   summarise: () => void;
   /** Crashes the object in tests. */
@@ -56,14 +56,22 @@ export type Redactions = ReturnType<typeof createRedactions>;
 /** A message as it became, in STATE CHANGES. */
 export type ChangedMessage = { messageId: string; text: string | null };
 
-const scrubOf = ({ id, words, text, senderName }: Row): Scrub =>
-  createScrub({ was: words ?? [], now: text ?? undefined, senderName: senderName ?? undefined, idPart: partOf(id) });
+const scrubOf = ({ id, words, text, senderName, messageIds }: Row): Scrub =>
+  createScrub({
+    was: words ?? [],
+    now: text ?? undefined,
+    senderName: senderName ?? undefined,
+    idParts: [id, ...(messageIds ?? [])].flatMap(partsOf),
+  });
 
-/** What names a message, or a space and each message in it. */
-const partOf = (id: string): string | undefined => {
-  if (id.startsWith("spc_")) return id.slice(4, 30);
-  return id.startsWith("msg_") ? ownPart(id) : undefined;
+/** What names a message, an entity that was erased, or a space and each message in it. */
+const partsOf = (id: string): string[] => {
+  if (id.startsWith("spc_") || isOfErased(id)) return [id.slice(4, 30)];
+  return id.startsWith("msg_") ? [ownPart(id)] : [];
 };
+
+/** Whether a redaction is of an entity that was erased: its names, or with more behind the entity's id its words. */
+export const isOfErased = (id: string): boolean => id.startsWith("ent_");
 
 /** The places, and after them the index of search. */
 const searchPlace = places.length;
@@ -122,8 +130,9 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   const step = (row: Row, scrub: Scrub): number => {
     const place = places[row.place];
     if (!place) {
-      const next = search().redact(scrub, row, row.after, redactionRows);
+      const { upTo: next, changed } = search().redact(scrub, row, row.after, redactionRows);
       if (next === undefined) dropSummaries(row);
+      row.rows += changed;
       Object.assign(row, next === undefined ? { place: row.place + 1, after: 0 } : { after: next });
       return redactionRows / 4;
     }
@@ -132,7 +141,12 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       const first = firstSince(row.since);
       row.after = (table === "journal" ? first.row : first.run) - 1;
     }
+    if (place.ofErased && !isOfErased(row.id)) {
+      Object.assign(row, { place: row.place + 1, after: 0 });
+      return 0;
+    }
     const { seen, more } = scrubRows(db, place, row, scrub);
+    row.rows += seen.filter(({ changed }) => changed).length;
     if (table === "journal") {
       const known = seen.filter(({ changed, named }) => changed || named);
       const from = known.map((each) => Number(each.row.run_ordinal));
@@ -154,8 +168,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     for (const { row: known, scrub } of scrubs.get()) {
       const row = { ...known };
       while (row.place <= searchPlace && left > 0) left -= step(row, scrub);
-      const { id, place, after, knownFrom } = row;
-      store(id, { place, after, knownFrom });
+      const { id, place, after, knownFrom, rows } = row;
+      store(id, { place, after, knownFrom, rows });
       if (place > searchPlace && !isHeld(row)) finish(row);
     }
     // Whatever was read of these rows is read anew.
@@ -165,10 +179,26 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     return rest.every(({ place }) => place > searchPlace) ? "to wait" : "more";
   };
 
-  const finish = ({ id, knownFrom }: Row): void => {
+  /** What was said by who is erased is many redactions: one row keeps how many rows all of them changed. */
+  const addUp = (id: string): void => {
+    const [entityId] = id.split(" ");
+    if (id === entityId) return;
+    const row = db.select().from(redactions).where(eq(redactions.id, id)).get();
+    if (!row) return;
+    const rows = sql`${redactions.rows} + ${row.rows}`;
+    db.delete(redactions).where(eq(redactions.id, id)).run();
+    db.insert(redactions)
+      .values({ ...row, id: `${entityId} rows`, isKnown: false, spaceId: null })
+      .onConflictDoUpdate({ target: redactions.id, set: { rows, at: clock.now() } })
+      .run();
+  };
+
+  const finish = ({ id, knownFrom, messageIds }: Row): void => {
     awaited.delete(id);
-    store(id, { words: null, senderName: null, isKnown: knownFrom !== null });
-    if (knownFrom !== null && id.startsWith("msg_")) forgotten(id);
+    store(id, { words: null, senderName: null, messageIds: null, isKnown: knownFrom !== null });
+    const known = knownFrom === null ? [] : [id, ...(messageIds ?? [])].filter((each) => each.startsWith("msg_"));
+    if (known.length > 0) forgotten(known);
+    if (isOfErased(id)) addUp(id);
     const kept = db
       .select({ at: redactions.at })
       .from(redactions)
@@ -190,12 +220,12 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   return {
     /** Begins a redaction. In a transaction. The first go is made at once. */
     enter(redaction: Redaction): void {
-      const { id, words, since, text = null, senderName = null, spaceId = null } = redaction;
+      const { id, words, since, text = null, senderName = null, spaceId = null, messageIds = null } = redaction;
       const known = db.select().from(redactions).where(eq(redactions.id, id)).get();
       const all = [...new Set([...(known?.words ?? []), ...words])];
       const lastRun = db.select({ last: sql<number>`coalesce(max(ordinal), 0)` }).from(runs).get()?.last ?? 0;
       const values = { words: all, since: Math.min(since, known?.since ?? since), text, senderName, spaceId, lastRun };
-      const fresh = { ...values, place: 0, after: 0, knownFrom: null, at: clock.now() };
+      const fresh = { ...values, messageIds, place: 0, after: 0, knownFrom: null, at: clock.now() };
       const isKnown = known?.isKnown ?? false;
       db.insert(redactions)
         .values({ id, isKnown, ...fresh })
@@ -208,11 +238,17 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       arm(go());
     },
 
-    /** Begins a redaction that is not known yet. In a transaction. Answers whether it is over. */
-    forgets(redaction: Redaction): boolean {
-      const find = () => db.select().from(redactions).where(eq(redactions.id, redaction.id)).get();
-      if (!find()) this.enter(redaction);
-      return find()?.words === null;
+    /**
+     * Begins a redaction that is not known yet. In a transaction. Answers whether it is over, with all of who is erased, and
+     * how many rows that changed.
+     */
+    forgets(redaction: Redaction): { isDone: boolean; rows: number } {
+      const isMore = and(gte(redactions.id, `${redaction.id} `), lt(redactions.id, `${redaction.id}!`));
+      const isIts = or(eq(redactions.id, redaction.id), isMore);
+      const find = () => db.select().from(redactions).where(isIts).all();
+      if (!find().some(({ id }) => id === redaction.id)) this.enter(redaction);
+      const all = find();
+      return { isDone: all.every(({ words }) => words === null), rows: all.reduce((sum, { rows }) => sum + rows, 0) };
     },
 
     /** A space was deleted: what waits from it goes, and the summary of it. In a transaction. */

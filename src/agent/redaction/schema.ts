@@ -12,6 +12,8 @@ export const redactions = sqliteTable("redactions", {
   text: text("text"),
   senderName: text("sender_name"),
   spaceId: text("space_id"),
+  /** Of several messages. */
+  messageIds: text("message_ids", { mode: "json" }).$type<string[]>(),
   /** When they were first said, in milliseconds since the epoch; 0 where that is not known. */
   since: integer("since").notNull(),
   /** Which place is looked through, and the last row of it that was. */
@@ -20,6 +22,8 @@ export const redactions = sqliteTable("redactions", {
   /** The first run that knew the words; and the newest run as it began. */
   knownFrom: integer("known_from"),
   lastRun: integer("last_run").notNull(),
+  /** Rows that it changed. */
+  rows: integer("rows").notNull().default(0),
   /** The agent's runs knew it, and are told. */
   isKnown: integer("is_known", { mode: "boolean" }).notNull(),
   at: integer("at").notNull(),

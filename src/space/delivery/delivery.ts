@@ -65,7 +65,7 @@ type Surroundings = {
   /** The space was deleted: what has to be forgotten by whom has heard of it. */
   forgetting: { begin(agentId: string): void; endWhereOver(): void };
   /** Has a job tell a mind of a change. */
-  tellMind(mindId: string, change: MessageChange): void;
+  tellMind(mindId: string, changes: MessageChange[]): void;
 };
 
 /** `whole`: it goes up to the end of what may be told. */
@@ -260,7 +260,7 @@ export class Delivery {
     const delivered = await withTimeout(deliverTimeoutMs, deliver);
     if (delivered.ok) {
       // One of the last release takes none, and its cursor passes them.
-      if (!delivered.value.changes) for (const change of batch.changes) tellMind(subscriber.id, change);
+      if (!delivered.value.changes) tellMind(subscriber.id, batch.changes);
       return delivered.value.cursor;
     }
     // An agent that is gone for good need not be told that it left.

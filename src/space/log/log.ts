@@ -158,6 +158,40 @@ export const createLog = (db: Database) => {
       recent.forget();
     },
 
+    /** Whether words that were edited or deleted are kept, since not all agents were told. */
+    keepsWords: (): boolean => typeof keptWords.get() === "number",
+
+    /** Whether an entity ever was in. It reads the rows of those who joined and left alone (B4). */
+    everHad: (entityId: string): boolean =>
+      db
+        .select({ seq: log.seq })
+        .from(log)
+        .where(and(sql`(${log.type} = 'member.joined' or ${isLeft})`, eq(log.entityId, entityId)))
+        .limit(1)
+        .get() !== undefined,
+
+    /** The first `limit` rows of (`over`, `upTo`] that are an entity's, or name it. */
+    about: (entityId: string, over: number, upTo: number, limit: number): LogRow[] =>
+      db
+        .select()
+        .from(log)
+        .where(
+          and(
+            gt(log.seq, over),
+            lte(log.seq, upTo),
+            or(eq(log.entityId, entityId), sql`instr(${log.frame}, ${entityId}) > 0`),
+          ),
+        )
+        .orderBy(asc(log.seq))
+        .limit(limit)
+        .all(),
+
+    /** Another frame for a row: the same event, without a name. */
+    reframe(row: LogRow, frame: string): void {
+      db.update(log).set({ frame }).where(eq(log.seq, row.seq)).run();
+      recent.get().change({ ...row, frame });
+    },
+
     findMessage: (messageId: string): LogRow | undefined => message(db).get({ messageId }),
 
     /** The event at `seq`. */

@@ -99,6 +99,20 @@ export const createToolCalls = (db: Database) => {
       return waiting.where(isNotNull(toolCalls.expiresAt)).get()?.at ?? undefined;
     },
 
+    /** Each that names the entity, as it is without it. */
+    reshape(entityId: string, shaped: (message: Message) => Message): void {
+      const { message, openMessage, seq } = toolCalls;
+      const isNamed = sql`instr(${message}, ${entityId}) > 0 or instr(coalesce(${openMessage}, ''), ${entityId}) > 0`;
+      const reshaped = (was: CallMessage): CallMessage => {
+        const { toolCall = was.toolCall, ...now } = shaped(was);
+        return { ...now, kind: "tool_call", toolCall };
+      };
+      for (const row of db.select().from(toolCalls).where(isNamed).all()) {
+        const now = { message: reshaped(row.message), openMessage: row.openMessage && reshaped(row.openMessage) };
+        db.update(toolCalls).set(now).where(eq(seq, row.seq)).run();
+      }
+    },
+
     /** Its message was deleted. */
     remove(seq: number): void {
       db.delete(toolCalls).where(eq(toolCalls.seq, seq)).run();

@@ -1,4 +1,5 @@
 import { and, asc, eq, gt, gte, inArray, isNull, like, max, type SQL, sql } from "drizzle-orm";
+import { erasedName } from "../../../protocol/entity.ts";
 import type { SearchType } from "../../../protocol/search.ts";
 import { among, type Database, prepared } from "../../../shared/database.ts";
 import type { Scrub } from "../../redaction/forms.ts";
@@ -206,33 +207,44 @@ export const createSearchIndex = (
 
     /**
      * Takes words out of the passages after `after`, at most `limit` of them: what changes comes in again under a higher id. All
-     * of the message `of` goes, or comes in anew. Blocks and archival entries are their own. Answers how far it has come,
-     * undefined at the end. In a transaction.
+     * of the messages `of` goes, or comes in anew. Blocks and archival entries are their own: of them only the name goes of who
+     * is erased. Answers how far it has come, undefined at the end. In a transaction.
      */
     redact(
       scrub: Scrub,
-      of: { id: string; since: number; text: string | null },
+      {
+        id: name,
+        since,
+        text: now,
+        messageIds,
+      }: { id: string; since: number; text: string | null; messageIds: string[] | null },
       after: number,
       limit: number,
-    ): number | undefined {
-      const isOwn = sql`${searchEntries.type} in ('message', 'consciousness')`;
-      const next = and(gt(searchEntries.id, after), isOwn, gte(searchEntries.at, of.since));
+    ): { upTo: number | undefined; changed: number } {
+      const ids = new Set([name, ...(messageIds ?? [])]);
+      const isOwn = sql`(${searchEntries.type} in ('message', 'consciousness') or ${searchEntries.authorId} = ${name})`;
+      const next = and(gt(searchEntries.id, after), isOwn, gte(searchEntries.at, since));
       const rows = db.select().from(searchEntries).where(next).orderBy(asc(searchEntries.id)).limit(limit).all();
       const changed = rows.flatMap(({ id: _, part, ...row }): { row: EntryRow; fresh: Findable[] }[] => {
         const whole: EntryRow = { ...row, id: _, part };
-        const named = row.ref === of.id || row.messageId === of.id;
-        if (row.type === "message" && row.ref === of.id) {
-          const isFirst = part === 0 && of.text !== null && of.text !== row.text;
-          return of.text === row.text ? [] : [{ row: whole, fresh: isFirst ? [{ ...row, text: of.text ?? "" }] : [] }];
+        const named = ids.has(row.ref) || ids.has(row.messageId ?? "");
+        if (row.type === "message" && ids.has(row.ref)) {
+          const isFirst = part === 0 && now !== null && now !== row.text;
+          return now === row.text ? [] : [{ row: whole, fresh: isFirst ? [{ ...row, text: now ?? "" }] : [] }];
+        }
+        const { authorName } = row;
+        if (row.authorId === name && authorName !== null && authorName !== erasedName) {
+          const head = row.head.replaceAll(authorName, erasedName);
+          return [{ row: whole, fresh: [{ ...row, head, authorName: erasedName }] }];
         }
         const [head, text] = [scrub.value(row.head, named), scrub.value(row.text, named)];
         return head === row.head && text === row.text ? [] : [{ row: whole, fresh: [{ ...row, head, text }] }];
       });
-      const ids = changed.map(({ row }) => row.id);
-      if (ids.length > 0) remove(among(searchEntries.id, ids));
+      const gone = changed.map(({ row }) => row.id);
+      if (gone.length > 0) remove(among(searchEntries.id, gone));
       const added = changed.flatMap(({ fresh }) => fresh).reduce((sum, each) => sum + insert(each), 0);
       if (added > 0) setState({ passages: state().passages + added });
-      return rows.length < limit ? undefined : rows.at(-1)?.id;
+      return { upTo: rows.length < limit ? undefined : rows.at(-1)?.id, changed: changed.length };
     },
 
     /** Takes out the next messages of a space. Answers whether there are no more. */

@@ -1,0 +1,143 @@
+import { erasedName } from "../protocol/entity.ts";
+import type { ErasedPart, ErasureOf } from "../protocol/erasure.ts";
+import { Message } from "../protocol/message.ts";
+import { isoTime } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { maxErasedRows, maxErasedScan, maxForgottenCharacters } from "./bounds.ts";
+import { removeMember, removeSpace } from "./lifecycle.ts";
+import { type LogRow, messageOf, tombstoneOf } from "./log/log.ts";
+import { type Changed, change, endOfCall } from "./message-changes.ts";
+import { wordsOf } from "./message-words.ts";
+import type { SpaceServices } from "./services.ts";
+
+/**
+ * What an erasure takes out of a space: the messages, the answers and the name of one entity, go by go, or all of it. The
+ * workspace asks, until all is done here and every agent that had it has heard.
+ *
+ * Invariants
+ * 1. A go is one transaction. The same go again changes nothing more and answers the same.
+ * 2. A message becomes a tombstone as by its deletion; its words wait in `was` until each agent has heard.
+ */
+type Named = { entityId: string; names: Set<string> };
+
+/** The value without the entity's name and notes, wherever an object is about it. */
+const withoutName = (value: unknown, erased: Named): unknown => {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((each) => withoutName(each, erased));
+  const isIts = [Reflect.get(value, "id"), Reflect.get(value, "entityId")].includes(erased.entityId);
+  const entries = Object.entries(value).flatMap(([key, held]): [string, unknown][] => {
+    if (isIts && key === "note") return [];
+    if (!isIts || key !== "name" || typeof held !== "string") return [[key, withoutName(held, erased)]];
+    if (held !== erasedName) erased.names.add(held);
+    return [[key, erasedName]];
+  });
+  return Object.fromEntries(entries);
+};
+
+/** What agents are told that forget: whose words these are, and by which names. They are no words of the message. */
+const wasOf = ({ entityId, names }: Named, words: string[]): string[] => [
+  erasedName,
+  entityId,
+  JSON.stringify([...names]),
+  ...words,
+];
+
+/** The message as it is once it is erased. Undefined: its call is not over. */
+const erasedMessage = (services: SpaceServices, row: LogRow, before: Message, erased: Named): Changed | undefined => {
+  const updatedSeq = endOfCall(services, row, before.sender.id);
+  if (updatedSeq === "open") return undefined;
+  erased.names.add(before.sender.name);
+  const { clientKey: _, ...left } = tombstoneOf(before, { at: isoTime(services.clock.now()) });
+  const message = { ...left, sender: { ...before.sender, name: erasedName } };
+  return { row, before, message, updatedSeq, was: wasOf(erased, wordsOf(before)) };
+};
+
+/** A message of somebody else, without what the entity is called and has answered there. */
+const withoutAnswers = (before: Message, erased: Named): Message => {
+  const message = Message.parse(withoutName(before, erased));
+  const { awaits } = message.toolCall ?? {};
+  const isTheirs = awaits?.kind === "answer" && awaits.answers.some(({ entityId }) => entityId === erased.entityId);
+  if (!message.toolCall || !isTheirs) return message;
+  const { output: _, error, ...toolCall } = message.toolCall;
+  return { ...message, toolCall: { ...toolCall, ...(error && { error: { ...error, message: erasedName } }) } };
+};
+
+/** The same as a change, where words of the entity go by it. */
+const answersErased = (
+  { toolCalls }: SpaceServices,
+  row: LogRow,
+  before: Message,
+  erased: Named,
+): Changed | undefined => {
+  const message = withoutAnswers(before, erased);
+  const left = new Set(wordsOf(message));
+  const words = wordsOf(before).filter((each) => !left.has(each) && !erased.names.has(each));
+  if (words.length === 0) return undefined;
+  return { row, before, message, updatedSeq: toolCalls.at(row.seq)?.updatedSeq, was: wasOf(erased, words) };
+};
+
+/** The next rows of (`after`, `upTo`] that are the entity's. */
+const eraseRows = (
+  services: SpaceServices,
+  { entityId, after, upTo }: { entityId: string; after: number; upTo: number },
+): Pick<ErasedPart, "after" | "rows" | "names"> => {
+  const { log, toolCalls } = services;
+  const erased: Named = { entityId, names: new Set() };
+  const end = Math.min(upTo, after + maxErasedScan);
+  const found = log.about(entityId, after, end, maxErasedRows);
+  const changes: Changed[] = [];
+  const renamed: [LogRow, string][] = [];
+  let [length, last, rows] = [0, found.length < maxErasedRows ? end : (found.at(-1)?.seq ?? end), 0];
+  for (const row of found) {
+    const [before] = row.type === "space.message" ? toolCalls.current([messageOf(row.frame)]) : [];
+    const isOwn = before?.sender.id === entityId && !before.deleted;
+    const next = isOwn
+      ? erasedMessage(services, row, before, erased)
+      : before?.toolCall && answersErased(services, row, before, erased);
+    if ((isOwn && !next) || length > maxForgottenCharacters) {
+      last = row.seq - 1;
+      break;
+    }
+    rows += 1;
+    if (next) {
+      changes.push(next);
+      length += next.was?.reduce((sum, each) => sum + each.length, 0) ?? 0;
+      continue;
+    }
+    const frame = JSON.stringify(withoutName(JSON.parse(row.frame), erased));
+    if (frame !== row.frame) renamed.push([row, frame]);
+  }
+  services.transaction(() => {
+    for (const [row, frame] of renamed) log.reframe(row, frame);
+    if (changes.length > 0) change(services, changes);
+    if (last >= upTo) toolCalls.reshape(entityId, (message) => withoutAnswers(message, erased));
+  });
+  return { after: last, rows, names: [...erased.names] };
+};
+
+/** One go of an erasure. */
+export const erase = (services: SpaceServices, workspaceId: string, of: ErasureOf | null): ErasedPart => {
+  const { settings, members, log, forgetting, formerAgents } = services;
+  const space = settings.find();
+  if (space?.workspaceId !== workspaceId) throw new ColloquyError("not_found", "There is no such space: check its id");
+  const workspace = { kind: "key", workspaceId, keyId: "workspace" } as const;
+  if (of === null && space.deletedSeq === null) removeSpace(services, workspace);
+  const { deletedSeq = null } = settings.find() ?? {};
+  if (deletedSeq !== null) {
+    // All of it goes, and what the entity said here with it.
+    const rows = of === null ? deletedSeq - 1 : 0;
+    return { after: 0, upTo: 0, rows, names: [], objects: 1 + log.agents().length, isDone: forgetting.isOver() };
+  }
+  if (!of) throw new Error("a space that is to be erased is deleted by now");
+  const { entityId, after, upTo } = of;
+  if (members.find(entityId)) removeMember(services, workspace, entityId);
+  const nothing = { after, rows: 0, names: [] };
+  // Nothing goes before the workspace has stored how far it goes: what this appends is not counted.
+  if (upTo === undefined) {
+    const end = log.everHad(entityId) ? log.head().seq : 0;
+    return { ...nothing, upTo: end, objects: 1, isDone: end === 0 };
+  }
+  const done = after < upTo ? eraseRows(services, { entityId, after, upTo }) : nothing;
+  const isDone = done.after >= upTo && !log.keepsWords() && formerAgents.left() === 0;
+  return { ...done, upTo, objects: 1, isDone };
+};

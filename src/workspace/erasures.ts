@@ -1,0 +1,305 @@
+import { and, asc, desc, eq, lt, sql } from "drizzle-orm";
+import type { Env } from "../env/env.ts";
+import type { AuditActor } from "../protocol/audit.ts";
+import type { CreateErasure, Erasure, ErasureKind } from "../protocol/erasure.ts";
+import type { IndexDelivery, Page, PageRequest, Redaction } from "../protocol/rpc.ts";
+import { type Clock, isoTime } from "../shared/clock.ts";
+import { countOf, type Database } from "../shared/database.ts";
+import { ColloquyError, type Outcome, unwrap } from "../shared/errors.ts";
+import { type Crashable, faultOnceStored } from "../shared/fault.ts";
+import { withTimeout } from "../shared/timeouts.ts";
+import type { Jobs } from "../timers/jobs.ts";
+import type { Audit } from "./audit.ts";
+import {
+  eraseAgainMs,
+  maxErasedAtOnce,
+  maxErasures,
+  maxErasuresAtOnce,
+  maxWaitingShown,
+  tellTimeoutMs,
+} from "./bounds.ts";
+import type { Directory } from "./directory.ts";
+import { pageOf } from "./page.ts";
+import { erasures, erasureVisits } from "./schema.ts";
+import type { SpaceIndex } from "./space-index.ts";
+
+/**
+ * Erasures: of each a job for every object that may hold something, phase by phase, until all of them have let it go.
+ *
+ * Invariants
+ * 1. An object is a visit, a row that is stored with its job. A visit goes on from what is stored of it, so what a crash cuts is
+ *    asked again, and what is counted is counted once.
+ * 2. A phase begins in the transaction that ends the one before. Agents forget an entity's names after the spaces told all of them.
+ * 3. Names are kept until the end of an erasure. Then ids and numbers are all that is left of it.
+ */
+const kind = "erase";
+
+type Row = typeof erasures.$inferSelect;
+type Visit = typeof erasureVisits.$inferSelect;
+type Step = Partial<Pick<Visit, "place" | "upTo">> & {
+  rows: number;
+  objects: number;
+  isDone: boolean;
+  names?: string[];
+};
+
+/** An agent is visited twice, if it is erased itself: first it takes back what it shared. This is the second time. */
+const itsEnd = " end";
+
+type Surroundings = {
+  env: Pick<Env, "SPACE" | "AGENT">;
+  db: Database;
+  clock: Clock;
+  jobs: Jobs;
+  audit: Audit;
+  directory: Directory;
+  spaces: SpaceIndex;
+  workspaceId: () => string;
+  /** Nobody of this id is in the workspace any more. In a transaction. */
+  removed: (id: string, by: AuditActor) => void;
+  /** Deletes what the workspace's own object holds of it. In a transaction. Answers how many rows that were. */
+  purge: (kind: ErasureKind, id: string) => number;
+  /** Crashes it in tests. */
+  object: Crashable;
+};
+
+const modelsWords = "What a model wrote in its own words, and what others said of it in theirs";
+const documents = "Blocks and archival entries that agents wrote: the deletion of a message names them";
+const outside = "What was sent to models, tools, webhooks and people's devices";
+const unknownOf: Record<ErasureKind, string[]> = {
+  person: [modelsWords, documents, outside],
+  agent: [modelsWords, "What agents were given of a block that was taken back from them before", outside],
+  space: [modelsWords, documents, outside],
+  workspace: [outside],
+};
+
+export const createErasures = (surroundings: Surroundings) => {
+  const { env, db, clock, jobs, audit, directory, spaces, workspaceId, removed, purge, object } = surroundings;
+
+  const find = (id: string): Row | undefined => db.select().from(erasures).where(eq(erasures.id, id)).get();
+  const isOf = (id: string) => eq(erasureVisits.erasureId, id);
+  const isOpen = eq(erasureVisits.isDone, false);
+  const isVisit = ({ erasureId, target }: Pick<Visit, "erasureId" | "target">) =>
+    and(isOf(erasureId), eq(erasureVisits.target, target));
+
+  const phasesOf = ({ id, kind }: Pick<Row, "id" | "kind">): (() => string[])[] => {
+    if (kind === "space") return [() => [id]];
+    if (kind === "workspace") return [() => [...spaces.livingIds(), ...directory.agentIds()]];
+    const all = [spaces.livingIds, directory.agentIds];
+    // Its readers forget before they are asked for its name, so that what they changed is counted with that.
+    return kind === "person" ? all : [spaces.livingIds, () => [id], directory.agentIds, () => [id + itsEnd]];
+  };
+
+  const visit = (erasureId: string, targets: string[]): void => {
+    for (const target of targets) {
+      db.insert(erasureVisits).values({ erasureId, target }).onConflictDoNothing().run();
+      jobs.set({ kind, key: `${erasureId} ${target}` });
+    }
+  };
+
+  const sumsOf = (id: string): { rows: number; objects: number } =>
+    db
+      .select({
+        rows: sql<number>`coalesce(sum(${erasureVisits.rows}), 0)`,
+        objects: sql<number>`coalesce(sum(case when ${erasureVisits.isDone} then ${erasureVisits.objects} else 0 end), 0)`,
+      })
+      .from(erasureVisits)
+      .where(isOf(id))
+      .get() ?? { rows: 0, objects: 0 };
+
+  /** Begins the next phase that has anything to visit, if nothing is left of this one. In a transaction. */
+  const goOn = (id: string): void => {
+    const row = find(id);
+    if (!row || countOf(db, erasureVisits, and(isOf(id), isOpen)) > 0) return;
+    const phases = phasesOf(row);
+    for (let phase = row.phase + 1; phase < phases.length; phase += 1) {
+      const targets = phases[phase]?.() ?? [];
+      db.update(erasures).set({ phase }).where(eq(erasures.id, id)).run();
+      visit(id, targets);
+      if (targets.length > 0) return;
+    }
+    const { rows, objects } = sumsOf(id);
+    const own = purge(row.kind, id);
+    const end = {
+      names: [],
+      rows: row.rows + rows + own,
+      objects: row.objects + objects + 1,
+      completedAt: clock.now(),
+    };
+    db.update(erasures).set(end).where(eq(erasures.id, id)).run();
+    db.delete(erasureVisits).where(isOf(id)).run();
+    audit.note({ action: "erasure.done", actor: { id: "workspace" }, target: id, detail: { kind: row.kind } });
+  };
+
+  /** A deleted object is done with. */
+  const unlessGone = <T>(outcome: Outcome<T>): T | undefined =>
+    !outcome.ok && outcome.problem.code === "not_found" ? undefined : unwrap(outcome);
+
+  const askSpace = async ({ id, kind: what }: Row, { target, place, upTo, rows }: Visit): Promise<Step> => {
+    const isWhole = what === "space" || what === "workspace";
+    const of = isWhole ? null : { entityId: id, after: place, upTo: upTo ?? undefined };
+    const done = unlessGone(await env.SPACE.getByName(target).erase(workspaceId(), of));
+    if (!done) return { rows, objects: 1, isDone: true };
+    const { after, objects, names, isDone } = done;
+    return { place: after, upTo: done.upTo, rows: isWhole ? done.rows : rows + done.rows, objects, names, isDone };
+  };
+
+  const askAgent = async ({ id, kind: what, names }: Row, { target }: Visit): Promise<Step> => {
+    const agent = env.AGENT.getByName(target.replace(itsEnd, ""));
+    const done = { rows: 0, objects: 1, isDone: true };
+    if (what === "workspace" || target.endsWith(itsEnd)) {
+      unlessGone(await agent.remove(workspaceId()));
+      return done;
+    }
+    if (target === id) {
+      const taken = unlessGone(await agent.takeBackBlocks(workspaceId()));
+      // It is visited once more, and counted then.
+      return { ...done, objects: 0, isDone: taken?.isDone ?? true };
+    }
+    const redaction: Redaction = { id, words: names, since: 0, senderName: names[0] };
+    const told = unlessGone(await agent.forgetSpace(workspaceId(), "", redaction));
+    return { rows: told?.rows ?? 0, objects: told?.objects ?? 1, isDone: told?.isDone ?? true };
+  };
+
+  const store = (row: Row, before: Visit, { names = [], ...step }: Step): void =>
+    db.transaction(() => {
+      // What is told of an object's others is gone from it in the end.
+      const objects = Math.max(step.objects, before.objects);
+      db.update(erasureVisits)
+        .set({ ...step, objects })
+        .where(isVisit(before))
+        .run();
+      const all = [...new Set([...(find(row.id)?.names ?? []), ...names])].slice(0, maxWaitingShown);
+      if (names.length > 0) db.update(erasures).set({ names: all }).where(eq(erasures.id, row.id)).run();
+      if (step.isDone) goOn(row.id);
+    });
+
+  jobs.handle(kind, {
+    atOnce: maxErasedAtOnce,
+    async run({ key }) {
+      const [erasureId = "", ...rest] = key.split(" ");
+      const row = find(erasureId);
+      const before = db
+        .select()
+        .from(erasureVisits)
+        .where(isVisit({ erasureId, target: rest.join(" ") }))
+        .get();
+      if (!row || !before || before.isDone) return undefined;
+      await faultOnceStored("workspace.before-tell", object);
+      const isSpace = before.target.startsWith("spc_");
+      const step = await withTimeout(tellTimeoutMs, isSpace ? askSpace(row, before) : askAgent(row, before));
+      await faultOnceStored("workspace.after-tell", object);
+      store(row, before, step);
+      if (step.isDone) return undefined;
+      const isMoving = (step.place ?? 0) < (step.upTo ?? 0);
+      return clock.now() + (isMoving ? 1 : eraseAgainMs);
+    },
+  });
+
+  const view = (row: Row): Erasure => {
+    const { id, kind: what, createdAt, completedAt } = row;
+    const open = and(isOf(id), isOpen);
+    const { rows, objects } = sumsOf(id);
+    const next = db.select().from(erasureVisits).where(open).orderBy(asc(sql`rowid`)).limit(maxWaitingShown).all();
+    return {
+      ...{ id, kind: what, state: completedAt === null ? "running" : "done" },
+      ...{ objects: row.objects + objects, rows: row.rows + rows, left: countOf(db, erasureVisits, open) },
+      waiting: next.map(({ target }) => target.replace(itsEnd, "")),
+      unknown: unknownOf[what],
+      createdAt: isoTime(createdAt),
+      ...(completedAt !== null && { completedAt: isoTime(completedAt) }),
+    };
+  };
+
+  const get = (id: string): Row => {
+    const row = find(id);
+    if (row) return row;
+    throw new ColloquyError("not_found", "Nothing of this id was erased: begin it with POST /v1/erasures");
+  };
+
+  const makeRoom = (): void => {
+    if (countOf(db, erasures, sql`${erasures.completedAt} is null`) >= maxErasuresAtOnce) {
+      const most = `${maxErasuresAtOnce} erasures are under way (maxErasuresAtOnce)`;
+      throw new ColloquyError("limit_reached", `${most}: wait until one of them is done.`);
+    }
+    if (countOf(db, erasures) < maxErasures) return;
+    const isOver = sql`${erasures.completedAt} is not null`;
+    const oldest = db.select({ id: erasures.id }).from(erasures).where(isOver).orderBy(asc(erasures.position)).limit(1);
+    for (const { id } of oldest.all()) db.delete(erasures).where(eq(erasures.id, id)).run();
+  };
+
+  /** What is erased, by the names that it has. Throws where there is no such thing. */
+  const namesOf = ({ kind: what, id }: CreateErasure): string[] => {
+    const nowhere = new ColloquyError(
+      "not_found",
+      `There is no such ${what} in this workspace: check its id and kind.`,
+    );
+    if (what === "workspace" && id !== workspaceId()) throw nowhere;
+    if (what === "space" && !spaces.isKnown(id)) throw nowhere;
+    if (what === "space" || what === "workspace") return [];
+    const entity = directory.find(id);
+    if (!entity) throw nowhere;
+    if ((entity.type === "agent") === (what === "agent")) return [entity.name];
+    const kindOf = entity.type === "agent" ? "agent" : "person";
+    throw new ColloquyError("conflict", `${id} is no ${what}: ask for the erasure of the ${kindOf}.`);
+  };
+
+  return {
+    view: (id: string): Erasure => view(get(id)),
+    find: (id: string): Erasure | undefined => {
+      const row = find(id);
+      return row && view(row);
+    },
+
+    /** In a transaction. The same again is the same erasure. */
+    begin(asked: CreateErasure, by: AuditActor): Erasure {
+      const { kind: what, id } = asked;
+      const known = find(id);
+      if (known && known.kind === what) return view(known);
+      const names = namesOf(asked);
+      makeRoom();
+      const row = db.insert(erasures).values({ id, kind: what, names, createdAt: clock.now() }).returning().get();
+      audit.note({ action: "erasure.began", actor: by, target: id, detail: { kind: what } });
+      if (what === "person" || what === "agent") removed(id, by);
+      goOn(id);
+      return view(find(id) ?? row);
+    },
+
+    page: (request: PageRequest): Page<Erasure> =>
+      pageOf(
+        request,
+        ({ from = Number.MAX_SAFE_INTEGER, limit }) =>
+          db
+            .select()
+            .from(erasures)
+            .where(lt(erasures.position, from))
+            .orderBy(desc(erasures.position))
+            .limit(limit)
+            .all(),
+        view,
+      ),
+
+    /** A space that was being made meanwhile has who was erased, or is of a workspace that is: it is visited too. */
+    followed({ space, deleted }: IndexDelivery): void {
+      if (deleted) return;
+      for (const id of [workspaceId(), ...space.members.map((member) => member.id)]) {
+        const row = find(id);
+        if (!row) continue;
+        const name = space.members.find((member) => member.id === id)?.name;
+        const names = [...new Set([...row.names, ...(name === undefined ? [] : [name])])];
+        if (row.completedAt !== null) {
+          db.update(erasures).set({ completedAt: null, phase: 0 }).where(eq(erasures.id, id)).run();
+        }
+        db.update(erasures).set({ names }).where(eq(erasures.id, id)).run();
+        visit(id, [space.id]);
+      }
+    },
+
+    /** Throws `gone` where somebody of this id was erased: a repeated request does not bring them back. */
+    requireNotErased(id: string): void {
+      if (find(id)) throw new ColloquyError("gone", `${id} was erased: send a new Idempotency-Key to make another.`);
+    },
+    /** How many objects are still to be visited. */
+    left: (): number => jobs.keys(kind).length,
+  };
+};

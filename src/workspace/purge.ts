@@ -1,0 +1,76 @@
+import { sql } from "drizzle-orm";
+import { type Entity, erasedName } from "../protocol/entity.ts";
+import type { ErasureKind } from "../protocol/erasure.ts";
+import type { Database } from "../shared/database.ts";
+import type { Directory } from "./directory.ts";
+import type { Outbox } from "./outbox.ts";
+import type { Requests } from "./requests.ts";
+import {
+  audit,
+  waitingCalls as callRows,
+  signInCodes as codeRows,
+  entities,
+  keys,
+  memberships,
+  removedSubjects,
+  requests as requestRows,
+  secrets,
+  sessions as sessionRows,
+  spaces,
+  spacesToBe,
+  tokenLeases,
+  usage,
+  workspaces,
+} from "./schema.ts";
+import type { Sessions } from "./sessions.ts";
+import type { SignInCodes } from "./sign-in-codes.ts";
+import type { WaitingCalls } from "./waiting-calls.ts";
+
+/** What leaves the workspace's own object with who, or what, is removed or erased. */
+type Removing = {
+  directory: Directory;
+  signInCodes: SignInCodes;
+  sessions: Sessions;
+  waitingCalls: WaitingCalls;
+  outbox: Outbox;
+};
+
+type Purging = {
+  db: Database;
+  directory: Directory;
+  requests: Requests;
+  self: { forget(): void };
+  registered: () => void;
+};
+
+/** All of a workspace but its own row, its erasures, and what is to be done. */
+const purged = [
+  ...[entities, memberships, spaces, spacesToBe, removedSubjects, keys, secrets, codeRows, sessionRows],
+  ...[callRows, tokenLeases, requestRows, audit, usage],
+] as const;
+
+/** Nobody of this id is in the workspace any more: what they hold ends, and their spaces are told. In a transaction. */
+export const removeEntity = (services: Removing, id: string): Entity => {
+  const { directory, signInCodes, sessions, waitingCalls, outbox } = services;
+  const entity = directory.get(id);
+  directory.remove(id);
+  if (entity.role === "admin") outbox.makerEnded(id);
+  signInCodes.forgetEntity(id);
+  sessions.forgetEntity(id);
+  waitingCalls.forgetAgent(id);
+  return entity;
+};
+
+/** What the workspace's own object holds of who, or what, was erased. In a transaction. Answers how many rows went. */
+export const purge = (services: Purging, kind: ErasureKind, id: string): number => {
+  const { db, self, requests, registered, directory } = services;
+  if (kind === "space") return requests.forgetEntity(id);
+  // The row of the directory is gone since the erasure began.
+  if (kind !== "workspace") return 1 + requests.forgetEntity(id);
+  const rows = purged.reduce((sum, table) => sum + db.delete(table).returning({ one: sql`1` }).all().length, 0);
+  db.update(workspaces).set({ name: erasedName, auth: null, reseal: null }).run();
+  self.forget();
+  directory.forget();
+  registered();
+  return rows + 1;
+};

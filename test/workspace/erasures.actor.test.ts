@@ -1,0 +1,216 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { CreateBlock } from "../../src/protocol/block.ts";
+import type { Erasure, ErasureKind } from "../../src/protocol/erasure.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { armFault, disarmFaults, type FaultPoint } from "../../src/shared/fault.ts";
+import { openBoth } from "../agent/compartment.ts";
+import { agentStub, ended, ids, openScene, scripted, told } from "../agent/fixture.ts";
+import { allRows } from "../support/rows.ts";
+import { answer, call, step, text } from "../support/scripted-model.ts";
+
+/** What is left of who, or what, was erased. */
+afterEach(disarmFaults);
+
+type Scene = Awaited<ReturnType<typeof openScene>>;
+
+const key = { id: "key" };
+const workspaceAt = (workspaceId: string) => env.WORKSPACE.getByName(workspaceId);
+const agentAt = ({ id }: { id: string }) => env.AGENT.getByName(id);
+const rowsWith = (object: unknown, words: string): Promise<string[]> =>
+  runInDurableObject(object as DurableObjectStub, (_, { storage }) =>
+    allRows(storage).filter((row) => row.includes(words)),
+  );
+
+const erase = async ({ house }: Pick<Scene, "house">, kind: ErasureKind, id: string): Promise<Erasure> =>
+  unwrap(await workspaceAt(house.workspaceId).beginErasure({ kind, id }, key));
+
+const done = ({ house }: Pick<Scene, "house">, id: string, timeout = 8000): Promise<Erasure> =>
+  vi.waitFor(
+    async () => {
+      const erasure = unwrap(await workspaceAt(house.workspaceId).erasure(id));
+      expect(erasure).toMatchObject({ state: "done", left: 0, waiting: [] });
+      return erasure;
+    },
+    { timeout },
+  );
+
+const goneFrom = async (objects: unknown[], marked: string[]): Promise<void> => {
+  for (const object of objects) for (const each of marked) expect(await rowsWith(object, each)).toEqual([]);
+};
+
+const objectsOf = ({ house, analyst, space }: Pick<Scene, "house" | "analyst" | "space">): unknown[] => [
+  agentStub(analyst),
+  env.SPACE.getByName(space.id),
+  workspaceAt(house.workspaceId),
+];
+
+describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
+  test("[L16] an erased person is gone from every row: words, names, and what waits", async () => {
+    const scene = await openScene({ continuity });
+    const { house, analyst, space } = scene;
+    const mona = await house.person("Mona");
+    const other = await house.space("Beta", [mona, scene.husam, analyst]);
+    const model = scripted([
+      step(call("enter_space", { spaceId: other.id })),
+      step(call("read_messages", { limit: 5 })),
+      ...answer(other.id, "A fine orchard."),
+    ]);
+    await other.post(mona, "I like the quinces of the old orchard");
+    await ended(house.workspaceId, analyst, 1);
+    model.push(step(text("Well.")));
+    await other.post(mona, "zebu");
+    await ended(house.workspaceId, analyst, 2);
+    model.push(step(text("Well.")));
+    await scene.ask("The apricots of the south are kept", 3);
+    await erase(scene, "person", mona.id);
+    const report = await done(scene, mona.id);
+    expect(report.objects).toBe(4);
+    await goneFrom([...objectsOf(scene), env.SPACE.getByName(other.id)], ["quinces", "zebu", "Mona"]);
+    const left = (await other.messages()).map(({ text: words, deleted, sender }) => ({ words, deleted, sender }));
+    expect(left[0]).toMatchObject({ sender: { id: mona.id, name: "[erased]" }, deleted: {} });
+    expect(left[0]?.words).toBeUndefined();
+    for (const kept of ["apricots of the south", "A fine orchard."]) {
+      expect(await rowsWith(agentStub(analyst), kept)).not.toEqual([]);
+    }
+    model.push(step(text("Well.")));
+    await space.post(scene.husam, "And now?");
+    await ended(house.workspaceId, analyst, 4);
+    const shown = JSON.stringify(model.calls.at(-1)?.prompt);
+    for (const word of ["quinces", "zebu", "Mona"]) expect(shown).not.toContain(word);
+  });
+});
+
+describe("a crash", () => {
+  test.each<[FaultPoint, number]>([
+    ["workspace.before-tell", 0],
+    ["workspace.before-tell", 3],
+    ["workspace.after-tell", 0],
+    ["workspace.after-tell", 1],
+    ["workspace.after-tell", 4],
+    ["space.after-append", 0],
+    ["space.after-deliver", 0],
+    ["agent.after-deliver", 0],
+  ])("[L16] an erasure counts each object once though a crash comes: %s after %i", async (point, passes) => {
+    const scene = await openScene();
+    const { house, analyst, space } = scene;
+    const mona = await house.person("Mona");
+    const other = await house.space("Beta", [mona, analyst]);
+    const model = scripted([step(text("Well."))]);
+    await other.post(mona, "I like the quinces of the old orchard");
+    await ended(house.workspaceId, analyst, 1);
+    model.push(step(text("Well.")));
+    await told(other.id);
+    const crashed = armFault(point, passes);
+    await erase(scene, "person", mona.id);
+    await crashed;
+    const report = await done(scene, mona.id, 20_000);
+    // Two spaces, the agent, and the workspace.
+    expect(report.objects).toBe(4);
+    // The coming, the message and the leaving, two rows of the agent, and the workspace's own.
+    expect(report.rows).toBe(6);
+    await goneFrom([...objectsOf({ ...scene, space }), env.SPACE.getByName(other.id)], ["quinces", "Mona"]);
+  });
+});
+
+test("[L16] an erased agent takes its messages, its name, and what its readers were given", async () => {
+  const scene = await openScene();
+  const { house, analyst, space, husam, agent } = scene;
+  const writer = await house.agent({ name: "Quillfeather" });
+  const { workspaceId } = house;
+  const other = await house.space("Beta", [husam, writer]);
+  const owner = env.AGENT.getByName(writer.id);
+  const content = "The medlars ripen late in the walled garden";
+  unwrap(await owner.createBlock(workspaceId, CreateBlock.parse({ label: "garden", type: "core", content }), "system"));
+  unwrap(await owner.shareBlock(workspaceId, "garden", { granteeId: analyst.id, permission: "ReadOnly" }));
+  const model = scripted();
+  model.push(step(text("Well.")), ...answer(other.id, "Damsons grow on the northern slope."));
+  await space.post(husam, "What do you know?");
+  await ended(workspaceId, analyst, 1);
+  expect(await rowsWith(agentStub(analyst), "walled garden")).not.toEqual([]);
+  await other.post(husam, "What grows there?");
+  await ended(workspaceId, writer, 1);
+  await erase(scene, "agent", writer.id);
+  await done(scene, writer.id);
+  await goneFrom(
+    [...objectsOf(scene), env.SPACE.getByName(other.id), agentStub(writer)],
+    ["walled garden", "northern slope", "Quillfeather"],
+  );
+  expect(await owner.describe(workspaceId)).toMatchObject({ ok: false, problem: { code: "not_found" } });
+  expect(unwrap(await agent.blocks(workspaceId)).map(({ label }) => label)).not.toContain("garden");
+});
+
+test("[L16] an erased space is gone from its agents' compartments too, and says what it told", async () => {
+  const scene = await openBoth({});
+  const { house, analyst, space, secret } = scene;
+  const model = scripted(answer(space.id, "Fine."));
+  await scene.ask("I like the quinces of the old orchard");
+  model.push(step(text("Well.")));
+  await secret.ask("What do you know?", 1);
+  expect(await rowsWith(agentStub(secret.mind), "quinces")).not.toEqual([]);
+  await erase(scene, "space", space.id);
+  const report = await done(scene, space.id);
+  expect(report).toMatchObject({ kind: "space", objects: 3 });
+  await goneFrom([...objectsOf(scene), agentStub(secret.mind)], ["quinces", "Alpha"]);
+  expect(unwrap(await agentAt(analyst).describe(house.workspaceId)).id).toBe(analyst.id);
+});
+
+test("[L16] an erased person is gone from compartments, from what was fed and said there", async () => {
+  const scene = await openBoth({});
+  const { house, space, husam, secret } = scene;
+  const model = scripted(answer(space.id, "Fine."));
+  await scene.ask("I like the quinces of the old orchard");
+  model.push(step(text("Well.")));
+  await secret.ask("The medlars of the board are ripe", 1);
+  await erase(scene, "person", husam.id);
+  const report = await done(scene, husam.id);
+  // Two spaces, two minds, and the workspace.
+  expect(report.objects).toBe(5);
+  const objects = [...objectsOf(scene), agentStub(secret.mind), env.SPACE.getByName(secret.space.id)];
+  await goneFrom(objects, ["quinces", "medlars", "Husam"]);
+  expect(unwrap(await workspaceAt(house.workspaceId).erasures({ limit: 10 })).items).toEqual([report]);
+});
+
+test("[L16] an erased workspace keeps ids and numbers, which its operator reads", async () => {
+  const scene = await openBoth({});
+  const { house, space, secret, analyst } = scene;
+  const model = scripted(answer(space.id, "Fine."));
+  await scene.ask("I like the quinces of the old orchard");
+  model.push(step(text("Well.")));
+  await secret.ask("The medlars of the board are ripe", 1);
+  await erase(scene, "workspace", house.workspaceId);
+  const report = await done(scene, house.workspaceId);
+  expect(report).toMatchObject({ kind: "workspace", unknown: [expect.stringContaining("models")] });
+  const objects = [...objectsOf(scene), agentStub(secret.mind), env.SPACE.getByName(secret.space.id)];
+  await goneFrom(objects, ["quinces", "medlars", "Husam", "Alpha", "Board", "Test"]);
+  const overview = unwrap(await workspaceAt(house.workspaceId).overview());
+  expect(overview).toMatchObject({ erasure: report, waiting: 0, name: "[erased]", deletedAt: expect.any(String) });
+  expect(await agentAt(analyst).describe(house.workspaceId)).toMatchObject({ ok: false });
+});
+
+test("[L16] what cannot be erased is refused by name, and the same erasure again is the same", async () => {
+  const scene = await openScene();
+  const { house, husam, analyst, space } = scene;
+  const mona = await house.person("Mona");
+  const workspace = workspaceAt(house.workspaceId);
+  const refused = async (kind: ErasureKind, id: string) => {
+    const answered = await workspace.beginErasure({ kind, id }, key);
+    return answered.ok ? "begun" : answered.problem.code;
+  };
+  expect(await refused("person", ids.mint("ent"))).toBe("not_found");
+  expect(await refused("space", ids.mint("spc"))).toBe("not_found");
+  expect(await refused("workspace", ids.mint("wsp"))).toBe("not_found");
+  expect(await refused("person", analyst.id)).toBe("conflict");
+  expect(await refused("agent", husam.id)).toBe("conflict");
+  expect(await refused("space", husam.id)).toBe("not_found");
+  expect(await workspace.erasure(mona.id)).toMatchObject({ ok: false, problem: { code: "not_found" } });
+  const first = await erase(scene, "person", mona.id);
+  expect(first).toMatchObject({ state: "running", left: 1, waiting: [space.id] });
+  expect(await erase(scene, "person", mona.id)).toMatchObject({ createdAt: first.createdAt });
+  const report = await done(scene, mona.id);
+  expect(await erase(scene, "person", mona.id)).toEqual(report);
+  expect(await workspace.createEntity(mona.id, { type: "human", name: "Mona", role: "member" })).toMatchObject({
+    problem: { code: "gone" },
+  });
+});
