@@ -130,6 +130,8 @@ export const lateAnswerMs = 24 * 60 * 60_000;
 export const answeredMemoryMs = 24 * 60 * 60_000;
 /** How often the watchdog looks while there is work: what a crash cut goes on within this time. */
 export const watchdogMs = 5000;
+/** How often what rests while its workspace is suspended is looked at. Once the agent is told, it goes on at once. */
+export const suspendedLookMs = 3_600_000;
 /** How often the time that a run has worked is stored. After a crash, up to this much of it is guessed. */
 export const workNoteMs = 25_000;
 /** Silence of a model, before its stream or in it, after which its call is given up. */

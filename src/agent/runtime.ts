@@ -10,7 +10,7 @@ import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
 import { handleCompartments, tellMinds } from "./api/compartments.ts";
 import { handleCarried, tellCarried } from "./api/related.ts";
-import { watchdogMs } from "./bounds.ts";
+import { suspendedLookMs, watchdogMs } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
 import { callsTimer, createCalls } from "./calls/calls.ts";
 import { messageIn, resultIn } from "./context/consciousness/inbox-message.ts";
@@ -178,7 +178,10 @@ export const createRuntime = (
     handOver: (row) => acceptToolResult(services, row),
   });
   const summaryWork: SummaryWork = createSummaryWork(services, timers, background);
+  /** What works by itself rests while the workspace is suspended. `reconsider` wakes it. */
+  const restingTimers = [callsTimer, summariesTimer, mcpTimer, searchTimer];
   const due = async (name: string): Promise<void> => {
+    if (isSuspended() && restingTimers.includes(name)) return timers.set(name, clock.now() + suspendedLookMs);
     if (name === loopTimer) return loop.fired();
     if (name === jobsTimer) return jobs.onTimer();
     if (name === callsTimer) return callWork.fired();
@@ -203,6 +206,11 @@ export const createRuntime = (
     reconsider: () => {
       loop.reconsider();
       summaryWork.reconsider();
+    },
+    resume: () => {
+      calls.prolong();
+      for (const name of restingTimers) if (timers.dueAt(name) !== undefined) timers.set(name, clock.now());
+      runtime.reconsider();
     },
     stop: async () => {
       summaryWork.stop();

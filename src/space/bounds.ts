@@ -58,6 +58,8 @@ export const storeHeardMs = 100;
 export const deliverTimeoutMs = 20_000;
 /** After a crash between storing and delivering, the delivery is made up for within this time. */
 export const watchdogMs = 5000;
+/** How often a router that rests while its workspace is suspended looks. Once the space is told, it goes on at once. */
+export const suspendedLookMs = 3_600_000;
 export const firstBackoffMs = 1000;
 export const maxBackoffMs = 5 * 60_000;
 /** A cursor that has nothing to carry is stored once it lags this far. */

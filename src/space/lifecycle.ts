@@ -253,6 +253,7 @@ export const setSuspended = (services: SpaceServices, workspaceId: string, suspe
   if (spaceIn(services, workspaceId).suspended === suspended) return;
   services.settings.change({ suspended });
   if (suspended) services.sockets.closeWhere(() => true, closeCodes.suspended, "the workspace is suspended");
+  else services.router.resume();
 };
 
 /** What hangs on this entity, key or session may have ended: the workspace is asked, and sockets that do not hold close. */

@@ -497,18 +497,17 @@ const callerOf = async ({ path }: Operation, who: Who): Promise<Caller> => {
   return jwtOf(who === "jwtMember" ? "mona" : "new");
 };
 
-const ask = async (operation: Operation, row: Row, who: Who): Promise<Response> => {
-  const fresh = await freshFor(operation);
-  const caller = await callerOf(operation, who);
-  const path = fill(operation.path, { ...fresh, workspaceId: scene.house.workspaceId });
+const asks = ({ path, method }: Operation, row: Row, fresh: Scene["fresh"], caller: Caller): Promise<Response> => {
   const body = row.body?.({ ...scene, fresh });
-  return call(path, {
-    method: operation.method,
-    ...caller,
-    headers: { ...caller.headers, ...(operation.path.endsWith("/stream") ? { upgrade: "websocket" } : {}) },
+  return call(fill(path, { ...fresh, workspaceId: scene.house.workspaceId }), {
+    ...{ method, ...caller },
+    headers: { ...caller.headers, ...(path.endsWith("/stream") ? { upgrade: "websocket" } : {}) },
     ...(body === undefined ? {} : { body }),
   });
 };
+
+const ask = async (operation: Operation, row: Row, who: Who): Promise<Response> =>
+  asks(operation, row, await freshFor(operation), await callerOf(operation, who));
 
 const leave = async (answer: Response): Promise<void> => {
   answer.webSocket?.accept();
@@ -522,6 +521,53 @@ const expectUnkept = ({ path }: Operation, { headers }: Response): void => {
   const isPublic = ["/openapi.json", "/docs"].includes(path);
   expect(headers.get("cache-control")).toMatch(isPublic ? /^public, max-age=\d+$/ : /^no-store\b/);
 };
+
+/** What goes on beside what is read and what is taken away. */
+const whileSuspended = [
+  ...ofTokens.filter((name) => !name.endsWith("links")),
+  "POST /v1/agents/{agentId}/runs/{runId}/cancel",
+];
+const isStream = ({ path }: Operation): boolean => path.endsWith("/stream") || path.endsWith("/events");
+const goesOn = (operation: Operation): boolean =>
+  whileSuspended.includes(operation.name) || (["GET", "DELETE"].includes(operation.method) && !isStream(operation));
+
+const isSuspended = async (suspended: boolean): Promise<void> => {
+  const path = `/v1/operator/workspaces/${scene.house.workspaceId}`;
+  const act = suspended ? { body: { reason: "Unpaid" } } : { method: "POST" };
+  await call(`${path}/${suspended ? "suspend" : "resume"}`, { bearer: adminKey, ...act });
+  const Told = z.object({ workspace: z.object({ waiting: z.literal(0) }) });
+  await vi.waitFor(() => expectOk(Told, call(path, { bearer: adminKey })));
+};
+
+// First: what the others leave has to be told of it too.
+test("[L6] of a suspended workspace is read and taken away, and all else is refused by name", async () => {
+  const asked = operations.filter((each) => each.security.length > 0 && !isForOperator(each));
+  // Keys and blocks are made anew in the place of those before.
+  const isAlone = ({ path }: Operation): boolean => path.includes("{keyId}") || path.includes("{label}");
+  const [alone, together] = [asked.filter(isAlone), asked.filter((each) => !isAlone(each))];
+  const told: Record<string, string> = {};
+  const meant: Record<string, string> = {};
+  for (const some of [together, ...alone.map((each) => [each])]) {
+    const targets: Scene["fresh"][] = [];
+    for (const operation of some) targets.push(await freshFor(operation));
+    await isSuspended(true);
+    for (const [index, operation] of some.entries()) {
+      const row = rows[operation.name];
+      const fresh = targets[index];
+      if (!row || !fresh) throw new Error(`${operation.name} has no row`);
+      const place = Math.max(
+        0,
+        row.own.findIndex((status) => status < 400),
+      );
+      const answer = await asks(operation, row, fresh, scene.callers[own[place] ?? "key"]);
+      meant[operation.name] = goesOn(operation) ? String(row.own[place]) : "503 suspended";
+      told[operation.name] = answer.status === 503 ? `503 ${(await problemIn(answer)).code}` : String(answer.status);
+      if (answer.status !== 503) await leave(answer);
+    }
+    await isSuspended(false);
+  }
+  expect(told).toEqual(meant);
+}, 60_000);
 
 describe("[S1] [S3] [S5] [C15] every operation by every kind of principal", () => {
   test("every operation has a row, and every row an operation", () => {

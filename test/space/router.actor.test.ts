@@ -529,3 +529,16 @@ test("[D2] an agent that is out of reach gets its wake later, as it was decided"
   await ring(home, 60_000);
   await vi.waitFor(() => expect(sources(robo).at(-1)).toBe("one: proactive_router"));
 });
+
+test("[L6] a router rests while its workspace is suspended, and then decides", async () => {
+  const model = asked([refusal(apiError(503)), wake("Robo")]);
+  const { home, robo, hal, post } = await stage();
+  const { id } = await post("Who knows?");
+  await vi.waitFor(() => expect(model.calls).toHaveLength(1));
+  unwrap(await home.rpc.setSuspended(home.workspaceId, true));
+  for (let hours = 0; hours < 3; hours += 1) await ring(home, 3_600_000);
+  expect(model.calls).toHaveLength(1);
+  unwrap(await home.rpc.setSuspended(home.workspaceId, false));
+  expect(await decided(home, id)).toMatchObject({ outcome: "woke" });
+  await vi.waitFor(() => expect([sources(robo).length, sources(hal).length]).toEqual([1, 1]));
+});

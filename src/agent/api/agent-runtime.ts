@@ -18,6 +18,8 @@ export type AgentRuntime = {
   due(name: string): Promise<void>;
   /** The config or a secret changed: runs that failed or wait may go on now. */
   reconsider(): void;
+  /** The workspace goes on after a suspension: so does all that rested. */
+  resume(): void;
   /** Ends all work; resolves when nothing more of the agent can appear. */
   stop(): Promise<void>;
 };

@@ -65,14 +65,19 @@ const ofAgent = [
 ] as const;
 const ofItsHooks = ["createHook", "updateHook", "rotateHook", "deleteHook"] as const;
 const ofItsMinds = ["openCompartment", "feed", "leaseTokens", "settleTokens"] as const;
-/** The methods that a suspended workspace refuses. */
-const fromOutside = ["trigger", "receive", "editBlock", "editSharedBlock"] as const;
+/** The methods that a suspended workspace refuses: what is read and what is taken away goes on. */
+const whileAwake = new Set<string>([
+  ...(["trigger", "receive", "update", "createHook", "updateHook", "rotateHook"] as const),
+  ...(["createBlock", "updateBlock", "editBlock", "editSharedBlock", "shareBlock"] as const),
+  ...(["putMemory", "putGoal", "putPlan", "archive", "retryEvent", "retryDeadEvents"] as const),
+  ...(["claimToolCall", "answerToolCall"] as const),
+] satisfies (keyof AgentMethods)[]);
 const ofOpenMind = new Set<string>([...ofAgent, ...ofItsMinds, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
 
 /** Throws `forbidden` where the other kind of mind would have to be asked, and `not_found` to minds of an ending agent. */
 export const requireMind = (method: string, { isEnding, services }: AgentRuntime): void => {
   const { compartmentId: ownId, suspended } = services.identity.get();
-  if (suspended && (fromOutside as readonly string[]).includes(method)) throw suspendedError();
+  if (suspended && whileAwake.has(method)) throw suspendedError();
   if (isEnding && (ofItsMinds as readonly string[]).includes(method)) {
     throw new ColloquyError("not_found", "there is no such agent");
   }
@@ -156,12 +161,13 @@ export const tellMinds = ({ db, jobs }: Pick<AgentRuntime, "db" | "jobs">, redac
 };
 
 /** The settings have changed: followers of a suspended mind are cut off, and else what waited goes on. */
-export const settle = ({ services, reconsider }: AgentRuntime): void => {
+export const settle = ({ services, resume, reconsider }: AgentRuntime, wasSuspended: boolean): void => {
   const { subscriptions, plans } = services;
   if (services.isSuspended()) subscriptions.closeAll(closeCodes.suspended, "the workspace is suspended");
   else {
     plans.resume();
-    reconsider();
+    if (wasSuspended) resume();
+    else reconsider();
   }
 };
 
@@ -287,7 +293,8 @@ export const compartmentsArea: Area<
     return settingsFor(agent);
   },
   configureCompartment: (runtime, settings) => {
-    if (adoptSettings(runtime.services, settings)) settle(runtime);
+    const wasSuspended = runtime.services.isSuspended();
+    if (adoptSettings(runtime.services, settings)) settle(runtime, wasSuspended);
     return null;
   },
   leaseTokens: async ({ services: { ledger, budget, clock } }, { lease: step, tokens, person, until, spaceId }) => {

@@ -227,7 +227,7 @@ export const configArea: Area<
       tellCompartments(runtime);
     });
     if (!suspended) startHeartbeat(timers, services.identity.get().config.heartbeat, services.clock.now());
-    settle(runtime);
+    settle(runtime, !suspended);
     return null;
   },
   meterTokens: (runtime, isMetered) => {

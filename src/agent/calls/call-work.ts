@@ -27,7 +27,8 @@ import { push, waitingCall } from "./server-calls.ts";
  * 2. One errand of a call at a time. A failed errand backs off and delays no other call. Errands that ask servers take
  *    no place from the others.
  * 3. What was begun and cut is done again only if its tool is idempotent; else its outcome is unknown (R3).
- * 4. A request to a server is aborted once its call's outcome is known: the run was cut (R5), or the server answered in
+ * 4. No server is asked, no tool executed and none too late while the workspace is suspended. What is under way then ends.
+ * 5. A request to a server is aborted once its call's outcome is known: the run was cut (R5), or the server answered in
  *    another way.
  */
 export type CallWork = ReturnType<typeof createCallWork>;
@@ -135,7 +136,9 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
     for (;;) {
       const row = calls.get(callId);
       const errand = next(row);
-      if (!row || !errand || stopped.signal.aborted || (isSlow(errand) && !slow)) return;
+      if (!row || !errand || stopped.signal.aborted) return;
+      if (isSlow(errand) && !slow) return;
+      if (services.isSuspended() && (isSlow(errand) || errand === "expire")) return;
       try {
         await run(errand, row, ended);
       } catch (error) {
@@ -172,7 +175,7 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
     }
     for (const slow of [false, true]) {
       const busy = [...live.values()].filter((each) => each.slow === slow).length;
-      if (busy >= maxErrands) continue;
+      if (busy >= maxErrands || (slow && services.isSuspended())) continue;
       const due = calls.due(slow, maxErrands).filter(({ callId }) => !live.has(callId));
       for (const { callId } of due.slice(0, maxErrands - busy)) begin(callId, slow);
     }

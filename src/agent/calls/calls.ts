@@ -1,7 +1,7 @@
 import { and, asc, eq, inArray, lte, max, min, not, or, type SQL, sql } from "drizzle-orm";
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
+import { among, countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 import type { Crashable } from "../../shared/fault.ts";
 import type { Timers } from "../../timers/timers.ts";
@@ -244,6 +244,17 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
     forget(callId: string): void {
       none.forget();
       db.delete(calls).where(eq(calls.callId, callId)).run();
+    },
+
+    /** The workspace goes on after a suspension, in which no server could answer: each has its time anew. */
+    prolong(): void {
+      for (const row of db
+        .select()
+        .from(calls)
+        .where(among(calls.phase, ["out", "late"]))
+        .all()) {
+        this.change(row.callId, { dueAt: serverDueAt(row, clock.now()) });
+      }
     },
 
     /** After an errand: the timer is set for the next one, or put away. */

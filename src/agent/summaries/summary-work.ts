@@ -185,14 +185,14 @@ export const createSummaryWork = (
   };
 
   const work = async (): Promise<void> => {
-    if (isWorking || signal.aborted) return;
+    if (isWorking || signal.aborted || services.isSuspended()) return;
     isWorking = true;
     try {
       for (let row = summaries.next(); row; row = summaries.next()) {
         const { tryAt } = row;
         if (tryAt !== null && tryAt > clock.now()) return timers.set(summariesTimer, tryAt);
         await tryFold(row);
-        if (signal.aborted) return;
+        if (signal.aborted || services.isSuspended()) return;
       }
       timers.clear(summariesTimer);
     } finally {

@@ -21,6 +21,7 @@ import {
   maxRouterTries,
   routerOutputTokens,
   routerTimeoutMs,
+  suspendedLookMs,
 } from "../bounds.ts";
 import { type Append, type Log, type LogRow, messageOf } from "../log/log.ts";
 import type { Members } from "../members.ts";
@@ -163,6 +164,7 @@ export const createRouter = (surroundings: Surroundings) => {
     // A crash came between the decision and the end of the job.
     if (!row || !isUndecided()) return undefined;
     const startedAt = clock.now();
+    if (settings.find()?.suspended) return startedAt + suspendedLookMs;
     if (breaker.openUntil() > startedAt) return breaker.openUntil();
     // Nobody is woken by what was deleted.
     if (row.routing === null) {
@@ -190,6 +192,9 @@ export const createRouter = (surroundings: Surroundings) => {
       if (hasRoom) jobs.set({ kind, key: String(row.seq), dueAt: Math.max(clock.now(), breaker.openUntil()) });
       else decided(append, row, failed(noRoom()));
     },
+
+    /** The workspace goes on after a suspension. */
+    resume: (): void => jobs.hurry(kind),
 
     /** The space is over. What is undecided wakes nobody, and no event says so. Belongs in the transaction that ends it. */
     giveUp(): void {

@@ -114,6 +114,25 @@ describe("a consciousness", () => {
     );
   });
 
+  test("[L6] a summary rests while the workspace is suspended, and is made once it is resumed", async () => {
+    let works = false;
+    const { asked } = install(() => (works ? step(text("It went well.")) : refusal(new TypeError("terminated"))));
+    const { house, agent, tell, analyst, summaries } = await stage("consciousness", {
+      ...folding,
+      compaction: { strategy, chunkSize: 20, model: summariser },
+    });
+    for (let count = 1; asked.calls.length === 0 && count < 40; count += 1) await tell(long(`message-${count}`));
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ text: null, failures: 1 }]));
+    unwrap(await agent.setSuspended(house.workspaceId, true));
+    works = true;
+    const before = asked.calls.length;
+    vi.useFakeTimers({ toFake: ["Date"] });
+    for (let hours = 0; hours < 3; hours += 1) await passTime(analyst, 3_600_000);
+    expect(asked.calls.length).toBe(before);
+    unwrap(await agent.setSuspended(house.workspaceId, false));
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ text: "It went well." }]));
+  });
+
   test("[R4] a summary is asked for no sooner than its model's provider wants", async () => {
     const busy = apiError(429, { responseHeaders: { "retry-after": "7200" } });
     const { asked } = install(() => refusal(busy));
