@@ -73,7 +73,8 @@ export const createRuntime = (
   const armLoop = (): void => timers.setNoLater(loopTimer, clock.now() + watchdogMs);
   const feed = createFeedState(db);
   const spaces = createSpaces(db, feed);
-  const isSuspended = (): boolean => identity.find()?.suspended === true;
+  /** Of an agent whose removal is not done yet, nothing goes on either. */
+  const isSuspended = (): boolean => runtime.isEnding === true || identity.find()?.suspended === true;
   const isClosed = (): boolean => {
     if (isSuspended()) return true;
     const spaceId = identity.find()?.compartmentSpaceId ?? null;

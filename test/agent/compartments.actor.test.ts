@@ -8,7 +8,7 @@ import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault } from "../../src/shared/fault.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
 import { createGate } from "../support/gate.ts";
-import { step, text } from "../support/scripted-model.ts";
+import { step, text, waitAt } from "../support/scripted-model.ts";
 import {
   type AgentSettings,
   agentStub,
@@ -252,6 +252,35 @@ describe("what ends a compartment", () => {
     await expect.poll(() => tablesOf(polaris)).toEqual([]);
     expect(await tablesOf(mind)).toEqual([]);
     expect(await again.create(anew)).toMatchObject({ ok: true });
+  });
+
+  test("[R5] an open mind whose removal was cut takes nothing in and works no more", async () => {
+    const gate = createGate();
+    let calls = 0;
+    scripted(() => {
+      calls += 1;
+      return calls === 1 ? step(text("Noted.")) : step(waitAt(gate), text("Late."));
+    });
+    const { workspaceId, polaris, agent, ask } = await openBoard();
+    await ask("Hello");
+    const event = { serviceName: "s", payload: 1 };
+    unwrap(await agent.trigger(workspaceId, event));
+    await gate.reached;
+    let removals = 0;
+    instead("remove", (whole) => {
+      removals += 1;
+      return removals === 2 ? Promise.reject(new Error("overloaded")) : whole();
+    });
+    expect(await agent.remove(workspaceId)).toMatchObject({ ok: false, problem: { code: "unavailable" } });
+    await runInDurableObject(agentStub(polaris), (_, state) => state.abort()).catch(() => undefined);
+    const again = env.AGENT.getByName(polaris.id);
+    expect(await again.trigger(workspaceId, event)).toMatchObject(gone);
+    await passTime(polaris, 6000);
+    expect(await rowsIn(polaris, "SELECT status FROM runs")).toMatchObject([{ status: "running" }]);
+    expect(calls).toBe(2);
+    await passTime(polaris, 60_000);
+    await expect.poll(() => tablesOf(polaris)).toEqual([]);
+    expect(calls).toBe(2);
   });
 
   test.each(["feed", "lease"])(

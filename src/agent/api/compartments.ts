@@ -78,7 +78,7 @@ const ofOpenMind = new Set<string>([...ofAgent, ...ofItsMinds, ...ofItsHooks] sa
 export const requireMind = (method: string, { isEnding, services }: AgentRuntime): void => {
   const { compartmentId: ownId, suspended } = services.identity.get();
   if (suspended && whileAwake.has(method)) throw suspendedError();
-  if (isEnding && (ofItsMinds as readonly string[]).includes(method)) {
+  if (isEnding && [...ofItsMinds, "trigger", "receive"].includes(method)) {
     throw new ColloquyError("not_found", "there is no such agent");
   }
   if (ownId === null ? method !== "configureCompartment" : !ofOpenMind.has(method)) return;
