@@ -48,6 +48,23 @@ const singleReply: Scenario = {
   },
 };
 
+/** All of it is in the agent's compartment there, which takes its tokens from the open mind's day. */
+const confidential: Scenario = {
+  name: "confidential",
+  open: async (stage) => {
+    const husam = await stage.house.person("Husam");
+    const analyst = await stage.agent({ name: "Analyst" });
+    const space = await stage.space("Board", [husam, analyst], true);
+    stage.play(
+      scripted(({ heard }) => [
+        ["set_memories", { memories: [{ key: heard.includes("more") ? "more" : "asked", value: "yes" }] }],
+        ["send_message", { text: "Kept here." }, [10, 15]],
+      ]),
+    );
+    return [says(space, husam, "Keep it here"), says(space, husam, "And more")];
+  },
+};
+
 const timelineReply: Scenario = {
   name: "timeline reply",
   open: async (stage) => {
@@ -328,6 +345,7 @@ const renamed: Scenario = {
 export const scenarios: Scenario[] = [
   singleReply,
   timelineReply,
+  confidential,
   twoAgents,
   crossSpace,
   plan,

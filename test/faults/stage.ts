@@ -2,8 +2,9 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { compartmentId } from "../../src/shared/ids.ts";
 import { requestsTo } from "../agent/calls/scene.ts";
-import { type AgentSettings, openHouse } from "../agent/fixture.ts";
+import { type AgentSettings, ids, openHouse } from "../agent/fixture.ts";
 import { installModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { type Aftermath, aftermathOf, type Space } from "./aftermath.ts";
 import { Onlooker } from "./onlooker.ts";
@@ -142,11 +143,16 @@ export const openStage = async () => {
       objects.push({ name: settings.name, stub: () => stubIn(env.AGENT, agent.id) });
       return agent;
     },
-    /** A space that its first member watches. */
-    space: async (name: string, members: EntityRef[]): Promise<Space> => {
-      const space = await house.space(name, members);
+    /** A space that its first member watches. Of a confidential one each agent has a compartment, which begins with the first message. */
+    space: async (name: string, members: EntityRef[], confidential = false): Promise<Space> => {
+      const space = await house.space(name, members, confidential);
       spaces.push(space);
       objects.push({ name, stub: () => stubIn(env.SPACE, space.id) });
+      for (const agent of confidential ? members.filter(({ type }) => type === "agent") : []) {
+        const mind = { ...agent, id: compartmentId(ids, agent.id, space.id), name: `${agent.name} in ${name}` };
+        agents.push(mind);
+        objects.push({ name: mind.name, stub: () => stubIn(env.AGENT, mind.id) });
+      }
       const [first] = members;
       if (!first) throw new Error(`${name} has no members`);
       const onlooker = new Onlooker(space.stub, { ...space.as(first), expiresAt: Date.now() + 24 * 60 * 60_000 });
@@ -185,11 +191,13 @@ export const openStage = async () => {
         .catch(() => undefined);
       const withLedgers = await Promise.all(
         agents.map(async (agent) => {
-          // What a run reserved is settled once it has ended, and stored with what is reserved next.
+          // What a run reserved is settled once it has ended, and stored with what is reserved next. A lease, which a compartment
+          // named, stays booked where that was cut: it may have been billed.
           const [row] = await rowsOf<{ reserved: number }>(
             stubIn(env.AGENT, agent.id),
             `SELECT count(*) AS reserved FROM ledger, json_each(reserved) AS step
-             LEFT JOIN runs ON runs.ordinal = CAST(step.key AS INTEGER) WHERE runs.completed_at IS NULL`,
+             LEFT JOIN runs ON runs.ordinal = CAST(step.key AS INTEGER)
+             WHERE runs.completed_at IS NULL AND step.key NOT LIKE '% %'`,
           );
           return { ...agent, reserved: row?.reserved ?? 0 };
         }),
