@@ -203,7 +203,9 @@ export const openStage = async () => {
         }),
       );
       const effects = (await requestsTo(path)).length;
-      const timers = (await look()).map(({ object, name }) => `${object}: ${name}`);
+      // What was used is told some time after it was, as long as it lasted.
+      const told = (await look()).filter(({ name }) => name !== "usage");
+      const timers = told.map(({ object, name }) => `${object}: ${name}`);
       return {
         aftermath: await aftermathOf(workspaceId, { spaces, agents: withLedgers, effects }),
         timers,

@@ -144,6 +144,33 @@ test("[C17] what one mind holds does not change the other's ranks and scores", a
   );
 });
 
+test("[C17] [C18] a compartment searches both minds by vectors, and leaves no trace of it", async () => {
+  const { open: outside, inside, run, indexed, analyst, secret } = await open();
+  for (const text of ["zebra jazz", "a cup of tea"]) await outside.keep(text);
+  await run(analyst);
+  await run(secret);
+  await inside.keep("zebras of Falcon play jazz");
+  await indexed();
+  const query = { query: "zebbra jazzz", mode: "vector" as const, types: ["archival" as const] };
+  // The open mind makes vectors of its own when it is asked itself, and for nobody else.
+  const early = await inside.find(query);
+  expect([texts(early.items), early.notes]).toEqual([
+    ["own: zebras of Falcon play jazz"],
+    ["the open mind has no vectors yet"],
+  ]);
+  const known = await outside.find(query);
+  expect(texts(known.items)[0]).toBe("own: zebra jazz");
+  const before = await dumpOf(analyst);
+  const { items, notes, mode } = await inside.find(query);
+  expect([mode, notes]).toEqual(["vector", []]);
+  expect(texts(items).slice(0, 2).sort()).toEqual(["open: zebra jazz", "own: zebras of Falcon play jazz"]);
+  const excerpts = (hits: SearchHit[]) => hits.map(({ excerpt }) => excerpt);
+  expect(excerpts(items.filter((hit) => hit.open))).toEqual(excerpts(known.items));
+  expect(await dumpOf(analyst)).toEqual(before);
+  expect(await outside.find(query)).toEqual(known);
+  expect(JSON.stringify(await dumpOf(analyst))).not.toContain("Falcon");
+});
+
 test("[C18] while the open mind does not answer, a compartment finds its own and says so", async () => {
   const { inside, run, secret, open: outside } = await openTwoMinds();
   await outside.keep("Tea is green");
