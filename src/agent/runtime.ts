@@ -104,7 +104,10 @@ export const createRuntime = (
     return run ? tokensOfStep(journal.ofRun(run), step) : undefined;
   });
   const endMind = (): void => background(end());
-  const usage = createUsageReport({ ...{ env, clock, timers }, ...usageOf(identity, ledger, runs) });
+  const usage = createUsageReport({
+    ...{ env, clock, timers },
+    ...usageOf(identity, ledger, runs, () => ctx.storage.sql.databaseSize),
+  });
   const booked = createBudget(ledger, { identity, env, jobs, clock, endMind });
   const budget: typeof booked = {
     ...booked,
@@ -189,7 +192,11 @@ export const createRuntime = (
     if (name === summariesTimer) return summaryWork.fired();
     // A server may take its time, and other timers do not wait for it.
     if (name === mcpTimer) return ctx.waitUntil(mcp.fetchDue());
-    if (name === usageTimer) return usage.onTimer();
+    if (name === usageTimer) {
+      await usage.onTimer();
+      if (usage.fullBy() === undefined && outOfBudget.isFor("storage")) return runtime.reconsider();
+      return;
+    }
     if (name === redactionTimer) return redactions.fired();
     if (name === subscriptionsTimer) return subscriptions.onTimer();
     if (name === searchTimer) return ctx.waitUntil(search.work());

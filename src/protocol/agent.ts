@@ -5,6 +5,7 @@ import { entityId, spaceId } from "./ids.ts";
 import { EmbedderConfig, ModelConfig } from "./model-config.ts";
 import { component, Label, Name, patchOf, strictComponent, Timestamp, TimeZone } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
+import { StorageUse } from "./usage.ts";
 
 /** Where context comes from: the agent's own stream of cycles, or the space's timeline, read back. */
 export const Continuity = z.enum(["consciousness", "timeline"]);
@@ -101,6 +102,7 @@ export const AgentActivity = z.object({
     ),
   lastError: z.object({ code: z.string(), message: z.string(), at: Timestamp }).optional(),
   tokensToday: z.int(),
+  storage: StorageUse.optional().describe("Of its open mind"),
 });
 
 export const Agent = component("Agent", {

@@ -37,6 +37,8 @@ export const AuditAction = z.enum([
   "workspace.suspended",
   "workspace.resumed",
   "workspace.deleted",
+  "storage.near",
+  "tokens.spent",
   "audit.exported",
   "audit.pruned",
 ]);

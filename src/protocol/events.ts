@@ -22,8 +22,8 @@ const MemberReadEvent = z.object({
   ...runResult,
 });
 
-/** What an agent has of, for all or for one person: tokens of a day, of its own or of its workspace; runs of an hour. */
-const Budget = z.enum(["tokens", "runs", "workspace"]);
+/** What an agent has of, for all or for one person: tokens of a day, of its own or of its workspace; runs of an hour; room to store. */
+const Budget = z.enum(["tokens", "runs", "workspace", "storage"]);
 export type Budget = z.infer<typeof Budget>;
 
 /** An agent has used its tokens of the day; with `personId`, what of its tokens or runs what this person began may use. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { component, strictComponent } from "./text.ts";
-import type { UsagePage, UsageReport, UsageRequest } from "./usage.ts";
+import type { UsageHeard, UsagePage, UsageReport, UsageRequest } from "./usage.ts";
 
 /** How long a space may be made after its admission. What its workspace has not heard of by then is asked for. */
 export const makingSpaceMs = 60_000;
@@ -12,6 +12,7 @@ const limits = {
   maxAgents: Limit.meta({ description: "Agents" }),
   maxEntities: Limit.meta({ description: "People and services" }),
   maxSpaces: Limit.meta({ description: "Spaces that live, and those that are being made" }),
+  maxStorageBytes: Limit.meta({ description: "Bytes that its agents, its spaces and the workspace itself store" }),
   maxTokensPerDay: Limit.meta({
     description: "Tokens that agents and spaces' routers are billed or have leased, a day (UTC)",
   }),
@@ -39,6 +40,8 @@ export const WorkspaceUse = component("WorkspaceUse", {
   maxAgents: Used,
   maxEntities: Used,
   maxSpaces: Used,
+  /** As agents and spaces told last, about a minute ago. */
+  maxStorageBytes: Used.default(0),
   /** Agents lease none, and it is 0, where there is no such limit. */
   maxTokensPerDay: Used.default(0),
 } satisfies Record<LimitName, z.ZodType>);
@@ -84,7 +87,7 @@ export interface LimitMethods {
   /** From an agent whose tokens are metered, or a space for its router. */
   leaseOfDay(asked: TokensAsked): TokensLeased;
   /** From a mind of an agent, or a space: what it used. Answers up to which of its rows it has told. */
-  noteUsage(report: UsageReport): { upTo: number };
+  noteUsage(report: UsageReport): UsageHeard;
   /** `from` and `to`: the first and the last day, UTC. */
   usage(page: UsageRequest): UsagePage;
   /** The space refused to be made under that admission. */

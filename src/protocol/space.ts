@@ -4,6 +4,7 @@ import { entityId, spaceId } from "./ids.ts";
 import { Message } from "./message.ts";
 import { ModelConfig } from "./model-config.ts";
 import { component, Name, patchOf, strictComponent, Timestamp } from "./text.ts";
+import { StorageUse } from "./usage.ts";
 
 export const WakePolicy = z.enum(["every_message", "addressed"]);
 export type WakePolicy = z.infer<typeof WakePolicy>;
@@ -49,6 +50,7 @@ export const Space = component("Space", {
   createdBy: entityId.optional(),
   createdAt: Timestamp,
   members: z.array(Member).optional(),
+  storage: StorageUse.optional().describe("Of one space that is read by its id"),
 });
 export type Space = z.infer<typeof Space>;
 
@@ -79,7 +81,7 @@ export const AddMember = strictComponent("AddMember", { entityId });
 /** Unread counts stop here: "99" reads as "99 or more". */
 export const maxUnreadCount = 99;
 
-export const SpaceListItem = Space.omit({ members: true, router: true, release: true })
+export const SpaceListItem = Space.omit({ members: true, router: true, release: true, storage: true })
   .extend({ unreadCount: z.int().min(0).max(maxUnreadCount).optional(), lastMessage: Message.optional() })
   .meta({ id: "SpaceListItem" });
 export type SpaceListItem = z.infer<typeof SpaceListItem>;

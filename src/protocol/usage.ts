@@ -51,6 +51,20 @@ export type UsageRequest = {
   cursor?: string | undefined;
 };
 
+/** What part of its room makes something near its end. */
+export const nearPart = 0.8;
+
+/** What an agent's mind, or a space, has stored of what it may. */
+export const StorageUse = component("StorageUse", {
+  bytes: z.int(),
+  maxBytes: z.int(),
+  state: z.enum(["ok", "near", "full"]).meta({
+    description:
+      "`near` from 80 % on. `full`: what is new is refused, by this bound or by the workspace's own maxStorageBytes, and what is there can be read and deleted",
+  }),
+});
+export type StorageUse = z.infer<typeof StorageUse>;
+
 /** `all` of the one who tells; of an agent, its own id is the subject. */
 export type UsageKind = "all" | "agent" | "person" | "space";
 
@@ -65,4 +79,10 @@ export type UsageReport = {
   reporter: string;
   tokens: UsageRow[];
   counted?: { after: number; upTo: number; rows: UsageRow[] } | undefined;
+  /** What it stores now, and what it may. */
+  bytes?: number | undefined;
+  maxBytes?: number | undefined;
 };
+
+/** Up to which of its rows it has told; and that its workspace stores all that it may. */
+export type UsageHeard = { upTo: number; isFull?: boolean | undefined };

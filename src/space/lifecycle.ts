@@ -29,7 +29,7 @@ const whole = (services: SpaceServices, row: SettingsRow): Space => ({
 
 /** The space as a caller may see it. Where words of a confidential one go is for those who read them (C19). */
 const shownTo = (services: SpaceServices, row: SettingsRow, principal: Principal): Space => {
-  const { router, ...space } = whole(services, row);
+  const { router, ...space } = { ...whole(services, row), storage: services.usage.storage() };
   return mayRead(space, principal) ? { ...space, router } : space;
 };
 

@@ -2,14 +2,12 @@ import type { Env } from "../env/env.ts";
 import { createUsageReport } from "../env/report-usage.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
-import { ColloquyError } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
 import { ringOf } from "../shared/secret-ring.ts";
 import { createJobs } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import { createAudit } from "./audit.ts";
-import { maxDatabaseBytes } from "./bounds.ts";
 import { createClientRates } from "./client-rates.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
@@ -60,7 +58,12 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const audit = createAudit({ env, jobs, clock, settings, members });
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
   const forgetting = createForgetting({ ...around, jobs, subscribers, forgetAll, object: ctx });
-  const usage = createUsageReport({ env, timers, clock, ...usageOf(settings, log, ledger, clock) });
+  const usage = createUsageReport({
+    env,
+    timers,
+    clock,
+    ...usageOf(settings, log, ledger, { clock, bytes: () => ctx.storage.sql.databaseSize }),
+  });
   const ids = createIds(ringOf(env).ids.secret);
   const formerAgents = createFormerAgents({ ...around, ids, jobs });
   const { tellMind } = formerAgents;
@@ -85,6 +88,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     for (const row of rows) sockets.broadcast(row.frame);
     delivery.kick(rows);
     if (rows.some(({ type }) => type === "space.message")) usage.noted();
+    else usage.stored();
     return value;
   };
 
@@ -97,18 +101,10 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     router: createRouter({ ...around, jobs, ledger, record }),
     rates: createClientRates(),
     groupCommit: createGroupCommit(ctx.storage),
-    /** Bytes that the database holds now. */
-    databaseBytes: (): number => ctx.storage.sql.databaseSize,
   };
 };
 
 export type SpaceServices = ReturnType<typeof createServices>;
 
-/** Throws `limit_reached` where the database holds as much as a space may. */
-export const requireStorage = ({ databaseBytes }: Pick<SpaceServices, "databaseBytes">): void => {
-  if (databaseBytes() <= maxDatabaseBytes) return;
-  throw new ColloquyError(
-    "limit_reached",
-    `This space holds ${maxDatabaseBytes} bytes, the most (maxDatabaseBytes): open a new one`,
-  );
-};
+/** Throws `limit_reached` where the space, or its workspace, stores all that it may. */
+export const requireStorage = ({ usage }: Pick<SpaceServices, "usage">): void => usage.requireRoom();

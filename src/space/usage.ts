@@ -1,5 +1,6 @@
 import type { UsageKind, UsageRow } from "../protocol/usage.ts";
 import { type Clock, isoTime } from "../shared/clock.ts";
+import { maxDatabaseBytes } from "./bounds.ts";
 import type { Log } from "./log/log.ts";
 import type { RouterLedger } from "./router/router-ledger.ts";
 import type { Settings } from "./settings.ts";
@@ -10,7 +11,20 @@ const eventsAtOnce = 5000;
 const toldDaysMs = 7 * 24 * 60 * 60_000;
 
 /** What a space tells its workspace: the messages that were said in it, by whom, and the tokens of its router. */
-export const usageOf = (settings: Settings, log: Log, ledger: RouterLedger, clock: Clock) => ({
+export const usageOf = (
+  settings: Settings,
+  log: Log,
+  ledger: RouterLedger,
+  { clock, bytes }: { clock: Clock; bytes: () => number },
+) => ({
+  bytes,
+  bound: {
+    name: "maxDatabaseBytes",
+    bytes: maxDatabaseBytes,
+    what: "This space",
+    remedy: "delete messages or open a new space",
+  },
+
   self: () => {
     const space = settings.find();
     return space && { workspaceId: space.workspaceId, reporter: space.id };

@@ -2,11 +2,13 @@ import type { Served } from "../env/env.ts";
 import { hourly } from "../protocol/audit.ts";
 import { makingSpaceMs } from "../protocol/limits.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
+import { nearPart, type UsageHeard, type UsageReport } from "../protocol/usage.ts";
 import { type Key, noTokensOfAgents, type Workspace as WorkspaceView } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { type Audit, unknownActor } from "./audit.ts";
 import { end, endSuspended, overviewOf, suspend } from "./lifecycle.ts";
+import { requireStorage } from "./limits.ts";
 import { removeEntity } from "./purge.ts";
 import { registeredOf, type WorkspaceRow } from "./registry.ts";
 import { workspaces } from "./schema.ts";
@@ -29,6 +31,25 @@ const noteKey = (audit: Audit, action: "key.created" | "key.changed", by: string
   audit.note({ action, actor: keyActor(by), target: key.id, detail, ...once });
 };
 
+/** An object is told whether the workspace stores all that it may. Admins are, once, by the audit log, what nears its end. */
+const noteUsage = (
+  { usage, audit, row }: WorkspaceServices & { row: WorkspaceRow },
+  report: UsageReport,
+): UsageHeard => {
+  const { upTo } = usage.note(report);
+  const warn = (target: string, bytes: number, most: number, what: string): void => {
+    if (bytes < nearPart * most) return;
+    const detail = { bytes, [what]: most };
+    audit.note({ action: "storage.near", actor: { id: "workspace" }, target, detail, once: `near ${target} ${most}` });
+  };
+  if (report.maxBytes !== undefined) warn(report.reporter, report.bytes ?? 0, report.maxBytes, "maxBytes");
+  const { maxStorageBytes } = row.limits;
+  if (maxStorageBytes === undefined) return { upTo };
+  const bytes = usage.bytes();
+  warn(row.id, bytes, maxStorageBytes, "maxStorageBytes");
+  return { upTo, isFull: bytes >= maxStorageBytes };
+};
+
 /** The methods that need the services, and the workspace's own row. */
 export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & { row: WorkspaceRow }> = {
   describe: ({ row }) => viewOf(row),
@@ -44,15 +65,21 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
 
   limits: ({ limits }) => limits.inUse(),
-  leaseOfDay: ({ tokenLeases, directory, row }, asked) => {
+  leaseOfDay: ({ tokenLeases, directory, row, audit }, asked) => {
     const isRouter = asked.agentId.startsWith("spc_");
     if (isRouter && row.limits.maxTokensPerDay === undefined) {
       return { seq: asked.seq, leased: asked.need, is: "leased", isFree: true };
     }
     if (!isRouter) directory.get(asked.agentId);
-    return tokenLeases.lease(asked);
+    const leased = tokenLeases.lease(asked);
+    if (leased.is === "spent") {
+      const detail = { day: asked.day, maxTokensPerDay: row.limits.maxTokensPerDay ?? 0 };
+      const once = `spent ${asked.day} ${detail.maxTokensPerDay}`;
+      audit.note({ action: "tokens.spent", actor: { id: "workspace" }, target: row.id, detail, once });
+    }
+    return leased;
   },
-  noteUsage: ({ usage }, report) => usage.note(report),
+  noteUsage,
   usage: ({ usage }, page) => usage.page(page),
   setLimits: ({ limits, row, audit, outbox }, wanted) => {
     const set = limits.set(wanted);
@@ -166,8 +193,9 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (entity.role === "admin") audit.note({ action: "entity.role_changed", ...made });
     return entity;
   },
-  createAgentEntity: ({ directory, audit, outbox, erasures, row }, id, name, importedBy) => {
+  createAgentEntity: ({ directory, audit, outbox, erasures, row, usage }, id, name, importedBy) => {
     erasures.requireNotErased(id);
+    if (!directory.find(id)) requireStorage(row, usage.bytes());
     if (row.limits.maxTokensPerDay !== undefined && !directory.find(id)) outbox.tokensMetered(id);
     const entity = directory.create(id, { type: "agent", name, role: "member" });
     if (importedBy) audit.note({ action: "agent.imported", actor: importedBy, target: id, once: `imported ${id}` });
@@ -201,7 +229,8 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
 
   shareSpace: ({ spaces }, entityId, otherId) => spaces.share(entityId, otherId),
-  admitSpace: ({ spaces, outbox }, id, madeBy, until = systemClock.now() + makingSpaceMs) => {
+  admitSpace: ({ spaces, outbox, row, usage }, id, madeBy, until = systemClock.now() + makingSpaceMs) => {
+    requireStorage(row, usage.bytes());
     spaces.admit(id, madeBy, until);
     if (spaces.toBeUntil(id) !== undefined) outbox.spaceAdmitted(id, until);
   },

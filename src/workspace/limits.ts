@@ -6,6 +6,14 @@ import { workspaces } from "./schema.ts";
 
 type Held = { limits: WorkspaceLimits };
 
+/** Throws `limit_reached` where the workspace stores all that the operator allows. */
+export const requireStorage = ({ limits }: { limits: WorkspaceLimits }, bytes: number): void => {
+  const most = limits.maxStorageBytes;
+  if (most === undefined || bytes < most) return;
+  const says = `The operator allows this workspace ${most} bytes (maxStorageBytes), and ${bytes} are stored`;
+  throw new ColloquyError("limit_reached", `${says}: delete spaces, agents or messages, or ask the operator for more.`);
+};
+
 /** Throws `limit_reached` where there is no room for one more. `bound`: the deployment's own. */
 export type RequireRoom = (name: LimitName, used: number, bound: number, what: string, remedy: string) => void;
 
@@ -39,6 +47,7 @@ export const createLimits = (
     maxAgents: used.maxAgents(),
     maxEntities: used.maxEntities(),
     maxSpaces: used.maxSpaces(),
+    maxStorageBytes: used.maxStorageBytes(),
     maxTokensPerDay: used.maxTokensPerDay(),
   });
 

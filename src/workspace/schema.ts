@@ -196,7 +196,7 @@ export const tokenLeases = sqliteTable(
 
 /**
  * What was used on a day, as each mind and space told: `usage.ts`. The row of the day "" is no use: its `runs` say up to which of
- * its own rows the reporter has told.
+ * its own rows the reporter has told, and its `tokens` what it stores.
  */
 export const usage = sqliteTable(
   "usage",

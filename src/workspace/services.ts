@@ -45,6 +45,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const workspaceId = (): string => self.get()?.id ?? "";
   const resealing = createResealing({ env, db, clock, jobs, audit, directory, secrets, requests, self, object: ctx });
   const maxTokens = (): number | undefined => self.get()?.limits.maxTokensPerDay;
+  const usage = createUsage(db, clock, () => ctx.storage.sql.databaseSize);
   const tokenLeases = createTokenLeases(db, clock, maxTokens);
   const isMetered = (): boolean => maxTokens() !== undefined;
   const isSuspended = (): boolean => (self.get()?.suspended ?? null) !== null;
@@ -76,11 +77,12 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     ...{ sessions, credentials },
     signInCodes: createSignInCodes(db, clock, directory, keys, credentials),
     tokenLeases,
-    usage: createUsage(db, clock),
+    usage,
     limits: createLimits(db, self, {
       maxAgents: directory.agents,
       maxEntities: directory.others,
       maxSpaces: spaces.used,
+      maxStorageBytes: usage.bytes,
       maxTokensPerDay: tokenLeases.today,
     }),
     waitingCalls: createWaitingCalls(db, env, workspaceId),

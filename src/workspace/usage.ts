@@ -9,7 +9,7 @@ import {
   usageDays,
 } from "../protocol/usage.ts";
 import type { Clock } from "../shared/clock.ts";
-import { countOf, type Database } from "../shared/database.ts";
+import { countOf, type Database, Remembered } from "../shared/database.ts";
 import { maxUsageDetails } from "./bounds.ts";
 import { pageOf } from "./page.ts";
 import { usage } from "./schema.ts";
@@ -49,11 +49,17 @@ const figures = {
  * Invariants
  * 1. Each reporter has its own rows. Its tokens replace those that it told before; runs and messages are added where they follow
  *    on what it told before, else nothing: so nothing counts twice, whatever is told again or late.
- * 2. Days longer ago than `usageDays` leave. Where there are too many rows of persons, agents in spaces and spaces, those of the
+ * 2. The row of the day "" says up to which row its reporter has told, and, as its tokens, how many bytes it stores.
+ * 3. Days longer ago than `usageDays` leave. Where there are too many rows of persons, agents in spaces and spaces, those of the
  *    oldest day leave first; the totals stay.
  */
-export const createUsage = (db: Database, clock: Clock, mostDetails = maxUsageDetails) => {
+export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, mostDetails = maxUsageDetails) => {
   let stored = pruneEvery;
+  /** What all reporters store: the rows that say how far each has come hold it as their tokens. */
+  const storing = new Remembered(db, () => {
+    const all = db.select({ bytes: figures.tokens }).from(usage).where(eq(usage.day, noDay)).get();
+    return all?.bytes ?? 0;
+  });
 
   const oldestDay = (): string => dayOf(clock.now() - usageDays * dayMs);
 
@@ -75,7 +81,7 @@ export const createUsage = (db: Database, clock: Clock, mostDetails = maxUsageDe
 
   return {
     /** Answers up to which of its rows the reporter has told. Belongs in a transaction. */
-    note({ reporter, tokens, counted }: UsageReport): { upTo: number } {
+    note({ reporter, tokens, counted, bytes }: UsageReport): { upTo: number } {
       const oldest = oldestDay();
       const store = (rows: UsageRow[], column: "tokens" | "runs" | "messages"): void => {
         for (const [day, kind, subject, figure] of rows) {
@@ -89,21 +95,28 @@ export const createUsage = (db: Database, clock: Clock, mostDetails = maxUsageDe
         }
       };
       store(tokens, "tokens");
-      const isCursor = and(eq(usage.day, noDay), eq(usage.reporter, reporter));
-      const upTo = db.select().from(usage).where(isCursor).get()?.runs ?? 0;
-      if (!counted || counted.after !== upTo) return { upTo };
-      store(counted.rows, reporter.startsWith("spc_") ? "messages" : "runs");
-      const cursor = { day: noDay, reporter, kind: "all" as const, subject: "", runs: counted.upTo };
-      db.insert(usage)
-        .values(cursor)
-        .onConflictDoUpdate({ target: key, set: { runs: counted.upTo } })
-        .run();
+      const isPlace = and(eq(usage.day, noDay), eq(usage.reporter, reporter));
+      const place = db.select().from(usage).where(isPlace).get() ?? { runs: 0, tokens: 0 };
+      const isNext = counted !== undefined && counted.after === place.runs;
+      if (isNext) store(counted.rows, reporter.startsWith("spc_") ? "messages" : "runs");
+      const now = { runs: isNext ? counted.upTo : place.runs, tokens: bytes ?? place.tokens };
+      if (now.runs !== place.runs || now.tokens !== place.tokens) {
+        const before = storing.get();
+        db.insert(usage)
+          .values({ day: noDay, reporter, kind: "all", subject: "", ...now })
+          .onConflictDoUpdate({ target: key, set: now })
+          .run();
+        storing.set(before - place.tokens + now.tokens);
+      }
       if (stored >= pruneEvery) {
         stored = 0;
         prune();
       }
-      return { upTo: counted.upTo };
+      return { upTo: now.runs };
     },
+
+    /** What is stored, as was told last. */
+    bytes: (): number => storing.get() + ownBytes(),
 
     /** By day the newest first, else who used the most tokens first. */
     page({ by, from, to, ...request }: UsageRequest): UsagePage {

@@ -30,7 +30,8 @@ test("[L8] the limits and what is used of them are shown to the operator and to 
   const boss = await house.person("Boss", "admin");
   await house.agent({ name: "Robo" });
   await house.space("Lab", [boss]);
-  const used = { maxAgents: 1, maxEntities: 1, maxSpaces: 1, maxTokensPerDay: 0 };
+  const maxStorageBytes = expect.any(Number);
+  const used = { maxAgents: 1, maxEntities: 1, maxSpaces: 1, maxStorageBytes, maxTokensPerDay: 0 };
   expect(await inUse(house)).toEqual({ limits: {}, used });
   const set = await expectOk(LimitsInUse, put(house, { maxAgents: 2, maxSpaces: 1 }));
   expect(set).toEqual({ limits: { maxAgents: 2, maxSpaces: 1 }, used });

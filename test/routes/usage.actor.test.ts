@@ -145,7 +145,7 @@ test("[L15] pages hold each entry once, and what is too old or too much leaves b
     const db = openDatabase(storage);
     await createSchema(db, migrations);
     let time = now;
-    const usage = createUsage(db, { now: () => time }, 1500);
+    const usage = createUsage(db, { now: () => time }, () => 0, 1500);
     const note = (day: string, count: number): void => {
       const people = Array.from({ length: count }, (_, index) => `ent_${String(index).padStart(4, "0")}`);
       const rows = people.map((id): UsageReport["tokens"][number] => [day, "person", id, 1]);

@@ -74,10 +74,18 @@ const whileAwake = new Set<string>([
 ] satisfies (keyof AgentMethods)[]);
 const ofOpenMind = new Set<string>([...ofAgent, ...ofItsMinds, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
 
+/** What stores more: refused where there is no room. */
+const growing: readonly string[] = [
+  ...(["trigger", "receive", "createBlock", "editBlock", "editSharedBlock", "archive"] as const),
+  ...(["putMemory", "putGoal", "putPlan", "createHook"] as const),
+] satisfies (keyof AgentMethods)[];
+
 /** Throws `forbidden` where the other kind of mind would have to be asked, and `not_found` to minds of an ending agent. */
 export const requireMind = (method: string, { isEnding, services }: AgentRuntime): void => {
   const { compartmentId: ownId, suspended } = services.identity.get();
   if (suspended && whileAwake.has(method)) throw suspendedError();
+  if (growing.includes(method)) services.usage.requireRoom();
+  else services.usage.stored();
   if (isEnding && [...ofItsMinds, "trigger", "receive"].includes(method)) {
     throw new ColloquyError("not_found", "there is no such agent");
   }

@@ -138,6 +138,7 @@ const activityOf = (runtime: AgentRuntime): NonNullable<AgentView["activity"]> =
       ...waitingEvents,
     },
     tokensToday: services.ledger.spent(),
+    storage: services.usage.storage(),
   };
 };
 

@@ -48,6 +48,10 @@ export const createOutOfBudget = (db: Database, clock: Clock) => {
     until: (person: string | undefined): number | undefined =>
       person === undefined ? undefined : rowOf(person)?.until,
 
+    /** Whether anything waits for this. */
+    isFor: (budget: Budget): boolean =>
+      [...known.get().values()].some((row) => row.budget === budget && row.until > clock.now()),
+
     /** The persons who are, each with until when. */
     persons: (): [string, number][] =>
       [...known.get().values()].flatMap(({ person, until }) =>

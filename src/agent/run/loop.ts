@@ -141,6 +141,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     if (running.some((run) => run.continuity !== config.continuity)) return undefined;
     settleWaits(services);
     if (services.isClosed()) return undefined;
+    if (isFull()) return undefined;
     if (budgetResetsAt() !== undefined || hourFullUntil() !== undefined) return undefined;
     // Events that a run gave back, or that a new config freed, may be of somebody whose hour is full.
     const isBeyondHour = (): boolean => {
@@ -161,6 +162,16 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     freed.resolve();
     freed = Promise.withResolvers<void>();
     poke.resolve();
+  };
+
+  /** There is no room to store a run. Its events wait until there is, or for the next day. */
+  const isFull = (): boolean => {
+    if (services.usage.fullBy() === undefined) return false;
+    if (inbox.nextWaking() && budgetResetsAt() === undefined) {
+      services.transaction(() => inbox.spend(everybody, ledger.resetsAt(), [], "storage"));
+      services.usage.noted();
+    }
+    return true;
   };
 
   const isCompartment = (): boolean => identity.get().compartmentId !== null;

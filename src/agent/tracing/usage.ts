@@ -1,5 +1,6 @@
 import type { UsageRow } from "../../protocol/usage.ts";
 import { isoTime } from "../../shared/clock.ts";
+import { maxAgentBytes } from "../bounds.ts";
 import type { Identity } from "../identity.ts";
 import { mindOf } from "../identity.ts";
 import type { Ledger } from "../ledger.ts";
@@ -12,7 +13,15 @@ const runsAtOnce = 500;
  * What this mind tells its workspace that it used: its ledger's tokens, and the runs that it began. The tokens of compartments
  * are in the open mind's ledger; their runs they tell themselves.
  */
-export const usageOf = (identity: Identity, ledger: Ledger, runs: Runs) => ({
+export const usageOf = (identity: Identity, ledger: Ledger, runs: Runs, bytes: () => number) => ({
+  bytes,
+  bound: {
+    name: "maxAgentBytes",
+    bytes: maxAgentBytes,
+    what: "This mind of the agent",
+    remedy: "delete archival entries, blocks, or spaces that it was in, or make a new agent",
+  },
+
   self: () => {
     const agent = identity.find();
     return agent && { workspaceId: agent.workspaceId, reporter: mindOf(agent) };

@@ -18,6 +18,8 @@ export const spentWords = (
   const agent = nameOf(state, entityId, "An agent");
   if (budget === "workspace")
     return `The workspace has used its tokens for today. ${agent} answers again after 00:00 UTC.`;
+  if (budget === "storage")
+    return `There is no room to store more. ${agent} answers again once an admin has deleted something.`;
   if (personId === undefined) return `${agent} has used its tokens for today. It answers again after 00:00 UTC.`;
   const [person, again] =
     personId === state.you?.id
