@@ -5,8 +5,8 @@ import { quote, quoteJson, quoteLines, visible } from "../../shared/quote.ts";
  * bars, on one line, cut. Pure.
  *
  * Rules
- * 1. Every stretch of at least `leastStretch` characters that a text and the old words share goes, but for one that the new
- *    words hold too. So does a shorter beginning that an ellipsis cuts.
+ * 1. Every stretch of at least `leastStretch` characters that a text and the old words share goes, but for one of which the new
+ *    words hold each part of that length. So does a shorter beginning that an ellipsis cuts.
  * 2. Words that are shorter than that go where they stand whole, in quotes: in a row that names their message, and on a line
  *    that names their sender.
  * 3. An escape is never cut in two: a quoted text stays one. Ids and names of kinds are never touched.
@@ -38,7 +38,9 @@ const formsOf = (text: string): string[] => {
 
 /** How long an escape at the end of a text is that is not whole. */
 const openEscape = (text: string): number => {
-  const slashes = /\\*$/.exec(text)?.[0].length ?? 0;
+  // A pattern would try each of a long row of them.
+  let slashes = 0;
+  while (text[text.length - 1 - slashes] === "\\") slashes += 1;
   if (slashes % 2 === 1) return 1;
   const [unfinished = ""] = /(?<!\\)(?:\\\\)*\\u(?:[\da-fA-F]{0,3}|\{[\da-fA-F]*)$/.exec(text) ?? [];
   return unfinished.length;
@@ -55,6 +57,32 @@ const escapeRest = (text: string, at: number): number => {
 const isLow = (text: string, at: number): boolean => /^[\udc00-\udfff]/.test(text.charAt(at));
 
 type Span = { from: number; to: number };
+
+/** A stretch of a form, by which others that hold it are found. */
+type Gram = { form: string; at: number };
+
+/** Every `gramLength`th stretch of so many characters, and where it stands: each stretch of twice as many holds one. */
+const gramsOf = (forms: Iterable<string>): Map<string, Gram[]> => {
+  const grams = new Map<string, Gram[]>();
+  for (const form of forms) {
+    for (let at = 0; at + gramLength <= form.length; at += gramLength) {
+      const gram = form.slice(at, at + gramLength);
+      const places = grams.get(gram) ?? [];
+      // A text that says the same again and again has few that differ.
+      if (places.length < 4) grams.set(gram, [...places, { form, at }]);
+    }
+  }
+  return grams;
+};
+
+/** The longest stretch around a gram at `from` that the text and its form share, no part of it before `floor`. */
+const sharedAt = (text: string, from: number, { form, at }: Gram, floor: number): Span => {
+  let before = 0;
+  while (before < Math.min(from - floor, at) && text[from - before - 1] === form[at - before - 1]) before += 1;
+  let after = gramLength;
+  while (from + after < text.length && at + after < form.length && text[from + after] === form[at + after]) after += 1;
+  return { from: from - before, to: from + after };
+};
 
 /** The span without halves of escapes and characters at its ends. */
 const whole = (text: string, { from, to }: Span): Span => {
@@ -101,53 +129,56 @@ export const createScrub = ({ was, now, senderName, idParts = [] }: Words): Scru
   });
   const sender = senderName === undefined ? [] : [quote(senderName), inner(JSON.stringify(quote(senderName)))];
 
-  /** Every `gramLength`th stretch of so many characters, and where it stands: each stretch of twice as many holds one. */
-  const grams = new Map<string, { form: string; at: number }[]>();
+  const grams = gramsOf(long);
+  const keptGrams = gramsOf(kept);
+  /** The same one level deeper, as a column holds them. */
+  const deepest = new Set(gramsOf(new Set(long.flatMap((each) => [each, ...deeper(each)]))).keys());
   /** The beginnings of those grams by their first two characters: most places of a text are passed over by it. */
   const first = new Uint8Array(65_536);
   const place = (code: number, next: number): number => (code * 31 + next) & 0xffff;
-  const eachGram = (form: string, take: (gram: string, at: number) => void): void => {
-    for (let at = 0; at + gramLength <= form.length; at += gramLength) {
-      first[place(form.charCodeAt(at), form.charCodeAt(at + 1))] = 1;
-      take(form.slice(at, at + gramLength), at);
+  for (const gram of [...grams.keys(), ...deepest]) first[place(gram.charCodeAt(0), gram.charCodeAt(1))] = 1;
+
+  /** Up to where the new words hold what stands from a place on; nothing where that is less than `leastStretch`. */
+  const keptTo = (text: string, from: number): number | undefined => {
+    for (let at = from; at <= from + gramLength; at += 1) {
+      for (const gram of keptGrams.get(text.slice(at, at + gramLength)) ?? []) {
+        const shared = sharedAt(text, at, gram, from);
+        if (shared.from === from && shared.to - from >= leastStretch) return shared.to;
+      }
     }
-  };
-  /** The same one level deeper, as a column holds them. */
-  const deepest = new Set<string>();
-  for (const form of new Set(long.flatMap((each) => [each, ...deeper(each)]))) {
-    eachGram(form, (gram) => deepest.add(gram));
-  }
-  for (const form of long) {
-    eachGram(form, (gram, at) => {
-      const places = grams.get(gram) ?? [];
-      // A text that says the same again and again has few that differ.
-      if (places.length < 4) grams.set(gram, [...places, { form, at }]);
-    });
-  }
-
-  const stretchAt = (text: string, from: number, { form, at }: { form: string; at: number }): Span | undefined => {
-    let before = 0;
-    while (before < Math.min(from, at) && text[from - before - 1] === form[at - before - 1]) before += 1;
-    let after = gramLength;
-    while (from + after < text.length && at + after < form.length && text[from + after] === form[at + after])
-      after += 1;
-    const isCutBeginning = at === before && text[from + after] === "…";
-    if (before + after < leastStretch && !isCutBeginning) return undefined;
-    const stretch = form.slice(at - before, at + after);
-    return kept.some((each) => each.includes(stretch)) ? undefined : { from: from - before, to: from + after };
+    return undefined;
   };
 
+  /** Whether the new words hold each part of a stretch that is long enough. */
+  const isKept = (text: string, { from, to }: Span): boolean => {
+    if (to - from < leastStretch) return kept.some((each) => each.includes(text.slice(from, to)));
+    for (let at = from; at + leastStretch <= to; ) {
+      const end = keptTo(text, at);
+      if (end === undefined) return false;
+      at = end - leastStretch + 1;
+    }
+    return true;
+  };
+
+  /**
+   * In time that grows with the text, whatever it and the words repeat: what was looked at is not looked at again, but for so much
+   * as a stretch that goes on behind it takes.
+   */
   const stretches = (text: string): Span[] => {
     const spans: Span[] = [];
+    let floor = 0;
     for (let at = 0; at + gramLength <= text.length; at += 1) {
       if (first[place(text.charCodeAt(at), text.charCodeAt(at + 1))] === 0) continue;
-      const found = grams.get(text.slice(at, at + gramLength)) ?? [];
-      const longest = found
-        .flatMap((each) => stretchAt(text, at, each) ?? [])
-        .toSorted((one, other) => other.to - other.from - (one.to - one.from))[0];
-      if (!longest) continue;
-      spans.push(whole(text, longest));
-      at = Math.max(at, longest.to - gramLength);
+      const found = (grams.get(text.slice(at, at + gramLength)) ?? [])
+        .map((gram) => ({ ...sharedAt(text, at, gram, floor), isBeginning: gram.at === 0 }))
+        .filter(({ from, to, isBeginning }) => to - from >= leastStretch || (isBeginning && text[to] === "…"))
+        .toSorted((one, other) => other.to - other.from - (one.to - one.from));
+      const longest = found.find((span) => !isKept(text, span));
+      if (longest) spans.push(whole(text, longest));
+      const end = longest?.to ?? Math.max(0, ...found.map(({ to }) => to));
+      if (end === 0) continue;
+      floor = Math.max(floor, end - leastStretch + 1);
+      at = Math.max(at, longest ? end - gramLength : end - leastStretch);
     }
     return spans;
   };

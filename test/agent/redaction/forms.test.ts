@@ -91,3 +91,17 @@ test("[L4] ids and names of kinds are no words", () => {
   const row = { toolCallId: messageId, toolName: "calendar_create_event", text: "calendar_create_event" };
   expect(scrub.value(row)).toEqual({ ...row, text: "[deleted]" });
 });
+
+test.each<[string, string, string, string]>([
+  ["one letter", "a".repeat(32_000), `b${"a".repeat(32_000)}`, "a".repeat(512 * 1024)],
+  ["two letters", "ab".repeat(16_000), `${"ab".repeat(15_000)}c`, "ab".repeat(256 * 1024)],
+  ["a word", "abcdefgh".repeat(4000), `${"abcdefgh".repeat(3999)}z`, "abcdefgh".repeat(64 * 1024)],
+  ["lines", `${"-".repeat(79)}\n`.repeat(400), `${"-".repeat(78)}\n`.repeat(400), `${"-".repeat(80)}\n`.repeat(6000)],
+  ["backslashes", `${"\\".repeat(32_000)}x`, "y", `${"\\".repeat(32_000)}x`.repeat(16)],
+])("[L4] [C13] an edit of what says %s again and again holds nobody up", (_, was, now, text) => {
+  const scrub = createScrub({ was: [was], now, idParts: [] });
+  const from = performance.now();
+  scrub.text(text);
+  expect(scrub.text(now)).toBe(now);
+  expect(performance.now() - from).toBeLessThan(1000);
+});
