@@ -20,6 +20,7 @@ export const AuditAction = z.enum([
   "entity.removed",
   "secret.put",
   "secret.deleted",
+  "secret.used",
   "secrets.resealed",
   "approval.answered",
   "space.read",

@@ -35,7 +35,7 @@ export type Secret = z.infer<typeof Secret>;
 
 const kinds = ["tool", "mcp", "model", "embedder", "summary", "router"] as const;
 
-/** What a secret is opened for. `cause`: the run or the tool call. */
+/** What a secret is opened for. `cause`: the run or the tool call, or both with a space between. */
 export type SecretUse = { kind: (typeof kinds)[number]; name: string; url: string; cause?: string };
 
 /** Where a secret went, without its value. */

@@ -149,7 +149,7 @@ keysAndSecrets.route("PUT /v1/workspace/secrets/{name}", {
 keysAndSecrets.route("GET /v1/workspace/secrets/{name}/uses", {
   summary: "Where a secret went",
   description:
-    "By tool, MCP server or model, host, and run or call, without its value. A page is of so many agents (at most 20), oldest first, and has the newest 200 uses of each. An MCP server is told once for each connection. A space's router is not in it: its decisions are in its space.",
+    "By tool, MCP server or model, host, and run or call, without its value. A page is of so many agents (at most 20), oldest first, and has the newest 200 uses of each. An MCP server is told for each connection and for each call. What a space's router uses is in the audit log (`secret.used`).",
   access: "secretKey",
   query: pageQuery(maxAgentsAsked).extend({ since: Timestamp.optional().describe("Left out: all that is kept") }),
   answers: [listOf(SecretUsed), "A page"],

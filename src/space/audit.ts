@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Env } from "../env/env.ts";
 import { type AuditAction, AuditNote, actorOf, hourly } from "../protocol/audit.ts";
 import type { Principal } from "../protocol/principal.ts";
+import { hostOf, type SecretUse } from "../protocol/secret.ts";
 import type { Clock } from "../shared/clock.ts";
 import { errorKind, unwrap } from "../shared/errors.ts";
 import { withTimeout } from "../shared/timeouts.ts";
@@ -59,6 +60,14 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
     ): void {
       const actor = actorOf(principal);
       tell({ action, actor, target, once: `${action} ${target} ${actor.as ?? actor.id}`, detail });
+    },
+
+    /** The router sends a secret there: noted once in an hour. */
+    noteSecretUsed(name: string, { url }: Pick<SecretUse, "url">): void {
+      const id = settings.find()?.id ?? "";
+      const host = hostOf(url);
+      const once = hourly(clock.now(), "secret.used", name, id, host);
+      tell({ action: "secret.used", actor: { id }, target: name, once, detail: { host, kind: "router" } });
     },
 
     /** An admin reads what is said here and is not in the space: noted once in an hour. */

@@ -98,7 +98,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     noteRead: audit.noteRead,
     ids,
     ...{ formerAgents, forgetting },
-    router: createRouter({ ...around, jobs, ledger, record }),
+    router: createRouter({ ...around, jobs, ledger, record, noteSecretUsed: audit.noteSecretUsed }),
     rates: createClientRates(),
     groupCommit: createGroupCommit(ctx.storage),
   };

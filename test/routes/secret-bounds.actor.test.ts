@@ -84,7 +84,15 @@ describe("a secret that names its hosts and agents", () => {
     expect(await seenAt("/echo/one-there")).toEqual([]);
     const found = await uses(house, since);
     expect(found).toMatchObject([
-      { agentId: agent.id, kind: "tool", by: "one-here", host: here, toolCallId: made.calls[0]?.id, times: 1 },
+      {
+        agentId: agent.id,
+        kind: "tool",
+        by: "one-here",
+        host: here,
+        toolCallId: made.calls[0]?.id,
+        runId: made.run?.id,
+        times: 1,
+      },
     ]);
     expect(JSON.stringify(found)).not.toContain("hunter2");
     expect(await uses(house, new Date(Date.now() + 60_000).toISOString())).toEqual([]);

@@ -328,7 +328,7 @@ test("[S3] a router whose secret is missing wakes nobody, and says which it is",
   expect(routing.error?.message).toContain("M_KEY");
 });
 
-test("[S3] a router's model gets the secret that it names; the space shows it nowhere", async () => {
+test("[S3] [L9] a router's model gets the secret that it names, on record, and shows it nowhere", async () => {
   const keys: (string | undefined)[] = [];
   const before = providers["openai-compatible"];
   providers["openai-compatible"] = async ({ apiKey }) => {
@@ -353,6 +353,11 @@ test("[S3] a router's model gets the secret that it names; the space shows it no
   expect(keys).toEqual(["sk-hunter2"]);
   await vi.waitFor(() => expect(sources(robo)).toEqual(["hello?: proactive_router"]));
   expect(JSON.stringify(unwrap(await home.rpc.describe(home.key)))).not.toContain("hunter2");
+  await vi.waitFor(async () => {
+    const noted = unwrap(await workspace.audit({ limit: 9, action: "secret.used" })).items;
+    expect(noted).toMatchObject([{ actor: { id: home.space.id }, target: "KEY", detail: { host: "m.example" } }]);
+    expect(JSON.stringify(noted)).not.toContain("hunter2");
+  });
 });
 
 test("[D2] agents get everything in the log's order, however long the router takes over what", async () => {

@@ -263,12 +263,16 @@ export const compartmentsArea: Area<
   secretUses: async ({ db, services: { identity, env } }, name, since) => {
     const { id, workspaceId, compartmentSpaceId } = identity.get();
     const found: SecretUsed[] = secretUsesOf(db, name, since).map(
-      ({ kind, by, host, cause, times, firstAt, lastAt }) => ({
-        ...{ agentId: id, ...withoutNulls({ spaceId: compartmentSpaceId }), kind, by, host, times },
-        ...(cause.startsWith("run_") && { runId: cause }),
-        ...(cause.startsWith("tc_") && { toolCallId: cause }),
-        ...{ firstAt: isoTime(firstAt), lastAt: isoTime(lastAt) },
-      }),
+      ({ kind, by, host, cause, times, firstAt, lastAt }) => {
+        const causeLike = (prefix: string): string | undefined =>
+          cause.split(" ").find((each) => each.startsWith(prefix));
+        const [runId, toolCallId] = [causeLike("run_"), causeLike("tc_")];
+        return {
+          ...{ agentId: id, ...withoutNulls({ spaceId: compartmentSpaceId }), kind, by, host, times },
+          ...{ ...(runId && { runId }), ...(toolCallId && { toolCallId }) },
+          ...{ firstAt: isoTime(firstAt), lastAt: isoTime(lastAt) },
+        };
+      },
     );
     await workOff(db.select().from(compartments).all(), maxCompartmentsAtOnce, async ({ mindId }) => {
       const told = await answerOf(env.AGENT.getByName(mindId).secretUses(workspaceId, name, since));

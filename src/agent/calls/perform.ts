@@ -25,6 +25,7 @@ const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Pr
   const call = {
     services,
     callId,
+    runId: services.runs.at(row.runOrdinal)?.id,
     signal,
     replayed: true,
     consented: true,

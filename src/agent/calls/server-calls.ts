@@ -15,7 +15,7 @@ import { pushTimeoutMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
-import { outsideOf } from "../tools/configured/configured-tool.ts";
+import { outsideOf, useOf } from "../tools/configured/configured-tool.ts";
 import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
 import { openSecrets, renderRequest, secretNames, templateIssues } from "../tools/configured/request-template.ts";
 import { fitJson, readAnswer } from "../tools/configured/server-answer.ts";
@@ -56,7 +56,12 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
   const outside = { ...outsideOf(services), signal, approved };
   if (templateIssues(execution, outside).length > 0) throw misconfigured("the tool's request cannot be made");
   const names = secretsOf(execution);
-  const use = { kind: "tool", name: tool.name, url: execution.url, cause: callId } as const;
+  const use = {
+    kind: "tool",
+    name: tool.name,
+    url: execution.url,
+    cause: useOf(services.runs.at(row.runOrdinal)?.id, callId),
+  } as const;
   const secrets = await openSecrets(names, (name) => outside.openSecret(name, use));
   const missing = names.find((name) => !secrets.has(name));
   if (missing !== undefined) throw misconfigured(`the workspace has no secret ${missing}`);

@@ -159,6 +159,7 @@ const configuredFor = async (
   const asking = {
     services,
     callId: call.callId,
+    runId: run.id,
     replayed: false,
     consented: false,
     signal,

@@ -65,7 +65,7 @@ const plansOf = ({ services, run, call: { callId } }: Execution, begunAt: number
 export const contextOf = (execution: Execution, begunAt: number): ToolContext => {
   const { services, run, call, activeSpaceId, signal } = execution;
   return {
-    ...{ services, callId: call.callId, signal, activeSpaceId },
+    ...{ services, callId: call.callId, runId: run.id, signal, activeSpaceId },
     replayed: execution.begunAt !== undefined,
     consented: false,
     root: () => rootOfRun(services, run),

@@ -29,6 +29,8 @@ export type ToolServices = BlockServices & {
 export type CallContext = {
   services: ToolServices;
   callId: string;
+  /** Its run, as long as that is known. */
+  runId?: string | undefined;
   /** An earlier life of the run began this call: what it was to say may have been said. The space knows. */
   replayed: boolean;
   /** People have agreed to it. */

@@ -4,6 +4,7 @@ import type { Env } from "../../env/env.ts";
 import { askModel } from "../../models/ask-model.ts";
 import { classifyFailure } from "../../models/failure.ts";
 import type { RouterDecision } from "../../protocol/message.ts";
+import type { SecretUse } from "../../protocol/secret.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { type Crashable, fault } from "../../shared/fault.ts";
@@ -46,6 +47,8 @@ type Surroundings = {
   ledger: RouterLedger;
   /** The one way into the log. */
   record: (write: (append: Append) => void) => void;
+  /** A secret of the workspace goes there. */
+  noteSecretUsed: (name: string, use: SecretUse) => void;
 };
 
 /**
@@ -61,7 +64,7 @@ type Surroundings = {
  *    fails at once.
  */
 export const createRouter = (surroundings: Surroundings) => {
-  const { ctx, env, jobs, clock, settings, members, log, decisions, ledger, record } = surroundings;
+  const { ctx, env, jobs, clock, settings, members, log, decisions, ledger, record, noteSecretUsed } = surroundings;
   const breaker = new CircuitBreaker();
   const lease = createRouterLease({ env, clock, settings, ledger });
   /** The agents' own descriptions, by id. */
@@ -106,9 +109,10 @@ export const createRouter = (surroundings: Surroundings) => {
       openSecret: async (name, use) => {
         const sealed = unwrap(await env.WORKSPACE.getByName(workspaceId).sealedSecrets())[name];
         signal.throwIfAborted();
-        return sealed === undefined
-          ? undefined
-          : unsealFor(env, workspaceId, name, sealed, { ...use, agentId: undefined });
+        if (sealed === undefined) return undefined;
+        const opened = await unsealFor(env, workspaceId, name, sealed, { ...use, agentId: undefined });
+        noteSecretUsed(name, use);
+        return opened;
       },
       config: model,
       prompt: routerPrompt({ space, instructions, agents, messages }),

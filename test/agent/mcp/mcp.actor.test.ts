@@ -1,6 +1,8 @@
 import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { mcpFirstRetryMs, mcpLeaseMs } from "../../../src/agent/bounds.ts";
+import { seal } from "../../../src/auth/sealing.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
 import {
@@ -287,6 +289,21 @@ test("a call that is under way is not cut by a change of the config or of a secr
   unwrap(await scene.agent.update(scene.house.workspaceId, { mcp: config({ headers: { "x-new": "1" } }) }));
   go.open();
   expect((await scene.outcome()).results).toEqual(["there"]);
+});
+
+test("[L9] each call of a server that gets a secret is on record, with its run", async () => {
+  open(testMcpServer("2025-11-25", [shout]));
+  const scene = await stage(config({ headers: { "x-key": `\${secret.KEY}` } }));
+  const { workspaceId } = scene.house;
+  const sealed = await seal(env, workspaceId, "KEY", "hush");
+  unwrap(await scene.agent.setSecrets(workspaceId, { KEY: sealed }));
+  await scene.until("ok");
+  scripted([step(call("desk__shout", { text: "a" }), call("desk__shout", { text: "b" })), step(text("Done."))]);
+  const { run, results } = await scene.ask();
+  expect(results).toEqual(["A", "B"]);
+  const uses = unwrap(await scene.agent.secretUses(workspaceId, "KEY", 0));
+  const ofCalls = uses.filter(({ toolCallId }) => toolCallId !== undefined);
+  expect(ofCalls).toMatchObject([1, 2].map(() => ({ kind: "mcp", by: "desk", runId: run.id, times: 1 })));
 });
 
 test("[R2] [R4] a run whose server's tool has acted is not begun anew when its model fails", async () => {

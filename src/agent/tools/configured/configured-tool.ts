@@ -27,6 +27,10 @@ export const outsideOf = ({ identity, env }: Pick<ToolServices, "identity" | "en
   }),
 });
 
+/** What a secret is sent for: a call, and its run. */
+export const useOf = (runId: string | undefined, callId: string): string =>
+  runId === undefined ? callId : `${runId} ${callId}`;
+
 /** By which one on the way says that the server gave it no answer (RFC 9110 15.6; Cloudflare's 520, 522 and 524). */
 const unansweredStatuses = new Set([502, 504, 520, 522, 524]);
 
@@ -36,7 +40,12 @@ const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Pro
   if (issues.length > 0) {
     throw new ColloquyError("tool_misconfigured", "the tool's request cannot be made", { issues });
   }
-  const use = { kind: "tool", name: tool.name, url: tool.execution.url, cause: call.callId } as const;
+  const use = {
+    kind: "tool",
+    name: tool.name,
+    url: tool.execution.url,
+    cause: useOf(call.runId, call.callId),
+  } as const;
   const secrets = await openSecrets(secretNames(tool.execution), (name) => outside.openSecret(name, use));
   const redactor = createRedactor(secrets.values());
   const { method } = tool.execution;

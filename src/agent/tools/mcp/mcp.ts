@@ -8,7 +8,8 @@ import { log } from "../../../shared/log.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import { mcpFirstRetryMs, mcpFreshMs, mcpIdleMs, mcpLeaseMs, mcpLongestRetryMs, mcpStaleMs } from "../../bounds.ts";
 import type { McpTool } from "../../records.ts";
-import type { outsideOf } from "../configured/configured-tool.ts";
+import { type outsideOf, useOf } from "../configured/configured-tool.ts";
+import { openSecrets, secretNames } from "../configured/request-template.ts";
 import { unknownOutcome } from "../outcome.ts";
 import type { Tool } from "../tool.ts";
 import { addressOf, createSessions } from "./connection.ts";
@@ -177,7 +178,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
   };
 
   /** Calls a tool. Throws `ColloquyError`s that the model can read. */
-  const call: Parameters<typeof mcpTool>[1] = async (tool, input, { signal, root, begunAt }) => {
+  const call: Parameters<typeof mcpTool>[1] = async (tool, input, { signal, root, begunAt, runId, callId }) => {
     const server = servers().find(({ name }) => name === tool.server);
     if (!server || !isAllowed(server, tool.tool)) {
       throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
@@ -187,6 +188,9 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
       return new ColloquyError(code, `MCP server "${server.name}": ${message}`, { cause: failure });
     };
     const headers = await outside.chained(root(), begunAt);
+    // The connection holds them: each call that sends them along is on record.
+    const use = { kind: "mcp", name: server.name, url: server.url, cause: useOf(runId, callId) } as const;
+    await openSecrets(secretNames(server.headers), (name) => outside.openSecret(name, use));
     for (let isFirst = true; ; isFirst = false) {
       const called = await sessions
         .use(server, mcpIdleMs, (connection) => connection.call({ ...tool, input, signal, headers }))

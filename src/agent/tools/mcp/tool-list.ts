@@ -125,7 +125,7 @@ const Input = z.record(z.string(), z.unknown(), { error: "must be an object" });
 type Call = (
   tool: McpTool,
   input: Record<string, unknown>,
-  context: Pick<CallContext, "signal" | "root" | "begunAt">,
+  context: Pick<CallContext, "signal" | "root" | "begunAt" | "runId" | "callId">,
 ) => Promise<unknown>;
 
 /** A server's tool as one of the agent's. */
