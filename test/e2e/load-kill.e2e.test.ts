@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { killRound } from "../kill/kill-round.ts";
 import { fullLoad } from "../kill/load.ts";
 import { timersLeftOver } from "../kill/stored-timers.ts";
+import { wordsStillThere } from "../kill/taken-away.ts";
 import { watchSockets } from "../kill/wire.ts";
 import { houseForFile } from "./support/for-file.ts";
 
@@ -11,11 +12,13 @@ const house = await houseForFile();
 
 test("[D1] [D2] [D3] [D4] [R1] [R2] [R3] [R7] SIGKILL under load: nothing lost, doubled or stuck", async () => {
   const load = { ...fullLoad, spaces: 2, people: 2 };
-  const { verdict, kills } = await killRound(house, 1, { crashes: true, load });
+  const { verdict, kills, deleted } = await killRound(house, 1, { crashes: true, load });
   const { lost, doubled, stuck, counts } = verdict;
   expect({ lost, doubled, stuck }).toEqual({ lost: [], doubled: [], stuck: [] });
   expect(kills).toBeGreaterThan(0);
   expect(counts.events).toBeGreaterThan(20);
+  expect(deleted.length).toBeGreaterThan(0);
+  expect(await wordsStillThere(house.dataDirectory, deleted)).toEqual([]);
   await house.kill();
   expect(timersLeftOver(house.dataDirectory)).toEqual([]);
 }, 120_000);

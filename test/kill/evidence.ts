@@ -6,6 +6,7 @@ import type { House } from "../e2e/support/house.ts";
 import type { Load, LoadedAgent, LoadedSpace } from "./load.ts";
 import type { Sent } from "./person.ts";
 import type { Payment } from "./refund-desk.ts";
+import { type Note, statusOf } from "./taken-away.ts";
 import type { Wire } from "./wire.ts";
 
 /** All that is known when everything is quiet, as plain data: from the API, from the clients, and from who was called. */
@@ -30,9 +31,22 @@ export type AgentEvidence = {
   read: string[][];
 };
 
-export type SpaceEvidence = { name: string; log: Message[]; clients: ClientEvidence[]; agents: AgentEvidence[] };
+export type SpaceEvidence = {
+  name: string;
+  log: Message[];
+  clients: ClientEvidence[];
+  agents: AgentEvidence[];
+  notes: Note[];
+};
 
-export type Evidence = { spaces: SpaceEvidence[]; payments: Payment[] };
+export type Evidence = {
+  spaces: SpaceEvidence[];
+  payments: Payment[];
+  /** What the tokens of people get who were signed out. */
+  signedOut: number[];
+  /** Payments that came without the workspace's secret, and workspaces that an older secret is needed for. */
+  unsealed: number;
+};
 
 type Page<T> = { items: T[]; nextCursor: string | null };
 
@@ -70,11 +84,12 @@ const agentEvidence = async (api: Api, load: Load, agent: LoadedAgent): Promise<
   };
 };
 
-const spaceEvidence = async (api: Api, load: Load, space: LoadedSpace): Promise<SpaceEvidence> => {
+const spaceEvidence = async (api: Api, load: Load, space: LoadedSpace, notes: Note[]): Promise<SpaceEvidence> => {
   const agents: AgentEvidence[] = [];
   for (const agent of space.agents) agents.push(await agentEvidence(api, load, agent));
   return {
     name: space.name,
+    notes,
     log: await logOf(api, space.id),
     agents,
     clients: space.people.map(({ sent, saw, wire, state }) => {
@@ -85,8 +100,13 @@ const spaceEvidence = async (api: Api, load: Load, space: LoadedSpace): Promise<
   };
 };
 
-export const gather = async (house: House, load: Load): Promise<Evidence> => {
+/** `notes` of each space; left out, nobody visited them. */
+export const gather = async (house: House, load: Load, notes?: Note[][]): Promise<Evidence> => {
   const spaces: SpaceEvidence[] = [];
-  for (const space of load.spaces) spaces.push(await spaceEvidence(house.api, load, space));
-  return { spaces, payments: load.desk.requests };
+  const signedOut: number[] = [];
+  for (const [index, space] of load.spaces.entries()) {
+    spaces.push(await spaceEvidence(house.api, load, space, notes?.[index] ?? []));
+    if (notes) signedOut.push(await statusOf(house, space.visitor));
+  }
+  return { spaces, payments: load.desk.requests, signedOut, unsealed: load.desk.withoutSecret() };
 };

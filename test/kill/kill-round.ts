@@ -1,4 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { createApi } from "../../scripts/api.ts";
+import { resealAll } from "../../scripts/secrets.ts";
 import type { House } from "../e2e/support/house.ts";
 import { gather } from "./evidence.ts";
 import { type Load, type LoadOptions, openLoad, speakAll } from "./load.ts";
@@ -6,13 +8,14 @@ import { becomesQuiet } from "./quiet.ts";
 import { type Random, seededRandom } from "./random.ts";
 import { type Kill, recoveryTimes } from "./recovery.ts";
 import { longestPauseMs } from "./refund-desk.ts";
+import { insist, visit } from "./taken-away.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
 /**
  * One seed: people speak, the power goes once or twice at moments that the seed says, and after the last of it people
  * speak once more, or (one seed in five) say nothing, so that everything has to come back by its own alarms.
  */
-export type Round = { verdict: Verdict; kills: number; recoveriesMs: number[]; seconds: number };
+export type Round = { verdict: Verdict; kills: number; recoveriesMs: number[]; seconds: number; deleted: string[] };
 
 const wordsEach = 2;
 const windowMs = 2000;
@@ -29,15 +32,26 @@ export const killRound = async (
   const load = await openLoad(house, seed, options);
   try {
     const saying = speakAll(load, seededRandom(seed * 104_729), wordsEach, windowMs);
+    const visiting = Promise.all(
+      load.spaces.map(({ id, visitor }, index) =>
+        visit(house, { spaceId: id, visitor, random: seededRandom(seed * 31 + index), windowMs: 2 * windowMs }),
+      ),
+    );
     const kills = crashes ? await killAtRandom(house, load, random) : [];
     await saying;
+    const notes = await visiting;
+    // A rotation is over once all that is sealed is sealed by the new secret.
+    const operator = createApi(house.url, house.adminKey);
+    const left = crashes ? await insist(() => resealAll(operator, [house.workspaceId])) : [];
     if (!random.chance(0.2)) await speakLast(load);
     const quiet = await becomesQuiet(house, load);
-    const evidence = await gather(house, load);
+    const evidence = await gather(house, load, notes);
     const verdict = judge(evidence);
+    if (left.length > 0) verdict.stuck.push("what is sealed by an older secret");
     const recoveriesMs = evidence.spaces.flatMap(({ log }) => recoveryTimes(log, kills));
     if (!quiet && verdict.stuck.length === 0) verdict.stuck.push(`something still moved at the end: ${restless(load)}`);
-    return { verdict, kills: kills.length, recoveriesMs, seconds: (performance.now() - begunAt) / 1000 };
+    const deleted = notes.flat().flatMap(({ text, isDeleted }) => (isDeleted ? text : []));
+    return { verdict, kills: kills.length, recoveriesMs, seconds: (performance.now() - begunAt) / 1000, deleted };
   } finally {
     await load.close();
   }
@@ -60,6 +74,8 @@ const killAtRandom = async (house: House, load: Load, random: Random): Promise<K
     const aimsAtDesk = random.chance(0.5);
     const mostMs = random.between(0, 2 * longestPauseMs);
     if (aimsAtDesk) await Promise.race([load.desk.next().then(() => wait(mostMs)), wait(killWithinMs)]);
+    // While others speak, and their tokens and their tools' secrets are of the secret before.
+    if (random.chance(0.5)) house.rotate();
     const at = Date.now();
     await house.crash();
     kills.push({ at, restartedAt: Date.now() });

@@ -1,16 +1,16 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { House } from "../e2e/support/house.ts";
+import type { House, Person as Signed } from "../e2e/support/house.ts";
 import { type FakeOpenAi, startFakeOpenAi } from "../support/fake-openai.ts";
 import { commandText, type Verb } from "./commands.ts";
 import { answerTo, type Reading, readingOf } from "./mind.ts";
 import { joinAs, type Person } from "./person.ts";
 import { type Random, seededRandom } from "./random.ts";
-import { type RefundDesk, startRefundDesk } from "./refund-desk.ts";
+import { deskSecret, type RefundDesk, startRefundDesk } from "./refund-desk.ts";
 
 /** Five spaces of three agents and four people each; a third of the agents are timelines. */
 export type LoadedAgent = { id: string; name: string; continuity: "consciousness" | "timeline" };
 
-export type LoadedSpace = { id: string; name: string; agents: LoadedAgent[]; people: Person[] };
+export type LoadedSpace = { id: string; name: string; agents: LoadedAgent[]; people: Person[]; visitor: Signed };
 
 export type Load = {
   spaces: LoadedSpace[];
@@ -48,12 +48,17 @@ export const openLoad = async (house: House, seed: number, options: LoadOptions)
   const readings: Reading[] = [];
   const fake = await startFakeOpenAi((request) => {
     const reading = readingOf(request);
-    if (reading && !readings.some(({ agent, ask }) => agent === reading.agent && ask === reading.ask)) {
+    // What was taken out of an input since its run began leaves the same messages.
+    const isSame = ({ agent, ask, messageIds }: Reading): boolean =>
+      agent === reading?.agent &&
+      (ask === reading.ask || (messageIds.length > 0 && messageIds.join() === reading.messageIds.join()));
+    if (reading && !readings.some(isSame)) {
       readings.push(reading);
     }
     fake.requests.length = 0;
     return answerTo(request, options.wordDelayMs);
   });
+  await house.api.put("/v1/workspace/secrets/DESK", { value: deskSecret });
   const spaces = await Promise.all(
     Array.from({ length: options.spaces }, (_, index) => openSpace(house, `s${index}`, options, desk, fake.baseUrl)),
   );
@@ -102,11 +107,12 @@ const openSpace = async (
   }
   const signed = [];
   for (let index = 0; index < options.people; index += 1) signed.push(await house.addPerson(`${name}p${index}`));
+  const visitor = await house.addPerson(`${name} visitor`);
   const id = await house.addSpace(
     name,
-    [...agents, ...signed].map((member) => member.id),
+    [...agents, ...signed, visitor].map((member) => member.id),
   );
-  return { id, name, agents, people: signed.map((person) => joinAs(house.url, id, person)) };
+  return { id, name, agents, visitor, people: signed.map((person) => joinAs(house.url, id, person)) };
 };
 
 /** Everybody speaks `times` times within `windowMs`, each at moments of their own. Resolves when all has been said. */

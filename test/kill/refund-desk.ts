@@ -16,6 +16,8 @@ export type RefundDesk = {
   tools: z.input<typeof ToolConfig>[];
   /** Every request that was taken, whether anybody waited for its answer or not. */
   requests: Payment[];
+  /** Requests that came without the secret of the workspace that the tools send along. */
+  withoutSecret(): number;
   /** Resolves when the next request comes in, before it has paid. */
   next(): Promise<void>;
   stop(): Promise<void>;
@@ -23,6 +25,9 @@ export type RefundDesk = {
 
 /** How long paying takes at most, and how long the answer takes after it. */
 export const longestPauseMs = 250;
+
+/** What the workspace's secret DESK holds. */
+export const deskSecret = "a-secret-of-the-refund-desk";
 
 const Order = z.object({ order: z.string() });
 
@@ -48,13 +53,20 @@ const toolAt = (url: string, tool: Payment["tool"]): z.input<typeof ToolConfig> 
     required: ["order"],
     additionalProperties: false,
   },
-  execution: { url: `${url}/${tool}`, method: "POST", body: { order: "{{input.order}}" } },
+  execution: {
+    url: `${url}/${tool}`,
+    method: "POST",
+    headers: { authorization: `Bearer \${secret.DESK}` },
+    body: { order: "{{input.order}}" },
+  },
 });
 
 export const startRefundDesk = async (random: Random): Promise<RefundDesk> => {
   const requests: Payment[] = [];
+  let withoutSecret = 0;
   let coming = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
+    if (request.headers.authorization !== `Bearer ${deskSecret}`) withoutSecret += 1;
     const tool = request.url === "/credit" ? "credit" : "refund";
     const order = await orderIn(request);
     if (order === undefined) return response.writeHead(400).end();
@@ -76,6 +88,7 @@ export const startRefundDesk = async (random: Random): Promise<RefundDesk> => {
   return {
     tools: [toolAt(url, "refund"), toolAt(url, "credit")],
     requests,
+    withoutSecret: () => withoutSecret,
     next: () => coming.promise,
     stop: () =>
       new Promise((stopped) => {

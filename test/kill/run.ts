@@ -6,12 +6,13 @@ import { killRound, type Round } from "./kill-round.ts";
 import { fullLoad } from "./load.ts";
 import { mostRecoveryMs } from "./recovery.ts";
 import { timersLeftOver } from "./stored-timers.ts";
+import { wordsStillThere } from "./taken-away.ts";
 import type { PaymentFigures, Verdict } from "./verdict.ts";
 import { watchSockets } from "./wire.ts";
 
 /**
  * `npm run test:kill -- --seeds N`: real processes, SIGKILL at random moments under load, and then a count of what was
- * lost, doubled or is stuck. `--seed S` repeats one. Fails unless all three are 0 and what was cut is answered soon
+ * lost, doubled or is stuck, and for deleted words that are found. `--seed S` repeats one. Fails unless all three are 0 and what was cut is answered soon
  * after the restart. `--write` writes the figures into `docs/measured.md`.
  */
 const { values } = parseArgs({
@@ -80,9 +81,13 @@ const isClean = ({ verdict: { lost, doubled, stuck } }: Round): boolean =>
 
 watchSockets();
 const leftOver: string[] = [];
+/** Words that were deleted in this house, and where they were found still. */
+let deleted: string[] = [];
+const found: string[] = [];
 
 /** Once nothing moves, an alarm that is still set would wake an object for ever. */
 const closeHouse = async (house: House): Promise<void> => {
+  found.push(...(await wordsStillThere(house.dataDirectory, deleted)));
   await house.kill();
   leftOver.push(...timersLeftOver(house.dataDirectory).map(({ name, object }) => `the timer ${name} in ${object}`));
   await house.close();
@@ -95,12 +100,15 @@ let control: Round;
 try {
   control = await killRound(house, 1, { crashes: false, load: fullLoad });
   tell("without a crash", control);
+  deleted.push(...control.deleted);
   for (const [index, seed] of seeds.entries()) {
     if (index > 0 && index % roundsAHouse === 0) {
       await closeHouse(house);
       house = await openHouse();
+      deleted = [];
     }
     const round = await killRound(house, seed, { crashes: true, load: fullLoad });
+    deleted.push(...round.deleted);
     tell(`seed ${seed}`, round);
     rounds.push(round);
     if (!isClean(round)) failed.push(seed);
@@ -128,6 +136,8 @@ console.log(
 for (const timer of leftOver) console.log(`left over: ${timer}`);
 const stuck = count("stuck") + leftOver.length;
 console.log(`lost / doubled / stuck: ${count("lost")} / ${count("doubled")} / ${stuck}`);
+for (const where of found.slice(0, shownFindings)) console.log(`deleted, and found: ${where}`);
+console.log(`deleted, and found: ${found.length}`);
 for (const seed of failed) console.log(`to repeat: npm run test:kill -- --seed ${seed}`);
 
 const recovery = "from the restart to the answer of what was cut";
@@ -160,4 +170,4 @@ if (values.write) {
   ];
   recordMeasured("test:kill", measured);
 }
-process.exit(failed.length > 0 || stuck > 0 || isLate || !isClean(control) ? 1 : 0);
+process.exit(found.length > 0 || failed.length > 0 || stuck > 0 || isLate || !isClean(control) ? 1 : 0);

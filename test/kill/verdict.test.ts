@@ -71,8 +71,22 @@ const agent: AgentEvidence = {
   read: [["msg_1", "msg_2"]],
 };
 
-const space: SpaceEvidence = { name: "s0", log, clients: [client], agents: [agent] };
-const sound: Evidence = { spaces: [space], payments: [{ tool: "refund", order: "s0-2", key: "call_1" }] };
+const space: SpaceEvidence = { name: "s0", log, clients: [client], agents: [agent], notes: [] };
+const sound: Evidence = {
+  spaces: [space],
+  payments: [{ tool: "refund", order: "s0-2", key: "call_1" }],
+  signedOut: [401],
+  unsealed: 0,
+};
+/** A note that a visitor wrote, as it stands in the log and as it was meant. */
+const noted = (more: Partial<Message>, isDeleted: boolean): Evidence => {
+  const visitor = { id: "ent_V", name: "V", type: "human" } as const;
+  const note = message("msg_5", 5, { sender: visitor, ...more });
+  const seen = { ...client, saw: [...client.saw, note.id], shows: [...client.shows, note.id] };
+  const read = { ...agent, read: [...agent.read, [note.id]], runs: [...agent.runs, runOf([], 1)] };
+  const notes = [{ text: "a note", id: note.id, isDeleted }];
+  return { ...sound, spaces: [{ ...space, log: [...log, note], clients: [seen], agents: [read], notes }] };
+};
 
 const withClient = (more: Partial<ClientEvidence>): Evidence => ({
   ...sound,
@@ -165,6 +179,10 @@ describe.each<[name: string, evidence: Evidence, figures: string]>([
     { ...sound, payments: [...sound.payments, { tool: "refund", order: "s0-2", key: "call_2" }] },
     "lost no, doubled yes, stuck no",
   ],
+  ["a note that nobody deleted and is gone", noted({ deleted: { at } }, false), "lost yes, doubled no, stuck no"],
+  ["a note that was deleted and is there", noted({ text: "a note" }, true), "lost yes, doubled no, stuck no"],
+  ["a token that outlived its sign-out", { ...sound, signedOut: [200] }, "lost yes, doubled no, stuck no"],
+  ["a secret that was not sent", { ...sound, unsealed: 1 }, "lost yes, doubled no, stuck no"],
   ["a refund that was told and not paid", { ...sound, payments: [] }, "lost yes, doubled no, stuck no"],
 ])("%s", (_, evidence, expected) => {
   test("is found", () => {
@@ -220,4 +238,11 @@ describe("the time from a restart to the answer of what was cut", () => {
     const later = message("msg_3", 3, { text: "#s0-2 say s0a0", createdAt: after(11_000) });
     expect(recoveryTimes([asked, answer, later], kills)).toEqual([]);
   });
+});
+
+test.each([
+  ["kept", noted({ text: "a note" }, false)],
+  ["deleted", noted({ deleted: { at } }, true)],
+])("a note that is %s, as it was meant, is sound", (_, evidence) => {
+  expect(figures(judge(evidence))).toBe("lost no, doubled no, stuck no");
 });

@@ -80,13 +80,27 @@ const judgeClient = (wrong: Wrong, where: string, log: Message[], client: Client
   if (waiting > 0) wrong.stuck.push(`${where}: ${waiting} messages still waiting to be sent`);
 };
 
+/** What was deleted is a tombstone, and what was not is there. */
+const judgeNotes = (wrong: Wrong, { name, log, notes }: SpaceEvidence): void => {
+  for (const { text, id, isDeleted } of notes) {
+    const found = log.find((message) => message.id === id);
+    if (isDeleted && (found?.deleted === undefined || found.text !== undefined)) {
+      wrong.lost.push(`${name}: the deletion of ${id}`);
+    }
+    if (!isDeleted && found?.text !== text) wrong.lost.push(`${name}: the note ${id}, which nobody deleted`);
+  }
+};
+
 const overStates = new Set(["completed", "skipped"]);
 
 /** D2, R1, R7: each event in one run, each run ended, nothing left. */
 const judgeAgent = (wrong: Wrong, log: Message[], agent: AgentEvidence): number => {
   const { id, name, state, runs, inbox, read } = agent;
   const coming = log.filter(({ sender }) => sender.id !== id);
-  const waking = coming.filter(({ kind }) => kind === "text").map((message) => message.id);
+  const texts = coming.filter(({ kind }) => kind === "text");
+  // What was deleted before it was read wakes nobody, or wakes and is not read.
+  const waking = texts.filter(({ deleted }) => deleted === undefined).map((message) => message.id);
+  const gone = texts.length - waking.length;
   const asked = counted(read.flat());
   once(wrong, waking, asked, (messageId) => `${name} was given ${messageId}`);
   const left = inbox.filter(({ wakes }) => wakes).length;
@@ -96,8 +110,8 @@ const judgeAgent = (wrong: Wrong, log: Message[], agent: AgentEvidence): number 
     wrong.stuck.push(`${name}: the run ${run.id} is ${run.status} (${run.error?.message ?? "no error"})`);
   }
   const taken = runs.reduce((sum, { trigger }) => sum + trigger.eventCount, 0);
-  const expected = agent.continuity === "timeline" ? waking.length : coming.length - inbox.length;
-  if (taken < expected) wrong.lost.push(`${name}: its runs took ${taken} of ${expected} events`);
+  const expected = agent.continuity === "timeline" ? texts.length : coming.length - inbox.length;
+  if (taken < expected - gone) wrong.lost.push(`${name}: its runs took ${taken} of ${expected} events`);
   if (taken > expected) wrong.doubled.push(`${name}: its runs took ${taken} events, there were ${expected}`);
   return coming.length;
 };
@@ -135,16 +149,19 @@ const judgePayments = (wrong: Wrong, tool: Payment["tool"], calls: Call[], payme
   return figures;
 };
 
-export const judge = ({ spaces, payments }: Evidence): Verdict => {
+export const judge = ({ spaces, payments, signedOut, unsealed }: Evidence): Verdict => {
   const wrong: Wrong = { lost: [], doubled: [], stuck: [] };
   let events = 0;
   for (const space of spaces) {
     judgeLog(wrong, space);
+    judgeNotes(wrong, space);
     for (const [index, client] of space.clients.entries()) {
       judgeClient(wrong, `${space.name}, client ${index}`, space.log, client);
     }
     for (const agent of space.agents) events += judgeAgent(wrong, space.log, agent);
   }
+  for (const status of signedOut) if (status !== 401) wrong.lost.push(`a sign-out: its token gets ${status}`);
+  if (unsealed > 0) wrong.lost.push(`the workspace's secret, in ${unsealed} payments`);
   const agents = spaces.flatMap((space) => space.agents);
   const calls = agents.flatMap(({ runs }) => runs.flatMap(({ steps }) => steps.flatMap((step) => step.toolCalls)));
   const callsOf = (tool: string): Call[] => calls.filter(({ name }) => name === tool);

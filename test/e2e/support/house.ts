@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,6 +35,8 @@ export type House = {
   /** SIGKILL for every process of the server, then a new start on the same data and address. */
   crash(): Promise<void>;
   kill(): Promise<void>;
+  /** Another secret signs and seals from the next start on; what the last two did is verified and opened. */
+  rotate(): void;
   start(): Promise<void>;
   /** Ends the server and removes its data. */
   close(): Promise<void>;
@@ -53,8 +56,16 @@ export const openHouse = async (options: { config?: string; inspectorPort?: numb
   const dataDirectory = mkdtempSync(join(tmpdir(), "house-"));
   const port = await freePort();
   const output: string[] = [];
-  const launch = (): Promise<Server> =>
-    startServer({ dataDirectory, port, variables, onOutput: (line) => output.push(line), ...options });
+  let rotations = 0;
+  const ring: string[] = [];
+  const launch = (): Promise<Server> => {
+    const rotated = ring.length > 0 ? { SIGNING_SECRETS: ring.join(",") } : {};
+    return startServer({
+      ...{ dataDirectory, port, variables: { ...variables, ...rotated } },
+      onOutput: (line) => output.push(line),
+      ...options,
+    });
+  };
   let server = await launch();
   const { url } = server;
   const operator = createApi(url, variables.ADMIN_KEY);
@@ -93,6 +104,11 @@ export const openHouse = async (options: { config?: string; inspectorPort?: numb
       await house.start();
     },
     kill: () => server.kill(),
+    rotate() {
+      rotations += 1;
+      ring.unshift(`r${rotations}:${randomBytes(32).toString("base64url")}`);
+      ring.splice(3);
+    },
     async start() {
       server = await launch();
     },
