@@ -54,7 +54,9 @@ switch (next.step) {
     const operator = createApi(url, adminKey);
     const named = (values.workspaces ?? "").split(",").filter((id) => id !== "");
     const workspaces = await workspacesOf(operator, named).catch(() =>
-      fail("This deployment does not list its workspaces: name all of them with --workspaces wsp_…,wsp_…"),
+      named.length > 0
+        ? named
+        : fail("This deployment does not list its workspaces: name all of them with --workspaces wsp_…,wsp_…"),
     );
     const left = await resealAll(operator, workspaces, {
       told: (id, { state, agents, unopened, hanging }) => {
@@ -63,6 +65,9 @@ switch (next.step) {
           console.log(`  still hangs on an older one: ${JSON.stringify({ ...(hanging as object), unopened })}`);
       },
     });
+    console.log(
+      `${workspaces.length} workspaces. One that was made before 2026-11-24 may not be listed yet: name it once beside them, with --workspaces wsp_….`,
+    );
     if (left.length > 0) fail(`Not all is sealed anew: write what is unopened again, then npm run rotate once more.`);
     if (values.finish) {
       writeVariable(path, "SIGNING_SECRETS", next.value);

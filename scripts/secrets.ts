@@ -98,16 +98,15 @@ export const orphanedBy = (
 
 export type Resealing = { state: "needed" | "running" | "done"; hanging: unknown; unopened: string[]; agents: number };
 
-/** The deployment's workspaces, where it lists them. */
+/** The deployment's workspaces: those that it lists, and those that are named beside them. */
 export const workspacesOf = async (operator: Api, named: string[]): Promise<string[]> => {
-  if (named.length > 0) return named;
-  const ids: string[] = [];
+  const ids: string[] = [...named];
   for (let cursor = ""; ; ) {
     const page = await operator.get<{ items: { id: string; deletedAt?: string }[]; nextCursor: string | null }>(
       `/v1/operator/workspaces?limit=100${cursor && `&cursor=${cursor}`}`,
     );
     ids.push(...page.items.flatMap(({ id, deletedAt }) => (deletedAt === undefined ? id : [])));
-    if (page.nextCursor === null) return ids;
+    if (page.nextCursor === null) return [...new Set(ids)];
     cursor = page.nextCursor;
   }
 };

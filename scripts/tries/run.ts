@@ -11,6 +11,7 @@ import { answerTo, openScene, type Play } from "./scene.ts";
  * `npm run try -- knowing [LINE…]`: what an agent knows of all that it did, tried as a new user would: over HTTP, on a
  * house of its own, with models whose words are scripted and whose inputs are read. One line a check; fails if one does
  * not hold. `npm run try -- holes [HOLE…]`: the same as an attacker would (`holes.ts`).
+ * `npm run try -- operators`: what an operator does by the docs' commands (`operators.ts`).
  */
 const tries: Record<string, Play[]> = { knowing: [...knows, ...canDo] };
 const keys = { ADMIN_KEY: "tried-by-hand", SIGNING_SECRET: "a signing secret, of at least 32 characters" };
@@ -20,9 +21,15 @@ if (name === "holes") {
   const { tryHoles } = await import("./holes.ts");
   process.exit((await tryHoles(lines.map(Number))) ? 0 : 1);
 }
+if (name === "operators") {
+  const { tryOperators } = await import("./operators.ts");
+  process.exit((await tryOperators()) ? 0 : 1);
+}
 const plays = (tries[name] ?? []).filter(({ line }) => lines.length === 0 || lines.includes(line));
 if (plays.length === 0) {
-  console.error(`npm run try -- NAME [LINE…], where NAME is one of: ${[...Object.keys(tries), "holes"].join(", ")}`);
+  console.error(
+    `npm run try -- NAME [LINE…], where NAME is one of: ${[...Object.keys(tries), "holes", "operators"].join(", ")}`,
+  );
   process.exit(1);
 }
 

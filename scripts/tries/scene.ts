@@ -85,7 +85,10 @@ let scenes = 0;
 
 export const openScene = async (url: string, adminKey: string, model: FakeOpenAi, continuity: Continuity) => {
   scenes += 1;
-  const made = await createApi(url, adminKey).post<{ secretKey: string }>("/v1/workspaces", { name: `Try ${scenes}` });
+  const made = await createApi(url, adminKey).post<{ workspace: { id: string }; secretKey: string }>("/v1/workspaces", {
+    name: `Try ${scenes}`,
+  });
+  const { secretKey, workspace } = made;
   const api = createApi(url, made.secretKey);
   const scripted = (name: string) => ({ provider: "openai-compatible", name, baseUrl: model.baseUrl });
   const checked: boolean[] = [];
@@ -176,5 +179,22 @@ export const openScene = async (url: string, adminKey: string, model: FakeOpenAi
     const [husam, analyst] = [await person("Husam"), await agent(settings)];
     return { husam, analyst, alpha: await space("Alpha", [husam, analyst], wakePolicy) };
   };
-  return { url, api, continuity, model, scripted, checked, check, reads, person, space, messages, shown, agent, room };
+  return {
+    url,
+    secretKey,
+    workspaceId: workspace.id,
+    api,
+    continuity,
+    model,
+    scripted,
+    checked,
+    check,
+    reads,
+    person,
+    space,
+    messages,
+    shown,
+    agent,
+    room,
+  };
 };

@@ -127,7 +127,11 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   secretNames: ({ secrets }) => secrets.names(),
   secrets: ({ secrets }) => secrets.list(),
   sealedSecrets: ({ secrets }) => secrets.sealed(),
-  beginReseal: ({ resealing }) => resealing.begin(),
+  beginReseal: ({ resealing, registered }) => {
+    // One of before the list comes into it.
+    registered();
+    return resealing.begin();
+  },
   reseal: ({ resealing }) => resealing.describe(),
 
   putAuth: ({ db, self, outbox, audit, row }, auth, by = unknownActor) => {

@@ -18,7 +18,6 @@ test("[D1] [D2] [D3] [D4] [R1] [R2] [R3] [R7] SIGKILL under load: nothing lost, 
   expect(kills).toBeGreaterThan(0);
   expect(counts.events).toBeGreaterThan(20);
   expect(deleted.length).toBeGreaterThan(0);
-  expect(await wordsStillThere(house.dataDirectory, deleted)).toEqual([]);
-  await house.kill();
+  expect(await wordsStillThere(house, deleted)).toEqual([]);
   expect(timersLeftOver(house.dataDirectory)).toEqual([]);
 }, 120_000);

@@ -87,8 +87,7 @@ const found: string[] = [];
 
 /** Once nothing moves, an alarm that is still set would wake an object for ever. */
 const closeHouse = async (house: House): Promise<void> => {
-  found.push(...(await wordsStillThere(house.dataDirectory, deleted)));
-  await house.kill();
+  found.push(...(await wordsStillThere(house, deleted)));
   leftOver.push(...timersLeftOver(house.dataDirectory).map(({ name, object }) => `the timer ${name} in ${object}`));
   await house.close();
 };
