@@ -93,7 +93,7 @@ export type Delivery = {
 /**
  * What became of a message. `seq` is the change's place in the log. `message` is as it is now, without words where it was
  * deleted; `was` are the words that stood there before: an agent that has them forgets them. Of who is erased, `erasedName`,
- * the id and the names as JSON come before the words.
+ * the id and the name come before the words.
  */
 export type MessageChange = { seq: number; kind: "edited" | "deleted"; message: Message; was: string[] };
 

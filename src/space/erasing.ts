@@ -34,13 +34,8 @@ const withoutName = (value: unknown, erased: Named): unknown => {
   return Object.fromEntries(entries);
 };
 
-/** What agents are told that forget: whose words these are, and by which names. They are no words of the message. */
-const wasOf = ({ entityId, names }: Named, words: string[]): string[] => [
-  erasedName,
-  entityId,
-  JSON.stringify([...names]),
-  ...words,
-];
+/** What agents are told that forget: whose words these are, and under which name. They are no words of the message. */
+const wasOf = (entityId: string, name: string, words: string[]): string[] => [erasedName, entityId, name, ...words];
 
 /** The message as it is once it is erased. Undefined: its call is not over. */
 const erasedMessage = (services: SpaceServices, row: LogRow, before: Message, erased: Named): Changed | undefined => {
@@ -49,7 +44,7 @@ const erasedMessage = (services: SpaceServices, row: LogRow, before: Message, er
   erased.names.add(before.sender.name);
   const { clientKey: _, ...left } = tombstoneOf(before, { at: isoTime(services.clock.now()) });
   const message = { ...left, sender: { ...before.sender, name: erasedName } };
-  return { row, before, message, updatedSeq, was: wasOf(erased, wordsOf(before)) };
+  return { row, before, message, updatedSeq, was: wasOf(erased.entityId, before.sender.name, wordsOf(before)) };
 };
 
 /** A message of somebody else, without what the entity is called and has answered there. */
@@ -73,7 +68,9 @@ const answersErased = (
   const left = new Set(wordsOf(message));
   const words = wordsOf(before).filter((each) => !left.has(each) && !erased.names.has(each));
   if (words.length === 0) return undefined;
-  return { row, before, message, updatedSeq: toolCalls.at(row.seq)?.updatedSeq, was: wasOf(erased, words) };
+  const { name = "" } = before.toolCall?.awaits?.answers.find(({ entityId }) => entityId === erased.entityId) ?? {};
+  const was = wasOf(erased.entityId, name, words);
+  return { row, before, message, updatedSeq: toolCalls.at(row.seq)?.updatedSeq, was };
 };
 
 /** The next rows of (`after`, `upTo`] that are the entity's. */

@@ -10,7 +10,7 @@ import type { Jobs } from "../timers/jobs.ts";
 import { deliverTimeoutMs, forgetAgainMs, maxForgottenCharacters, maxForgottenEvents } from "./bounds.ts";
 import type { Subscribers } from "./delivery/subscribers.ts";
 import type { Log } from "./log/log.ts";
-import { fromOf, wordsIn, wordsOf } from "./message-words.ts";
+import { fromOf, wordsOf } from "./message-words.ts";
 import type { Settings } from "./settings.ts";
 
 /**
@@ -69,7 +69,7 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
           ? fromOf(row, event.message)
           : { wasAt: row.changedSeq ?? row.seq, by: row.entityId };
       if (wasAt > (space.confidentialFrom ?? wasAt) && by !== agentId) continue;
-      const named = event.type === "space.updated" ? wordsIn(event.space) : [];
+      const named = event.type === "space.updated" ? [event.space.name] : [];
       const said = "message" in event ? wordsOf(event.message) : named;
       if ("message" in event) since = Math.min(since, Date.parse(event.message.createdAt));
       for (const each of [...said, ...(row.was ?? [])]) {

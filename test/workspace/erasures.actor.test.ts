@@ -108,8 +108,8 @@ describe("a crash", () => {
     const report = await done(scene, mona.id, 20_000);
     // Two spaces, the agent, and the workspace.
     expect(report.objects).toBe(4);
-    // The coming, the message and the leaving, two rows of the agent, and the workspace's own.
-    expect(report.rows).toBe(6);
+    // The coming, the message and the leaving; two rows of the agent by words and by name; the workspace's own.
+    expect(report.rows).toBe(8);
     await goneFrom([...objectsOf({ ...scene, space }), env.SPACE.getByName(other.id)], ["quinces", "Mona"]);
   });
 });

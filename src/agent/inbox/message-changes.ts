@@ -38,17 +38,15 @@ export const changeMessages = (services: ChangingServices, changes: MessageChang
     const { id, spaceId, sender, text } = message;
     const row = inbox.byEventId(messageEventId(services, id));
     if (row) changeEvent(services, row, change);
-    const [mark, entityId, names] = was;
+    const [mark, entityId, name] = was;
     if (mark === erasedName) {
-      const whose = JSON.stringify([entityId, names, spaceId]);
+      const whose = JSON.stringify([entityId, name, spaceId]);
       erased.set(whose, [...(erased.get(whose) ?? []), change]);
     } else redactions.enter({ id, words: was, since: sinceOf(message), text, senderName: sender.name, spaceId });
   }
   for (const [whose, all] of erased) {
-    const [entityId, names = "[]", spaceId] = JSON.parse(whose) as string[];
-    const known = JSON.parse(names) as string[];
-    const [senderName] = known;
-    const words = [...known, ...all.flatMap(({ was }) => was.slice(3))];
+    const [entityId, senderName, spaceId] = JSON.parse(whose) as string[];
+    const words = all.flatMap(({ was }) => was.slice(3));
     const since = Math.min(...all.map(({ message }) => sinceOf(message)));
     const messageIds = all.map(({ message }) => message.id);
     const id = `${entityId} ${spaceId} ${all[0]?.seq}`;

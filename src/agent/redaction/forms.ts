@@ -19,7 +19,9 @@ export type Words = {
   was: string[];
   /** What stands there now; undefined where nothing does. */
   now?: string | undefined;
-  senderName?: string | undefined;
+  senderNames?: string[] | undefined;
+  /** The words are names: a value that is one, under a key that says that it is a name, goes wherever it stands. */
+  areNames?: boolean | undefined;
   /** The parts of its messages' ids that the ids of their events have too. */
   idParts?: string[] | undefined;
 };
@@ -117,7 +119,12 @@ export type Scrub = {
   mayHold(json: string): boolean;
 };
 
-export const createScrub = ({ was, now, senderName, idParts = [] }: Words): Scrub => {
+/** Times, ids and hashes are no words of anybody: they say what something is in rows that have nothing to do with these. */
+const isTechnical = (each: string): boolean =>
+  /^(?:\d{4}-\d\d-\d\dT[\d:.]+Z|[a-z]{2,4}_[\dA-Z]{34,60}|[\da-f]{64})$/.test(each);
+
+export const createScrub = ({ was: words, now, senderNames = [], areNames = false, idParts = [] }: Words): Scrub => {
+  const was = words.filter((each) => !isTechnical(each));
   const mark = now === undefined ? "[deleted]" : "[edited]";
   const kept = now === undefined ? [] : formsOf(now);
   const forms = was.flatMap(formsOf);
@@ -127,7 +134,7 @@ export const createScrub = ({ was, now, senderName, idParts = [] }: Words): Scru
     const [quoted, marked] = [each, mark].map(quote).map((one) => [one, inner(JSON.stringify(one))]);
     return (quoted ?? []).map((found, depth): [string, string] => [found, marked?.[depth] ?? ""]);
   });
-  const sender = senderName === undefined ? [] : [quote(senderName), inner(JSON.stringify(quote(senderName)))];
+  const sender = senderNames.map(quote).flatMap((name) => [name, inner(JSON.stringify(name))]);
 
   const grams = gramsOf(long);
   const keptGrams = gramsOf(kept);
@@ -204,7 +211,8 @@ export const createScrub = ({ was, now, senderName, idParts = [] }: Words): Scru
   const scrubValue = (value: unknown, named: boolean, key = ""): unknown => {
     if (typeof value === "string") {
       if (isFixed(key, value)) return value;
-      return named && short.includes(value) ? mark : scrubText(value, named);
+      const isName = areNames && /(?:name|sharedFrom)$/i.test(key);
+      return (named || isName) && short.includes(value) ? mark : scrubText(value, named);
     }
     if (typeof value !== "object" || value === null) return value;
     let isSame = true;

@@ -56,13 +56,14 @@ export type Redactions = ReturnType<typeof createRedactions>;
 /** A message as it became, in STATE CHANGES. */
 export type ChangedMessage = { messageId: string; text: string | null };
 
-const scrubOf = ({ id, words, text, senderName, messageIds }: Row): Scrub =>
-  createScrub({
-    was: words ?? [],
-    now: text ?? undefined,
-    senderName: senderName ?? undefined,
+const scrubOf = ({ id, words, text, senderName, messageIds }: Row): Scrub => {
+  const areNames = isOfErased(id) && !id.includes(" ");
+  return createScrub({
+    ...{ was: words ?? [], now: text ?? undefined, areNames },
+    senderNames: areNames ? (words ?? []) : senderName === null ? [] : [senderName],
     idParts: [id, ...(messageIds ?? [])].flatMap(partsOf),
   });
+};
 
 /** What names a message, an entity that was erased, or a space and each message in it. */
 const partsOf = (id: string): string[] => {

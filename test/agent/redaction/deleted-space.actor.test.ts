@@ -138,3 +138,23 @@ test("[L13] who makes a space, repeats words and deletes it takes none out that 
   await gone({ ...scene, space }, ["Trap"]);
   expect(unwrap(await agent.memories(house.workspaceId))).toMatchObject([{ value: memory }]);
 });
+
+test.each([
+  ["more than 500 events", 510, 1],
+  ["more than 64 KiB of words", 9, 10_000],
+])("[L13] a deleted space with %s is forgotten to its last word", async (_, count, length) => {
+  const scene = await openScene();
+  const { husam, house, analyst } = scene;
+  const space = await house.space("Xylophone", [husam]);
+  const principal = space.as(husam);
+  for (let index = 0; index < count; index += 1) {
+    unwrap(await space.stub().post(principal, { text: `${index} `.padEnd(length, "-") }));
+  }
+  unwrap(await space.stub().addMember(keyOf(scene), analyst));
+  scripted([step(text("Well."))]);
+  await space.post(husam, "I like the quinces of the old orchard");
+  await ended(house.workspaceId, analyst, 1);
+  const mine = { ...scene, space };
+  await deleteSpace(mine);
+  await gone(mine, ["quinces", "Xylophone"], 10_000);
+});

@@ -50,7 +50,7 @@ test("[L4] no stretch of a deleted text is left in any form, and quoted texts st
   fc.assert(
     fc.property(filler, filler, fc.nat(tellings.length - 1), (before, after, which) => {
       const text = `${before} zanzibarquokka ${after}`.trim();
-      const scrub = createScrub({ was: [text], senderName: "Ann", idParts: [idPart] });
+      const scrub = createScrub({ was: [text], senderNames: ["Ann"], idParts: [idPart] });
       const told = tellings[which]?.(text) ?? "";
       const left = scrub.value({ told, other: "Nothing of it" }, scrub.names(told));
       // What is cut off within the word tells it no more.
@@ -65,7 +65,7 @@ test("[L4] no stretch of a deleted text is left in any form, and quoted texts st
 });
 
 test("[L4] short words go where they stand whole by their message or sender, and nowhere else", () => {
-  const scrub = createScrub({ was: ["hunter2"], senderName: "Ann", idParts: [idPart] });
+  const scrub = createScrub({ was: ["hunter2"], senderNames: ["Ann"], idParts: [idPart] });
   expect(scrub.text('["Kitchen"] "Ann": "hunter2"\n["Kitchen"] "Bob": "hunter2"')).toBe(
     '["Kitchen"] "Ann": "[deleted]"\n["Kitchen"] "Bob": "hunter2"',
   );

@@ -222,11 +222,14 @@ export const createSearchIndex = (
       limit: number,
     ): { upTo: number | undefined; changed: number } {
       const ids = new Set([name, ...(messageIds ?? [])]);
+      const [about] = name.split(" ");
       const isOwn = sql`(${searchEntries.type} in ('message', 'consciousness') or ${searchEntries.authorId} = ${name})`;
       const next = and(gt(searchEntries.id, after), isOwn, gte(searchEntries.at, since));
       const rows = db.select().from(searchEntries).where(next).orderBy(asc(searchEntries.id)).limit(limit).all();
       const changed = rows.flatMap(({ id: _, part, ...row }): { row: EntryRow; fresh: Findable[] }[] => {
         const whole: EntryRow = { ...row, id: _, part };
+        // Of a deleted space nothing is found any more.
+        if (row.type === "message" && row.spaceId === about) return [{ row: whole, fresh: [] }];
         const named = ids.has(row.ref) || ids.has(row.messageId ?? "");
         if (row.type === "message" && ids.has(row.ref)) {
           const isFirst = part === 0 && now !== null && now !== row.text;
