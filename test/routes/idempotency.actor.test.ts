@@ -5,7 +5,7 @@ import { adminKey, type Call, call, ids, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
 let keys = 0;
-const newKey = (): string => `key-${++keys}`;
+const newKey = (): string => `once-${++keys}`;
 
 const twice = async (path: string, options: Call) => {
   const headers = { "idempotency-key": newKey(), ...options.headers };

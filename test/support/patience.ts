@@ -1,5 +1,15 @@
+import { reset } from "cloudflare:test";
 import { afterAll, vi } from "vitest";
+import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { disarmFaults } from "../../src/shared/fault.ts";
+
+// What objects load when they first need it is there before: an object that ends while it loads leaves others waiting.
+import "@modelcontextprotocol/client";
+import "workers-ai-provider";
+import "../../src/models/openai-compatible.ts";
+import "../../src/rehearsal/rehearsal-model.ts";
+
+await loadLoro();
 
 /**
  * Vitest's setup of each file of the actors' tests: an actor answers within milliseconds, and on a busy machine within
@@ -16,10 +26,11 @@ const patient = <Options>(options: Options | number | undefined) => {
 vi.waitFor = (look, options) => waitFor(look, patient(options));
 vi.waitUntil = (look, options) => waitUntil(look, patient(options));
 
-/** With `--isolate=false` files share a workerd, one after the other: each leaves what it replaced as it was. */
-afterAll(() => {
+/** Files share a workerd, one after the other: each leaves what it replaced as it was, and no object of its own at work. */
+afterAll(async () => {
   disarmFaults();
   vi.useRealTimers();
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
+  await reset();
 });

@@ -1,5 +1,5 @@
 import { env, exports } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { exportMediaType, ImportedAgent } from "../../../src/protocol/exported-agent.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
@@ -91,20 +91,20 @@ describe("a large agent", () => {
       const { id } = await house.agent({ name: "Analyst", continuity, messaging: "threaded" });
       const space = await house.space("Kitchen", [mona, { id }]);
       const asked = Promise.withResolvers<void>();
-      const heard = Promise.withResolvers<void>();
+      let heard = false;
       const enter = continuity === "timeline" ? [] : [step(toolCall("enter_space", { spaceId: space.id }))];
       const undo = installModel(
         scriptedModel(async (_, index) => {
           const known = enter[index];
           if (known) return known;
-          heard.resolve();
+          heard = true;
           await asked.promise;
           return step(text("Done."));
         }),
       );
       try {
         await house.say(space.id, mona, "@Analyst think of something");
-        await heard.promise;
+        await vi.waitUntil(() => heard);
         const document = await exported(house, id);
         expect(document.agent.left).toMatchObject({ runs: 1, events: 1 });
         expect(document.agent.runs).toMatchObject([

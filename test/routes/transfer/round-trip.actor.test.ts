@@ -286,19 +286,19 @@ describe("[R2] an export is imported and exported again unchanged", () => {
     const { id } = await house.agent({ name: "Busy" });
     const space = await house.space("Busy", [mona, { id }]);
     const asked = Promise.withResolvers<void>();
-    const heard = Promise.withResolvers<void>();
+    let heard = false;
     const undo = installModel(
       scriptedModel(async (_, index) => {
         if (index === 0) return step(toolCall("enter_space", { spaceId: space.id }));
         if (index === 1) return step(toolCall("send_message", { text: "I am on it, said the kettle." }));
-        heard.resolve();
+        heard = true;
         await asked.promise;
         return step(text("Done."));
       }),
     );
     try {
       await house.say(space.id, mona, "@Busy begin");
-      await heard.promise;
+      await vi.waitUntil(() => heard);
       const { agent } = await transferred(id);
       expect(agent.runs).toMatchObject([{ status: "canceled", kept: true }]);
       const list = z.object({ items: z.array(z.object({ id: z.string(), name: z.string() })) });
