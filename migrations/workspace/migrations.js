@@ -18,6 +18,7 @@ import m0015 from './0015_meters.sql';
 import m0016 from './0016_robust_cardiac.sql';
 import m0017 from './0017_redundant_night_nurse.sql';
 import m0018 from './0018_keen_talon.sql';
+import m0019 from './0019_brief_ink.sql';
 
   export default {
     journal,
@@ -40,7 +41,8 @@ m0014,
 m0015,
 m0016,
 m0017,
-m0018
+m0018,
+m0019
     }
   }
   

@@ -25,6 +25,7 @@ export const AuditAction = z.enum([
   "approval.answered",
   "space.read",
   "space.deleted",
+  "space.retention",
   "message.deleted",
   "agent.read",
   "erasure.began",

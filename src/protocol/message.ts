@@ -51,7 +51,11 @@ export const Message = component("Message", {
   deleted: z
     .object({
       at: Timestamp,
-      by: z.object({ id: entityId, name: z.string().optional() }).optional().describe("Left out: a secret key"),
+      by: z
+        .object({ id: entityId, name: z.string().optional() })
+        .optional()
+        .describe("Left out: a secret key, or nobody"),
+      expired: z.literal(true).optional().describe("Nobody did: it was older than the space's retentionDays"),
     })
     .optional()
     .describe("Of a message that was deleted: who did it, and when. Its words are gone"),

@@ -227,6 +227,8 @@ interface SpaceMethods {
   renameMember(workspaceId: string, entityId: string, name: string): null;
   /** From the workspace: from now on nothing is taken here, or again it is. */
   setSuspended(workspaceId: string, suspended: boolean): null;
+  /** From the workspace: days for which messages are kept where the space itself does not say; null: for ever. */
+  setRetention(workspaceId: string, days: number | null): null;
   /** From workspaces of before: as `proveAgain`. */
   endSession(workspaceId: string, sessionId: string): null;
   /** From the workspace: sockets that hang on this entity, key or session close, unless the workspace says that they hold. */

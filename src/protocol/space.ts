@@ -38,6 +38,10 @@ export const Release = strictComponent("Release", {
 });
 export type Release = z.infer<typeof Release>;
 
+/** Days after which messages are deleted. */
+export const RetentionDays = z.int().min(1).max(3650);
+const retention = "Days after which messages are deleted, as if an admin did it";
+
 export const Space = component("Space", {
   id: spaceId,
   name: z.string(),
@@ -47,6 +51,8 @@ export const Space = component("Space", {
   confidential: z.literal(true).optional(),
   release: Release.optional(),
   router: RouterConfig.optional(),
+  retentionDays: RetentionDays.optional().describe(`${retention}. Left out: workspaceRetentionDays`),
+  workspaceRetentionDays: RetentionDays.optional().describe("What its workspace says, for spaces that do not"),
   createdBy: entityId.optional(),
   createdAt: Timestamp,
   members: z.array(Member).optional(),
@@ -65,6 +71,7 @@ export const CreateSpace = strictComponent("CreateSpace", {
   /** Only of a confidential space. */
   release: Release.optional(),
   router: RouterConfig.optional(),
+  retentionDays: RetentionDays.optional().describe(retention),
 });
 export type CreateSpace = z.infer<typeof CreateSpace>;
 
@@ -73,6 +80,7 @@ export const UpdateSpace = strictComponent("UpdateSpace", {
   /** `null` removes it, as for `router`. */
   release: Release.nullable().optional(),
   router: RouterConfig.nullable().optional(),
+  retentionDays: RetentionDays.nullable().optional().describe(`${retention}. \`null\`: as the workspace says`),
 });
 export type UpdateSpace = z.infer<typeof UpdateSpace>;
 

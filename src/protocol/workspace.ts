@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Entity } from "./entity.ts";
 import { Erasure } from "./erasure.ts";
 import { entityId, keyId, workspaceId } from "./ids.ts";
+import { RetentionDays } from "./space.ts";
 import { component, Name, strictComponent, Timestamp } from "./text.ts";
 
 /** Whether a session that an admin made for another person may answer approvals as that person. */
@@ -16,6 +17,7 @@ export const Workspace = component("Workspace", {
   /** An answer that an earlier version kept for a repeated request is without. */
   impersonatedApprovals: ImpersonatedApprovals.default("refused"),
   createdAt: Timestamp,
+  retentionDays: RetentionDays.optional().describe("Of spaces that set none of their own; left out: for ever"),
   suspended: Suspension.optional().meta({ description: "Since when the operator has it suspended, and why" }),
 });
 export type Workspace = z.infer<typeof Workspace>;
@@ -60,6 +62,9 @@ export const UpdateWorkspace = strictComponent("UpdateWorkspace", {
   name: Name.optional(),
   /** Only a secret key sets it. */
   impersonatedApprovals: ImpersonatedApprovals.optional(),
+  retentionDays: RetentionDays.nullable()
+    .optional()
+    .describe("Days after which messages of spaces that set none of their own are deleted; `null`: never"),
 });
 export type UpdateWorkspace = z.infer<typeof UpdateWorkspace>;
 

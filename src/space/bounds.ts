@@ -108,6 +108,10 @@ export const routerOutputTokens = 1000;
 export const maxRouterAnswerCharacters = 16_000;
 /** The days for which the router's tokens are remembered. */
 export const routerLedgerMemoryMs = 30 * 24 * 60 * 60_000;
+/** Messages that are deleted in one go once they are older than the space keeps them, how soon the next go is, and the next look. */
+export const expiredAtOnce = 100;
+export const expireAgainMs = 1000;
+export const retentionLookMs = 60 * 60_000;
 /** How long the workspace is waited for to lease the router tokens, and how long a workspace without a limit is not asked again. */
 export const routerLeaseWaitMs = 5000;
 export const routerLeaseAgainMs = 60_000;

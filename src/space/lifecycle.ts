@@ -13,6 +13,7 @@ import type { Append } from "./log/log.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { lastPlaces } from "./reading.ts";
 import { requireRelease } from "./release.ts";
+import { armRetention } from "./retention.ts";
 import { owns, requireAwake, runs, seen, spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { publicSpace, type SettingsRow } from "./settings.ts";
@@ -54,6 +55,8 @@ export const createSpace = (services: SpaceServices, input: NewSpace): Space => 
     router: settings.router ?? null,
     confidentialFrom: settings.confidential ? 0 : null,
     release: settings.release ?? null,
+    retentionDays: settings.retentionDays ?? null,
+    workspaceRetentionDays: null,
     createdBy: createdBy ?? null,
     createdAt: services.clock.now(),
     version: members.length + 1,
@@ -65,6 +68,7 @@ export const createSpace = (services: SpaceServices, input: NewSpace): Space => 
     services.subscribers.insert({ id: indexSubscriber, kind: "index", cursor: 0, inside: true });
     append({ type: "space.updated", space: publicSpace(row) });
     for (const member of members) join(services, append, member);
+    armRetention(services);
   });
   return whole(services, row);
 };
@@ -73,11 +77,12 @@ export const describeSpace = (services: SpaceServices, principal: Principal): Sp
   shownTo(services, seen(services, principal), principal);
 
 export const updateSpace = (services: SpaceServices, principal: Principal, changes: UpdateSpace): Space => {
-  // A router may name a secret of the workspace and an address of its own.
-  const row = changes.router === undefined ? runs(services, principal) : owns(services, principal);
+  // A router may name a secret of the workspace and an address of its own. Retention deletes what others said.
+  const isOwners = changes.router !== undefined || changes.retentionDays !== undefined;
+  const row = isOwners ? owns(services, principal) : runs(services, principal);
   requireAwake(row);
   const { name = row.name, wakePolicy = row.wakePolicy, shareOrigin = row.shareOrigin, router = row.router } = changes;
-  const { release = row.release } = changes;
+  const { release = row.release, retentionDays = row.retentionDays } = changes;
   const isSealed = becomesConfidential(row, changes.confidential);
   // Its place in the log is known once it is there.
   const confidentialFrom = isSealed ? Number.POSITIVE_INFINITY : row.confidentialFrom;
@@ -90,13 +95,17 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
     if (!isReader) throw new ColloquyError("forbidden", `Its router and its release tell its words. ${unreadable}`);
   }
   requireRelease(changes.release, confidentialFrom !== null, people);
-  const next = { ...row, name, wakePolicy, shareOrigin, router, release, confidentialFrom };
+  const next = { ...row, name, wakePolicy, shareOrigin, router, release, retentionDays, confidentialFrom };
   if (JSON.stringify(publicSpace(next)) !== JSON.stringify(publicSpace(row))) {
     services.record((append) => {
       if (isSealed) withdrawCalls(services, append);
       const { seq: version } = append({ type: "space.updated", space: publicSpace(next) });
       const from = isSealed ? { confidentialFrom: version } : {};
-      services.settings.change({ name, wakePolicy, shareOrigin, router, release, ...from, version });
+      services.settings.change({ name, wakePolicy, shareOrigin, router, release, retentionDays, ...from, version });
+      if (retentionDays !== row.retentionDays) {
+        armRetention(services);
+        services.audit.note("space.retention", principal, `${row.id}`, { days: retentionDays ?? 0, version });
+      }
       for (const { entityId, type } of isSealed ? members : []) {
         if (type === "agent") followInCompartment(services, entityId, { cursor: version, inside: true });
       }

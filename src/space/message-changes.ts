@@ -141,6 +141,34 @@ export const deleteMessage = (
 };
 
 /**
+ * Deletes messages that were said before a time, at most so many, of those after a place in the log. Answers up to where none
+ * is left that is to be deleted, and whether there may be more. What a tool call tells goes once it is over.
+ */
+export const expireMessages = (
+  services: SpaceServices,
+  from: number,
+  before: string,
+  most: number,
+): { after: number; more: boolean } => {
+  const { log, toolCalls, clock } = services;
+  let firstLeft = toolCalls.firstOpen() ?? Number.POSITIVE_INFINITY;
+  const rows = log.living(from, most);
+  const [expired, deleted]: [Changed[], Message["deleted"]] = [[], { at: isoTime(clock.now()), expired: true }];
+  let [after, more] = [from, rows.length === most];
+  for (const row of rows) {
+    const [message = messageOf(row.frame)] = toolCalls.current([messageOf(row.frame)]);
+    more &&= message.createdAt < before;
+    if (message.createdAt >= before) break;
+    const updatedSeq = endOfCall(services, row, message.sender.id);
+    if (updatedSeq === "open") firstLeft = Math.min(firstLeft, row.seq);
+    else expired.push({ row, before: message, message: tombstoneOf(message, deleted), updatedSeq });
+    after = Math.max(from, Math.min(row.seq, firstLeft - 1));
+  }
+  if (expired.length > 0) change(services, expired);
+  return { after, more: more && expired.length > 0 };
+};
+
+/**
  * A message elsewhere, of which an agent's messages here told the words as their origin, was edited or deleted: the reference
  * stays, and the words go.
  */

@@ -34,6 +34,9 @@ export const space = sqliteTable("space", {
   version: integer("version").notNull(),
   /** The place in the log that the deletion took. */
   deletedSeq: integer("deleted_seq"),
+  /** Days for which messages are kept: by its own setting, and where that is null by its workspace's. */
+  retentionDays: integer("retention_days"),
+  workspaceRetentionDays: integer("workspace_retention_days"),
   /** Its workspace is suspended. */
   suspended: integer("suspended", { mode: "boolean" }).notNull().default(false),
 });

@@ -31,6 +31,10 @@ export const createSettings = (db: Database) => {
   };
 };
 
+/** Days for which messages are kept; undefined: until somebody deletes them. */
+export const retentionOf = (row: SettingsRow | undefined): number | undefined =>
+  row?.retentionDays ?? row?.workspaceRetentionDays ?? undefined;
+
 /** A space as the outside sees it, without its members. */
 export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => {
   const { id, name, wakePolicy, shareOrigin, confidentialFrom, release, router, createdBy, createdAt } = row;
@@ -38,6 +42,8 @@ export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => {
     ...{ id, name, wakePolicy, shareOrigin, confidential: confidentialFrom === null ? undefined : (true as const) },
     release: release ?? undefined,
     router: router ?? undefined,
+    retentionDays: row.retentionDays ?? undefined,
+    workspaceRetentionDays: row.workspaceRetentionDays ?? undefined,
     createdBy: createdBy ?? undefined,
     createdAt: isoTime(createdAt),
   };

@@ -46,6 +46,7 @@ import {
   readsOf,
   windowFor,
 } from "./reading.ts";
+import { handleRetention, setRetention } from "./retention.ts";
 import { memberIn, spaceIn } from "./rights.ts";
 import { routingOf } from "./router/decisions.ts";
 import type { SpaceServices } from "./services.ts";
@@ -73,6 +74,7 @@ const answers = {
   noteBudget,
   renameMember,
   setSuspended,
+  setRetention,
   endSession: proveAgain,
   proveAgain,
   answerToolCall: (services, ...given) => {
@@ -123,6 +125,7 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#services = createServices(ctx, env);
+    handleRetention(this.#services);
     this.#created = hasSchema(ctx.storage);
     if (!this.#created) return;
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));

@@ -22,7 +22,7 @@ export const usageOf = (
     name: "maxDatabaseBytes",
     bytes: maxDatabaseBytes,
     what: "This space",
-    remedy: "delete messages or open a new space",
+    remedy: "delete messages, set retentionDays, or open a new space",
   },
 
   self: () => {

@@ -16,8 +16,9 @@ import { requestsTimer, type WorkspaceServices } from "./services.ts";
 
 export const viewOf = (row: WorkspaceRow): WorkspaceView => {
   const { id, name, createdAt, suspended } = registeredOf(row);
-  const { impersonatedApprovals } = row;
-  return { ...{ id, name, impersonatedApprovals, createdAt }, ...(suspended && { suspended }) };
+  const { impersonatedApprovals, retentionDays } = row;
+  const kept = retentionDays === null ? {} : { retentionDays };
+  return { ...{ id, name, impersonatedApprovals, createdAt }, ...kept, ...(suspended && { suspended }) };
 };
 
 export type Installed = Exclude<keyof WorkspaceRpc, "create" | keyof typeof ofDeployment>;
@@ -53,13 +54,15 @@ const noteUsage = (
 /** The methods that need the services, and the workspace's own row. */
 export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & { row: WorkspaceRow }> = {
   describe: ({ row }) => viewOf(row),
-  update: ({ db, self, row, audit, registered }, given, by = unknownActor) => {
+  update: ({ db, self, row, audit, registered, outbox }, given, by = unknownActor) => {
     const { name = row.name, impersonatedApprovals = row.impersonatedApprovals } = given;
-    const changes = { name, impersonatedApprovals };
+    const { retentionDays = row.retentionDays } = given;
+    const changes = { name, impersonatedApprovals, retentionDays };
     db.update(workspaces).set(changes).run();
     self.forget();
     registered();
-    const detail = { fields: Object.keys(given).join(" "), impersonatedApprovals };
+    if (retentionDays !== row.retentionDays) outbox.retentionChanged();
+    const detail = { fields: Object.keys(given).join(" "), impersonatedApprovals, retentionDays: retentionDays ?? 0 };
     audit.note({ action: "workspace.changed", actor: by, target: row.id, detail });
     return viewOf({ ...row, ...changes });
   },
@@ -251,6 +254,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
       erasures.followed(delivery);
     }
     if (isAwaited) outbox.spaceSettled(delivery.space.id);
+    if (isAwaited && row.retentionDays !== null && !delivery.deleted) outbox.retentionChanged(delivery.space.id);
   },
   spaces: ({ spaces }, page) => spaces.page(page),
 

@@ -22,7 +22,7 @@ const haltKind = "halt";
 const toBeKind = "space-to-be";
 
 const Told = z.object({
-  about: z.enum(["rename", "remove", "session", "credentials", "secrets", "end", "suspend", "tokens"]),
+  about: z.enum(["rename", "remove", "session", "credentials", "secrets", "end", "suspend", "tokens", "retention"]),
   /** The space or the agent that is told. */
   target: z.string(),
   /** The entity, the key or the session that it is about; empty where it is about the target itself. */
@@ -44,6 +44,8 @@ type Surroundings = {
   /** Known once the workspace was created. */
   workspaceId: () => string;
   isSuspended: () => boolean;
+  /** Days for which its spaces keep messages. */
+  retentionDays: () => number | null;
   /** Its agents lease their tokens. */
   isMetered: () => boolean;
   /** Crashes it in tests. */
@@ -89,6 +91,7 @@ export const createOutbox = (surroundings: Surroundings) => {
       if (told.ok || told.problem.code !== "not_found" || !isAgent || !directory.find(target)) return told;
       return refuse("unavailable", "The agent is being made: it is told once it is there.");
     }
+    if (about === "retention") return space.setRetention(workspaceId, surroundings.retentionDays());
     if (about === "session" || about === "credentials") return space.proveAgain(workspaceId, subject);
     const entity = directory.find(subject);
     if (entity) return space.renameMember(workspaceId, entity.id, entity.name);
@@ -183,6 +186,11 @@ export const createOutbox = (surroundings: Surroundings) => {
 
     suspensionChanged(): void {
       for (const target of [...directory.agentIds(), ...spaces.livingIds()]) tell("suspend", target);
+    },
+
+    /** One space, or all of them, keep messages for so long where they do not say themselves. */
+    retentionChanged(spaceId?: string): void {
+      for (const target of spaceId === undefined ? spaces.livingIds() : [spaceId]) tell("retention", target);
     },
 
     /** One agent, or all of them, lease their tokens from now on, or do no more; what waited for tokens may go on. */

@@ -30,6 +30,8 @@ export const workspaces = sqliteTable("workspace", {
   auth: text("auth", { mode: "json" }).$type<Auth>(),
   /** The operator has suspended it. */
   suspended: text("suspended", { mode: "json" }).$type<{ at: number; reason: string }>(),
+  /** Days for which spaces keep messages that set nothing of their own. */
+  retentionDays: integer("retention_days"),
   /** It is over: the row is all that it answers of. */
   deletedAt: integer("deleted_at"),
   /** What the operator allows, where that is less than the bounds. */

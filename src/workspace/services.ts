@@ -47,11 +47,12 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const maxTokens = (): number | undefined => self.get()?.limits.maxTokensPerDay;
   const usage = createUsage(db, clock, () => ctx.storage.sql.databaseSize);
   const tokenLeases = createTokenLeases(db, clock, maxTokens);
+  const retentionDays = (): number | null => self.get()?.retentionDays ?? null;
   const isMetered = (): boolean => maxTokens() !== undefined;
   const isSuspended = (): boolean => (self.get()?.suspended ?? null) !== null;
   const ids = (): Ids => createIds(ringOf(env).ids.secret);
   const outbox = createOutbox({
-    ...{ env, ids, directory, secrets, spaces, jobs, clock, workspaceId, isSuspended, isMetered },
+    ...{ env, ids, directory, secrets, spaces, jobs, clock, workspaceId, isSuspended, isMetered, retentionDays },
     object: ctx,
   });
   const keys = createKeys(db, clock, outbox.makerEnded);

@@ -62,7 +62,7 @@ export const ofWorkspace: Record<New<"workspace", last.workspace>, Fallback> = {
 };
 export const ofSpace: Record<New<"space", last.space>, Fallback> = {
   ...{ editMessage: "refused", deleteMessage: "refused" },
-  ...{ forgetOrigin: "job", proveAgain: "job", setSuspended: "job", erase: "job" },
+  ...{ setRetention: "job", forgetOrigin: "job", proveAgain: "job", setSuspended: "job", erase: "job" },
 };
 export const ofAgent: Record<New<"agent", last.agent>, Fallback> = {
   ...{

@@ -54,6 +54,7 @@ const stage = async (storage: DurableObjectStorage) => {
     jobs,
     clock,
     isMetered: () => false,
+    retentionDays: () => null,
     workspaceId: () => workspaceId,
     isSuspended: () => false,
     object: { abort: () => undefined, storage: { sync: () => Promise.resolve() } },

@@ -230,6 +230,13 @@ export const createLog = (db: Database) => {
       return [...agents];
     },
 
+    /** Messages after `seq` that are not deleted, without those of tool calls that are open. */
+    living(seq: number, limit: number): LogRow[] {
+      const isClosed = sql`${log.seq} not in (select seq from tool_calls where is_open = 1)`;
+      const isLiving = and(gt(log.seq, seq), eq(log.type, "space.message"), isNotNull(log.routing), isClosed);
+      return db.select().from(log).where(isLiving).orderBy(asc(log.seq)).limit(limit).all();
+    },
+
     /** How many messages each member said on each day, of the events after one up to another. */
     said(after: number, upTo: number): { day: string; type: string; id: string; count: number }[] {
       const day = sql<string>`substr(${log.frame} ->> '$.message.createdAt', 1, 10)`.as("day");

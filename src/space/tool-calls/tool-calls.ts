@@ -113,6 +113,14 @@ export const createToolCalls = (db: Database) => {
       }
     },
 
+    /** The place of the first message whose call is open. */
+    firstOpen: (): number | undefined =>
+      db
+        .select({ seq: min(toolCalls.seq) })
+        .from(toolCalls)
+        .where(isOpen)
+        .get()?.seq ?? undefined,
+
     /** Its message was deleted. */
     remove(seq: number): void {
       db.delete(toolCalls).where(eq(toolCalls.seq, seq)).run();

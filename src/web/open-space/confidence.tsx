@@ -16,6 +16,7 @@ export const Confidence = ({ state, isAdmin }: { state: SpaceState; isAdmin: boo
   const [asked, setAsked] = useState<"confidential" | "release" | null>(null);
   const { space, spaceId, members } = state;
   if (!space) return null;
+  const keptDays = space.retentionDays ?? space.workspaceRetentionDays;
   const isRunner = space.createdBy === entityId || isAdmin;
   const close = (): void => setAsked(null);
   const labels = { title: `Make ${space.name} confidential?`, cancelLabel: "Leave it open", submitLabel: "Make it so" };
@@ -30,6 +31,11 @@ export const Confidence = ({ state, isAdmin }: { state: SpaceState; isAdmin: boo
   );
   return (
     <>
+      {keptDays !== undefined && (
+        <p className="small soft">
+          Messages are deleted {keptDays === 1 ? "a day" : `${keptDays} days`} after they were said.
+        </p>
+      )}
       {space.confidential && (
         <p className="small soft">
           {confidentialWords} {releaseWords(space.release, members)} {space.router && routerWords(space.router)}

@@ -1,0 +1,1 @@
+ALTER TABLE `workspace` ADD `retention_days` integer;
