@@ -45,11 +45,18 @@ const keyPatterns = [
 ];
 
 const longestQuote = 300;
+/** Of what a provider says so much is read, and so much of that looked through for keys: the patterns take the square of it. */
+const longestSaid = 16_384;
+const longestLooked = 2000;
+
+/** The beginning of a text, without a word that the cut may have left half of. */
+const beginningOf = (text: string): string =>
+  text.length <= longestLooked ? text : text.slice(0, Math.max(0, text.slice(0, longestLooked).search(/\S*$/)));
 
 /** Foreign text on one line, cut, without anything that looks like a key. */
 const redacted = (text: string): string =>
   keyPatterns
-    .reduce((result, pattern) => result.replace(pattern, "[redacted]"), text)
+    .reduce((result, pattern) => result.replace(pattern, "[redacted]"), beginningOf(text))
     .replace(/\s+/g, " ")
     .trim()
     .slice(0, longestQuote);
@@ -76,7 +83,7 @@ const retryAfterMs = (responseHeaders: Record<string, string> | undefined, now: 
 const overflowPatterns = [
   /context_length_exceeded|exceed_context_size/i, // OpenAI and those like it; llama.cpp
   /(?:maximum|max) (?:context|prompt|model) length/i, // OpenAI, Mistral, vLLM, xAI, OpenRouter
-  /context (?:window|size|limit|length)\b.{0,40}\b(?:exceed|limit|full)|exceed\w*.{0,60}\bcontext (?:window|size|limit|length)/i, // Workers AI, llama.cpp, Ollama, Anthropic
+  /context (?:window|size|limit|length)\b.{0,40}\b(?:exceed|limit|full)|exceed\w{0,10}.{0,60}\bcontext (?:window|size|limit|length)/i, // Workers AI, llama.cpp, Ollama, Anthropic
   /prompt is too long|input is too long/i, // Anthropic, Bedrock
   /input token count.{0,60}exceeds/i, // Gemini
   /reduce the length of the (?:messages|prompt|input)/i, // Groq, OpenAI
@@ -92,10 +99,10 @@ const isContextOverflow = (status: number | undefined, said: string): boolean =>
   status === 413 || (overflowStatuses.has(status) && overflowPatterns.some((pattern) => pattern.test(said)));
 
 const messageOf = (error: unknown): string => {
-  if (typeof error === "string") return error;
-  if (typeof error === "object" && error !== null && "message" in error)
-    return typeof error.message === "string" ? error.message : (JSON.stringify(error.message) ?? "");
-  return "";
+  if (typeof error === "string") return error.slice(0, longestSaid);
+  if (typeof error !== "object" || error === null || !("message" in error)) return "";
+  const said = typeof error.message === "string" ? error.message : (JSON.stringify(error.message) ?? "");
+  return said.slice(0, longestSaid);
 };
 
 /** An error and what caused it, outermost first. */
@@ -162,7 +169,8 @@ const byStatus = (status: number, said: string, retryAfter?: number, body = ""):
 };
 
 const ofApiCall = (error: APICallError, now: number): ModelFailure => {
-  const { statusCode: status, message } = error;
+  const { statusCode: status } = error;
+  const message = messageOf(error);
   const retryAfter = retryAfterMs(error.responseHeaders, now);
   if (status !== undefined && (status < 200 || status >= 300)) {
     return byStatus(status, message, retryAfter, error.responseBody);

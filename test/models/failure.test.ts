@@ -161,3 +161,22 @@ test.each([
 ])("[R4] an answer that ends by %s: %s", (reason, code) => {
   expect(failureOfFinish(reason)?.code).toBe(code);
 });
+
+test.each(["-a", "eyJ-", "exceed", "context size ", "//a", " ", "bearer "])(
+  "[C13] whatever a provider says again and again, its error is read in bounded time: %j",
+  (said) => {
+    const [refused, streamed] = [16_384, 512 * 1024].map((length) => `${said.repeat(length / said.length)}x`);
+    const from = performance.now();
+    classifyFailure(apiError(400, "no", { responseBody: refused ?? "" }));
+    classifyFailure(new Error(streamed));
+    expect(performance.now() - from).toBeLessThan(500);
+  },
+);
+
+test("[S3] a key that an error is cut in is not shown by half", () => {
+  const key = "a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6";
+  for (let at = 1950; at <= 2000; at += 1) {
+    const { message } = classifyFailure(new Error(`${" ".repeat(at)}${key}`));
+    expect(message).not.toMatch(/a1b2/);
+  }
+});
