@@ -1,11 +1,11 @@
 import type { AgentConfig } from "../../protocol/agent.ts";
-import { mcpSeparator, type ToolConfig, type ToolRule } from "../../protocol/tool.ts";
+import { type McpServer, mcpSeparator, type ToolConfig, type ToolRule } from "../../protocol/tool.ts";
 import { inOneBudget } from "../../shared/check-budget.ts";
 import { schemaProblems } from "../../shared/check-json-schema.ts";
 import { ColloquyError, type Issue } from "../../shared/errors.ts";
 import { checkOutgoing } from "../../shared/outgoing.ts";
 import { maxToolsBytes } from "../bounds.ts";
-import { templateIssues } from "./configured/request-template.ts";
+import { headerIssues, partsOf, templateIssues } from "./configured/request-template.ts";
 import { builtinTool, findTool } from "./registry.ts";
 import { ruleIssues } from "./rules.ts";
 
@@ -60,9 +60,15 @@ const unknownIn = (config: AgentConfig, rule: ToolRule): Issue[] => {
     .map(({ path }) => ({ path, message }));
 };
 
-const serverIssues = (url: string, options: Options): Issue[] => {
+const serverIssues = ({ url, headers }: McpServer, options: Options): Issue[] => {
   const verdict = checkOutgoing(url, options);
-  return verdict.ok ? [] : [{ path: "url", message: `cannot be used: ${verdict.reason}` }];
+  const inputs = Object.entries(headers).filter(([, text]) => partsOf(text).some(({ kind }) => kind === "input"));
+  const message = "cannot hold {{input.…}}: it is sent with every request";
+  return [
+    ...(verdict.ok ? [] : [{ path: "url", message: `cannot be used: ${verdict.reason}` }]),
+    ...headerIssues(headers),
+    ...inputs.map(([name]) => ({ path: `headers.${name}`, message })),
+  ];
 };
 
 /** The config itself. Throws `invalid_request` with an issue for each thing that is wrong, by its path. */
@@ -71,7 +77,7 @@ export const checkedConfig = (config: AgentConfig, options: Options): AgentConfi
     ...inOneBudget(() => config.tools.flatMap((tool, index) => under(`tools.${index}`, toolIssues(tool, options)))),
     ...config.toolRules.flatMap((rule, index) => under(`toolRules.${index}`, unknownIn(config, rule))),
     ...under("toolRules", ruleIssues(config.toolRules)),
-    ...config.mcp.servers.flatMap(({ url }, index) => under(`mcp.servers.${index}`, serverIssues(url, options))),
+    ...config.mcp.servers.flatMap((server, index) => under(`mcp.servers.${index}`, serverIssues(server, options))),
   ];
   if (bytesOf(config.tools) > maxToolsBytes) {
     issues.push({ path: "tools", message: `must be at most ${maxToolsBytes} bytes together (maxToolsBytes)` });

@@ -54,6 +54,16 @@ describe("checkedConfig", () => {
     expect(issuesOf(config).map((issue) => issue.path)).toEqual([path]);
   });
 
+  test.each(["Colloquy-Root", "Host", "not a name", "X-Input", "X-Slip"])(
+    "[C9] [S4] headers of an MCP server are checked as a tool's are: %s",
+    (name) => {
+      const values: Record<string, string> = { "X-Input": "{{input.id}}", "X-Slip": "{{secret.WIKI}}" };
+      const headers = { Authorization: `Bearer \${secret.WIKI}`, [name]: values[name] ?? "x" };
+      const mcp = { servers: [{ name: "wiki", url: "https://wiki.example.com/mcp", headers }] };
+      expect(issuesOf({ mcp }).map(({ path }) => path)).toEqual([`mcp.servers.0.headers.${name}`]);
+    },
+  );
+
   test("[C13] the patterns of all tools together are bounded", () => {
     const letters = Array.from({ length: 16 }, (_, at) => [`x${at}`, { pattern: `a{1,1000}${at}` }]);
     const inputSchema = { type: "object", properties: Object.fromEntries(letters) };

@@ -92,7 +92,7 @@ const urlProblems = (url: string, options: { allowLoopback: boolean }): string[]
   return problems;
 };
 
-const headerIssues = (headers: Record<string, string>): Issue[] => {
+export const headerIssues = (headers: Record<string, string>): Issue[] => {
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   const issues = Object.entries(headers).flatMap(([name, text], index): Issue[] => {
     const texts = partsOf(text).filter((part) => part.kind === "text");
