@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import { createApi } from "./api.ts";
 import { buildPage } from "./page.ts";
-import { orphanedBy, type Prints, readVariables, resealAll, workspacesOf } from "./secrets.ts";
+import { orphanedBy, orphanOf, type Prints, readVariables, resealAll, workspacesOf } from "./secrets.ts";
 
 /**
  * `npm run deploy`: the page and the worker to Cloudflare's edge, once the deployment has the secrets that it needs.
@@ -61,13 +61,21 @@ if (missing.length > 0) {
   fail(`SIGNING_SECRET is missing, and the deployment has been there before: a new one would orphan all that is stored.
 Put back the one that it had: npx wrangler secret put SIGNING_SECRET`);
 }
+const adminKey = own.ADMIN_KEY ?? process.env.ADMIN_KEY;
+if (!isNew && process.env.COLLOQUY_URL && adminKey) {
+  const orphan = await orphanOf(createApi(process.env.COLLOQUY_URL, adminKey));
+  if (orphan !== undefined) {
+    fail(`The deployment does not know its own workspace ${orphan} any more: its SIGNING_SECRET was put by hand, and made none of its ids.
+Put back the one that it had: npx wrangler secret put SIGNING_SECRET (a newer one goes into SIGNING_SECRETS: npm run rotate)`);
+  }
+}
 const goesOut = own.SIGNING_SECRET !== undefined || own.SIGNING_SECRETS !== undefined;
 if (goesOut && !isNew) {
   const url =
     process.env.COLLOQUY_URL ??
     fail(`Set COLLOQUY_URL to the deployment's address: ${secretsFile} is compared with what it has.`);
   const live = await printsAt(url);
-  const done = await isResealed(url, own.ADMIN_KEY ?? process.env.ADMIN_KEY);
+  const done = await isResealed(url, adminKey);
   const why = live && orphanedBy(own, live, { isDone: done, hasOldest: present.includes("SIGNING_SECRET") });
   if (why) fail(`${secretsFile} would orphan what is stored. ${why}`);
 }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type NamedSecret, parseRing, type RingEnv } from "../src/shared/secret-ring.ts";
-import type { Api } from "./api.ts";
+import { type Api, ApiError } from "./api.ts";
 
 /** What a deployment tells of its secrets (`GET /healthz`). */
 export type Prints = { ring: string[]; ids: string };
@@ -109,6 +109,20 @@ export const workspacesOf = async (operator: Api, named: string[]): Promise<stri
     if (page.nextCursor === null) return [...new Set(ids)];
     cursor = page.nextCursor;
   }
+};
+
+/**
+ * A workspace that the deployment lists and does not know any more: its ids were made by another SIGNING_SECRET than it has
+ * now, which somebody put by hand. The list says nothing by which it could tell before there is a workspace.
+ */
+export const orphanOf = async (operator: Api): Promise<string | undefined> => {
+  const [id] = await workspacesOf(operator, []).catch(() => []);
+  if (id === undefined) return undefined;
+  const isKnown = await operator.get(`/v1/operator/workspaces/${id}`).then(
+    () => true,
+    (error: unknown) => !(error instanceof ApiError && [400, 404].includes(error.status)),
+  );
+  return isKnown ? undefined : id;
 };
 
 /** Has each workspace sealed anew, or only asks. Answers those that are not done. */

@@ -42,9 +42,10 @@ export const visit = async (
   for (const { pauseMs, isDeleted, deletedMs } of plan) {
     await wait(pauseMs);
     const text = `note${randomBytes(9).toString("hex")}`;
+    const clientKey = randomBytes(9).toString("hex");
     const messages = `/v1/spaces/${spaceId}/messages`;
     const { message } = await insist(() =>
-      visitor.api.post<{ message: { id: string } }>(messages, { text, clientKey: text }),
+      visitor.api.post<{ message: { id: string } }>(messages, { text, clientKey }),
     );
     if (isDeleted) {
       await wait(deletedMs);

@@ -67,7 +67,7 @@ test("[L5] a variable is set in one step, and the file stays its owner's", () =>
 });
 
 /** Runs `npm run deploy`'s script with a wrangler that knows these secrets, and notes what it is asked. */
-const deploy = async (secrets: string[], file: string, live: Prints) => {
+const deploy = async (secrets: string[], file: string, live: Prints, listed: string[] = []) => {
   const wrangler = join(folder, "wrangler");
   const asked = join(folder, "asked");
   writeFileSync(asked, "");
@@ -76,7 +76,12 @@ const deploy = async (secrets: string[], file: string, live: Prints) => {
   chmodSync(wrangler, 0o700);
   const path = join(folder, ".prod.vars");
   writeFileSync(path, file);
-  const server = createServer((_, response) => response.end(JSON.stringify({ ok: true, secrets: live })));
+  // It lists these workspaces, and knows none of them.
+  const server = createServer(({ url: asked = "" }, response) => {
+    const list = { items: listed.map((id) => ({ id })), nextCursor: null };
+    if (asked.startsWith("/v1/operator/workspaces/")) response.writeHead(404);
+    response.end(JSON.stringify(asked.startsWith("/v1/operator") ? list : { ok: true, secrets: live }));
+  });
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const address = server.address();
   const url = typeof address === "object" && address ? `http://127.0.0.1:${address.port}` : "";
@@ -88,6 +93,13 @@ const deploy = async (secrets: string[], file: string, live: Prints) => {
   server.close();
   return { status, said, asked: readFileSync(asked, "utf8").trim().split("\n") };
 };
+
+test("[L5] npm run deploy sees a SIGNING_SECRET that was put by hand", async () => {
+  const all = ["ADMIN_KEY", "SIGNING_SECRET"];
+  const lost = await deploy(all, "ADMIN_KEY=k\n", told({ SIGNING_SECRET: b }), ["wsp_1"]);
+  expect(lost).toMatchObject({ status: 1, said: expect.stringContaining("wsp_1"), asked: [expect.any(String)] });
+  expect(lost.said).toContain("Put back the one that it had");
+});
 
 test("[L5] npm run deploy refuses secrets that would orphan what is stored, and uploads nothing", async () => {
   const live = told({ SIGNING_SECRET: a });
