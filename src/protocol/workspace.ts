@@ -3,11 +3,15 @@ import { Entity } from "./entity.ts";
 import { Erasure } from "./erasure.ts";
 import { entityId, keyId, workspaceId } from "./ids.ts";
 import { RetentionDays } from "./space.ts";
-import { component, Name, strictComponent, Timestamp } from "./text.ts";
+import { component, Label, Name, strictComponent, Timestamp } from "./text.ts";
 
 /** Whether a session that an admin made for another person may answer approvals as that person. */
 export const ImpersonatedApprovals = z.enum(["refused", "allowed"]);
 export type ImpersonatedApprovals = z.infer<typeof ImpersonatedApprovals>;
+
+/** `secret`: the name of the workspace's secret that signs. */
+const AuditWebhook = z.object({ url: z.string().min(1).max(2048), secret: Label });
+export type AuditWebhook = z.infer<typeof AuditWebhook>;
 
 const Suspension = z.object({ at: Timestamp, reason: z.string() });
 
@@ -18,6 +22,7 @@ export const Workspace = component("Workspace", {
   impersonatedApprovals: ImpersonatedApprovals.default("refused"),
   createdAt: Timestamp,
   retentionDays: RetentionDays.optional().describe("Of spaces that set none of their own; left out: for ever"),
+  auditWebhook: AuditWebhook.optional().meta({ description: "Where the audit log is told" }),
   suspended: Suspension.optional().meta({ description: "Since when the operator has it suspended, and why" }),
 });
 export type Workspace = z.infer<typeof Workspace>;
@@ -65,6 +70,9 @@ export const UpdateWorkspace = strictComponent("UpdateWorkspace", {
   retentionDays: RetentionDays.nullable()
     .optional()
     .describe("Days after which messages of spaces that set none of their own are deleted; `null`: never"),
+  auditWebhook: AuditWebhook.nullable().optional().meta({
+    description: "Each entry of the audit log goes there, from now on. Only a secret key sets it; null ends it",
+  }),
 });
 export type UpdateWorkspace = z.infer<typeof UpdateWorkspace>;
 

@@ -3,10 +3,11 @@ import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentia
 import { actorOf } from "../protocol/audit.ts";
 import { LimitsInUse } from "../protocol/limits.ts";
 import { component } from "../protocol/text.ts";
-import { Key, NameOnly, UpdateWorkspace, Workspace } from "../protocol/workspace.ts";
+import { type AuditWebhook, Key, NameOnly, UpdateWorkspace, Workspace } from "../protocol/workspace.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { checkOutgoing } from "../shared/outgoing.ts";
 import { type NamedSecret, ringOf } from "../shared/secret-ring.ts";
-import { workspaceOf } from "./http-context.ts";
+import { type HttpContext, workspaceOf } from "./http-context.ts";
 import { doOnce } from "./idempotent.ts";
 import { Resource } from "./route.ts";
 
@@ -67,14 +68,31 @@ workspaces.route("GET /v1/workspace", {
   },
 });
 
+/** Throws where the webhook could not be told. */
+const requireAuditWebhook = async (context: HttpContext, webhook: AuditWebhook | null): Promise<void> => {
+  if (webhook === null) return;
+  const verdict = checkOutgoing(webhook.url, { allowLoopback: context.env.ENVIRONMENT === "development" });
+  if (!verdict.ok) throw new ColloquyError("invalid_request", `auditWebhook.url ${verdict.reason}.`);
+  if (unwrap(await workspaceOf(context).secretNames()).includes(webhook.secret)) return;
+  const remedy = `write it with PUT /v1/workspace/secrets/${webhook.secret} first`;
+  throw new ColloquyError("unknown_reference", `auditWebhook.secret: the workspace has no such secret: ${remedy}.`);
+};
+
 workspaces.route("PATCH /v1/workspace", {
   summary: "Change the workspace: its name, or what it allows",
   access: "workspace",
   body: UpdateWorkspace,
   answers: [OneWorkspace, "The workspace"],
+  problems: ["unknown_reference"],
   handle: async ({ context, principal, body }) => {
     if (body.impersonatedApprovals !== undefined && principal.kind !== "key") {
       throw new ColloquyError("forbidden", "Only the workspace's secret key may set impersonatedApprovals.");
+    }
+    if (body.auditWebhook !== undefined) {
+      if (principal.kind !== "key") {
+        throw new ColloquyError("forbidden", "Only the workspace's secret key may set auditWebhook.");
+      }
+      await requireAuditWebhook(context, body.auditWebhook);
     }
     return { workspace: unwrap(await workspaceOf(context).update(body, actorOf(principal))) };
   },

@@ -16,9 +16,13 @@ import { requestsTimer, type WorkspaceServices } from "./services.ts";
 
 export const viewOf = (row: WorkspaceRow): WorkspaceView => {
   const { id, name, createdAt, suspended } = registeredOf(row);
-  const { impersonatedApprovals, retentionDays } = row;
-  const kept = retentionDays === null ? {} : { retentionDays };
-  return { ...{ id, name, impersonatedApprovals, createdAt }, ...kept, ...(suspended && { suspended }) };
+  const { impersonatedApprovals, retentionDays, auditWebhook } = row;
+  return {
+    ...{ id, name, impersonatedApprovals, createdAt },
+    ...(retentionDays !== null && { retentionDays }),
+    ...(auditWebhook && { auditWebhook }),
+    ...(suspended && { suspended }),
+  };
 };
 
 export type Installed = Exclude<keyof WorkspaceRpc, "create" | keyof typeof ofDeployment>;
@@ -56,8 +60,10 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   describe: ({ row }) => viewOf(row),
   update: ({ db, self, row, audit, registered, outbox }, given, by = unknownActor) => {
     const { name = row.name, impersonatedApprovals = row.impersonatedApprovals } = given;
-    const { retentionDays = row.retentionDays } = given;
-    const changes = { name, impersonatedApprovals, retentionDays };
+    const { retentionDays = row.retentionDays, auditWebhook = row.auditWebhook } = given;
+    // Another one is told from now on.
+    const auditTold = auditWebhook?.url === row.auditWebhook?.url ? row.auditTold : audit.newest();
+    const changes = { name, impersonatedApprovals, retentionDays, auditWebhook, auditTold };
     db.update(workspaces).set(changes).run();
     self.forget();
     registered();

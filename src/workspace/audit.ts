@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, gte, lt, lte, min } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, gte, lt, lte, max, min } from "drizzle-orm";
 import type { AuditEntry, AuditFilters, AuditNote } from "../protocol/audit.ts";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
 import { type Clock, isoTime } from "../shared/clock.ts";
@@ -40,6 +40,8 @@ export const createAudit = (
   clock: Clock,
   timers: Timers,
   { entries: most, ageMs } = { entries: maxAuditEntries, ageMs: auditAgeMs },
+  /** Something new is in it. In the transaction. */
+  noted: () => void = () => undefined,
 ) => {
   const held = new Remembered(db, () => countOf(db, audit));
 
@@ -81,7 +83,22 @@ export const createAudit = (
     note(act: AuditNote): void {
       if (!insert(act)) return;
       if (held.get() > most) makeRoom();
+      noted();
       if (timers.dueAt(auditTimer) === undefined) timers.set(auditTimer, clock.now() + ageMs);
+    },
+
+    /** The place of the newest entry. */
+    newest: (): number =>
+      db
+        .select({ at: max(audit.position) })
+        .from(audit)
+        .get()?.at ?? 0,
+
+    /** The first entry after a place. */
+    after(position: number): { position: number; entry: AuditEntry } | undefined {
+      const isLater = gt(audit.position, position);
+      const row = db.select().from(audit).where(isLater).orderBy(asc(audit.position)).limit(1).get();
+      return row && { position: row.position, entry: entryOf(row) };
     },
 
     /** Newest first. */

@@ -43,6 +43,10 @@ export const maxUsageDetails = 500_000;
 /** Entries of the audit log. One more has the oldest leave. */
 export const maxAuditEntries = 100_000;
 /** How long an entry of the audit log is kept: 400 days. */
+/** How long the server of the audit log's webhook may take. */
+export const auditAnswerMs = 15_000;
+/** How often what rests while the workspace is suspended is looked at. Once it is resumed, it goes on at once. */
+export const suspendedLookMs = 3_600_000;
 export const auditAgeMs = 400 * 24 * 60 * 60_000;
 
 /** Things that no secret of the ring opens, as a re-sealing names them. */

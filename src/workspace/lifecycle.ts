@@ -47,6 +47,7 @@ export const suspend = (services: WorkspaceServices, row: WorkspaceRow, reason: 
     reason === null ? (["workspace.resumed", {}] as const) : (["workspace.suspended", { reason }] as const);
   audit.note({ action, actor: operator, target: row.id, detail });
   if ((row.suspended === null) !== (suspended === null)) outbox.suspensionChanged();
+  if (suspended === null) services.auditWebhook.resume();
   return overviewOf(services, next);
 };
 

@@ -6,7 +6,7 @@ import type { WorkspaceLimits } from "../protocol/limits.ts";
 import type { Auth } from "../protocol/own-users.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { UsageKind } from "../protocol/usage.ts";
-import type { KeyScope, RegisteredWorkspace } from "../protocol/workspace.ts";
+import type { AuditWebhook, KeyScope, RegisteredWorkspace } from "../protocol/workspace.ts";
 
 export { jobs, timers } from "../timers/schema.ts";
 
@@ -28,6 +28,9 @@ export const workspaces = sqliteTable("workspace", {
   }>(),
   /** Whose JWTs it takes beside its own tokens. */
   auth: text("auth", { mode: "json" }).$type<Auth>(),
+  /** Where the audit log is told, and up to which place of it its server has taken it. */
+  auditWebhook: text("audit_webhook", { mode: "json" }).$type<AuditWebhook>(),
+  auditTold: integer("audit_told").notNull().default(0),
   /** The operator has suspended it. */
   suspended: text("suspended", { mode: "json" }).$type<{ at: number; reason: string }>(),
   /** Days for which spaces keep messages that set nothing of their own. */

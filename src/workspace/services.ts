@@ -6,6 +6,7 @@ import { ringOf } from "../shared/secret-ring.ts";
 import { createJobs } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import { createAudit } from "./audit.ts";
+import { createAuditWebhook } from "./audit-webhook.ts";
 import { createCredentials } from "./credentials.ts";
 import { createDirectory } from "./directory.ts";
 import { createErasures } from "./erasures.ts";
@@ -34,12 +35,13 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const db = openDatabase(ctx.storage);
   const timers = createTimers(db, ctx.storage, clock);
   const jobs = createJobs({ db, timers, clock, waitUntil: (work) => ctx.waitUntil(work), object: ctx.id.toString() });
-  const audit = createAudit(db, clock, timers);
+  const audit = createAudit(db, clock, timers, undefined, () => auditWebhook.noted());
   /** The workspace's own row. Undefined where it was never created. */
   const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
   const requireRoom = roomWithin(() => self.get()?.limits ?? {});
   const directory = createDirectory(db, clock, requireRoom);
   const secrets = createSecrets(db, clock);
+  const auditWebhook = createAuditWebhook({ env, db, clock, jobs, self, audit, secrets, object: ctx });
   const spaces = createSpaceIndex(db, clock, requireRoom);
   const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
   const workspaceId = (): string => self.get()?.id ?? "";
@@ -69,7 +71,22 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     purge: (...of) => purge(services, ...of),
   });
   const services = {
-    ...{ db, clock, timers, jobs, audit, directory, keys, secrets, spaces, requests, self, outbox, resealing },
+    ...{
+      db,
+      clock,
+      timers,
+      jobs,
+      audit,
+      auditWebhook,
+      directory,
+      keys,
+      secrets,
+      spaces,
+      requests,
+      self,
+      outbox,
+      resealing,
+    },
     erasures,
     registry: createRegistry(db),
     meters: createMeters(db, clock),
