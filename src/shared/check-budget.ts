@@ -9,6 +9,8 @@ const bounds = {
   maxSchemaSteps: 1_000_000,
   /** The most instructions of the patterns that are written down at once. */
   maxRequestPatternSizes: 60_000,
+  /** The most places that one edit of a block changes, however many operations it has. */
+  maxEditSplices: 2000,
 };
 type Bound = keyof typeof bounds;
 
@@ -17,7 +19,7 @@ let spent: Record<Bound, number> | undefined;
 /** Does what is checked for one request. What it calls shares its budget, also where that asks for one of its own. */
 export const inOneBudget = <T>(work: () => T): T => {
   if (spent) return work();
-  spent = { maxPatternSteps: 0, maxSchemaSteps: 0, maxRequestPatternSizes: 0 };
+  spent = { maxPatternSteps: 0, maxSchemaSteps: 0, maxRequestPatternSizes: 0, maxEditSplices: 0 };
   try {
     return work();
   } finally {

@@ -25,7 +25,13 @@ const requireRoom = (length: number): void => {
 export const editText = (text: string, operation: TextOperation, label: string) => {
   const { splices, message } = changesOf(text, operation, label);
   requireRoom(splices.reduce((sum, { remove, insert }) => sum + insert.length - remove, text.length));
-  return { next: applySplices(text, splices), splices: fewerSplices(text, splices), message };
+  const fewer = fewerSplices(text, splices);
+  if (!isAffordable("maxEditSplices", fewer.length)) {
+    throw refusedEdit(
+      "The edit's changes are too large together: make fewer of its operations at once (maxEditSplices)",
+    );
+  }
+  return { next: applySplices(text, splices), splices: fewer, message };
 };
 
 type Changes = { splices: Splice[]; message: string };

@@ -99,6 +99,18 @@ describe("operations on a text", () => {
     expect(() => text.edit([each, each, each])).toThrow("patterns are too large: together");
   });
 
+  it("[C13] a hundred operations change no more places together than one edit may", () => {
+    const text = block({ type: "text" }, { content: "a".repeat(100_000), charLimit: 200_000 });
+    const all = (count: number) =>
+      Array.from({ length: count }, (_, index) =>
+        replace(index % 2 ? "b" : "a", index % 2 ? "a" : "b", { mode: "all" }),
+      );
+    text.edit(all(2));
+    const from = performance.now();
+    expect(() => text.edit(all(100))).toThrow("maxEditSplices");
+    expect(performance.now() - from).toBeLessThan(3000);
+  });
+
   it("[C13] the patterns of a hundred operations cost together what one may cost", () => {
     const text = block({ type: "text" }, { content: `${"a".repeat(20_000)}!`, charLimit: 50_000 });
     const each = replace("(?:[a-z]?[a-y]?){15}!", "!", regex);
