@@ -7,6 +7,7 @@ import { usageReportMs } from "../../src/env/report-usage.ts";
 import { LimitsInUse } from "../../src/protocol/limits.ts";
 import { Space } from "../../src/protocol/space.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { maxDatabaseBytes } from "../../src/space/bounds.ts";
 import { adminKey, call, expectOk, type House, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -119,3 +120,21 @@ test("[L17] an agent near its storage's end is noted once, and full it begins no
   await vi.waitFor(async () => expect(await activity()).toMatchObject({ state: "idle", waiting: { events: 0 } }));
   expect(await notices()).toHaveLength(1);
 });
+
+test("[L17] [L18] a full space still deletes what is too old, and its people delete", async () => {
+  const { house, husam, space, post } = await scene();
+  const [old, mine] = [await house.say(space.id, husam, "Old"), await house.say(space.id, husam, "Mine")];
+  await storing(space, maxDatabaseBytes);
+  expect(await problemIn(await post("No room"))).toMatchObject({ code: "limit_reached" });
+  const path = `/v1/spaces/${space.id}`;
+  expect((await call(`${path}/messages/${mine.id}`, { method: "DELETE", bearer: husam.token })).status).toBe(200);
+  vi.setSystemTime(Date.now() + 2 * 24 * 60 * 60_000);
+  const set = await call(path, { method: "PATCH", bearer: house.secretKey, body: { retentionDays: 1 } });
+  await set.body?.cancel();
+  await vi.waitFor(async () => {
+    const told = unwrap(await env.SPACE.getByName(space.id).find(keyOf(house), old.id));
+    expect(told.message.deleted?.expired).toBe(true);
+  });
+});
+
+const keyOf = ({ workspaceId }: House) => ({ kind: "key", workspaceId, keyId: "key" }) as const;
