@@ -14,6 +14,9 @@ const query = pageQuery().extend(usageFilters);
 
 /** The question with both of its days. */
 const asked = ({ from, to, ...rest }: z.output<typeof query>, now: number) => {
+  if (rest.cursor !== undefined && !/^\d{1,15}$/.test(rest.cursor)) {
+    throw new ColloquyError("invalid_cursor", "Send the nextCursor of the page before, unchanged.");
+  }
   const today = isoTime(now).slice(0, 10);
   const last = to ?? (from !== undefined && from > today ? from : today);
   const first = from ?? isoTime(Date.parse(last) - (usualDays - 1) * dayMs).slice(0, 10);
