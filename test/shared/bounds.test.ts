@@ -156,6 +156,13 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
     "invalid_request",
     "agent/tools/check-config.test.ts",
   ],
+  [
+    "places that one edit of a block changes",
+    "maxEditSplices",
+    "shared/check-budget.ts",
+    "edit_refused",
+    "agent/memory/documents/operations.test.ts",
+  ],
 ];
 
 const row = (...cells: string[]): string => `| ${cells.join(" | ")} |`;
