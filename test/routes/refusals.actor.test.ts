@@ -198,8 +198,11 @@ describe("[S4] a query that is not of the shape answers 400", () => {
     const values = free ?? (query === "cursor" ? ["x", "-1", "1e9"] : ["x", "-1", "1.5", "999999999999999999"]);
     for (const value of values) {
       const answer = await send(operation, `${path}?${query}=${value}`, rightful(operation));
-      // A list inside an agent or a space that does not exist has no cursor to be wrong.
-      const lists = query === "cursor" && /^\/v1\/(?:agents|spaces)\/\{/.test(operation.path) ? [400, 404] : [400];
+      // A list inside an agent, a space or a workspace that does not exist has no cursor to be wrong.
+      const lists =
+        query === "cursor" && /^\/v1\/(?:agents|spaces|operator\/workspaces)\/\{/.test(operation.path)
+          ? [400, 404]
+          : [400];
       expect(lists, `${value}: ${await answer.clone().text()}`).toContain((await problemIn(answer)).status);
     }
   });
