@@ -67,8 +67,10 @@ export const maxHaltsAtOnce = 16;
 /** A space or an agent that has not answered in this time is told again later. */
 export const tellTimeoutMs = 20_000;
 
-/** Objects that one workspace's erasures visit at the same time, and when one that is not done is asked again. */
-export const maxErasedAtOnce = 8;
+/** Objects that one workspace's erasures visit at the same time: others work meanwhile. */
+export const maxErasedAtOnce = 2;
+/** The pause between two goes in one object, and when one is asked again that waits for others. */
+export const erasePauseMs = 100;
 export const eraseAgainMs = 250;
 /** Erasures that are under way, and that are remembered: of more, the oldest that is done leaves. */
 export const maxErasuresAtOnce = 100;

@@ -12,6 +12,7 @@ import type { Jobs } from "../timers/jobs.ts";
 import type { Audit } from "./audit.ts";
 import {
   eraseAgainMs,
+  erasePauseMs,
   maxErasedAtOnce,
   maxErasures,
   maxErasuresAtOnce,
@@ -97,15 +98,16 @@ export const createErasures = (surroundings: Surroundings) => {
     }
   };
 
-  const sumsOf = (id: string): { rows: number; objects: number } =>
+  const sumsOf = (id: string): Pick<Erasure, "rows" | "objects" | "requests"> =>
     db
       .select({
+        requests: sql<number>`coalesce(sum(${erasureVisits.requests}), 0)`,
         rows: sql<number>`coalesce(sum(${erasureVisits.rows}), 0)`,
         objects: sql<number>`coalesce(sum(case when ${erasureVisits.isDone} then ${erasureVisits.objects} else 0 end), 0)`,
       })
       .from(erasureVisits)
       .where(isOf(id))
-      .get() ?? { rows: 0, objects: 0 };
+      .get() ?? { rows: 0, objects: 0, requests: 0 };
 
   /** Begins the next phase that has anything to visit, if nothing is left of this one. In a transaction. */
   const goOn = (id: string): void => {
@@ -118,12 +120,13 @@ export const createErasures = (surroundings: Surroundings) => {
       visit(id, targets);
       if (targets.length > 0) return;
     }
-    const { rows, objects } = sumsOf(id);
+    const { rows, objects, requests } = sumsOf(id);
     const own = purge(row.kind, id);
     const end = {
       names: [],
       rows: row.rows + rows + own,
       objects: row.objects + objects + 1,
+      requests: row.requests + requests,
       completedAt: clock.now(),
     };
     db.update(erasures).set(end).where(eq(erasures.id, id)).run();
@@ -166,7 +169,7 @@ export const createErasures = (surroundings: Surroundings) => {
       // What is told of an object's others is gone from it in the end.
       const objects = Math.max(step.objects, before.objects);
       db.update(erasureVisits)
-        .set({ ...step, objects })
+        .set({ ...step, objects, requests: before.requests + 1 })
         .where(isVisit(before))
         .run();
       const all = [...new Set([...(find(row.id)?.names ?? []), ...names])].slice(0, maxWaitingShown);
@@ -192,18 +195,23 @@ export const createErasures = (surroundings: Surroundings) => {
       store(row, before, step);
       if (step.isDone) return undefined;
       const isMoving = (step.place ?? 0) < (step.upTo ?? 0);
-      return clock.now() + (isMoving ? 1 : eraseAgainMs);
+      return clock.now() + (isMoving ? erasePauseMs : eraseAgainMs);
     },
   });
 
   const view = (row: Row): Erasure => {
     const { id, kind: what, createdAt, completedAt } = row;
     const open = and(isOf(id), isOpen);
-    const { rows, objects } = sumsOf(id);
+    const { rows, objects, requests } = sumsOf(id);
     const next = db.select().from(erasureVisits).where(open).orderBy(asc(sql`rowid`)).limit(maxWaitingShown).all();
     return {
       ...{ id, kind: what, state: completedAt === null ? "running" : "done" },
-      ...{ objects: row.objects + objects, rows: row.rows + rows, left: countOf(db, erasureVisits, open) },
+      ...{
+        objects: row.objects + objects,
+        rows: row.rows + rows,
+        requests: row.requests + requests,
+        left: countOf(db, erasureVisits, open),
+      },
       waiting: next.map(({ target }) => target.replace(itsEnd, "")),
       unknown: unknownOf[what],
       createdAt: isoTime(createdAt),

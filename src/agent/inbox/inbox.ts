@@ -44,12 +44,9 @@ import type { Roots } from "./roots.ts";
  *    event by its dedupe key, a plan's by its due time, a result by its call's phase.
  * 2. A taken event belongs to one run, an answer to each run that waits for it. The transaction that ends the last of
  *    them acknowledges it, or makes it pending again (R1). After `maxAttempts` failed runs it is dead: no run takes it any more, until a person retries or discards it.
- * 3. Batches are taken in the order of arrival, which `seq` is in both tables. Only answers to a question of the
- *    agent's come before their turn, so that one batch has them all.
- * 4. An event that a run took before has a `retryAt`. It wakes again if it did before, and its wake is not counted
- *    again (B1).
- * 5. What wakes arms the watchdog in the transaction that takes it in. A root that has woken the agent as often as it
- *    may wakes it no more, except by an answer (B1).
+ * 3. Batches are taken in the order of arrival, which is `seq`. Answers to the agent's own question alone come before it.
+ * 4. An event that a run took before has a `retryAt`. It wakes again if it did before, and its wake is counted once (B1).
+ * 5. What wakes arms the watchdog in its own transaction. A root wakes no more than it may, except by an answer (B1).
  * 6. What one person's share has no room for is held (`held-events.ts`), and in no batch before (C11).
  */
 type Changes = SQLiteUpdateSetSource<typeof inbox>;
@@ -391,6 +388,9 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     },
 
     byEventId: (eventId: string): InboxRow | undefined => oneByEventId(db).get({ eventId }),
+
+    /** Those that are here. A message has no index: this reads all events once. */
+    byEventIds: (ids: string[]): InboxRow[] => db.select().from(events).where(among(events.eventId, ids)).all(),
 
     page(after: number, limit: number, status?: InboxRow["status"]): InboxRow[] {
       const where = and(gt(events.seq, after), status && eq(events.status, status));

@@ -33,10 +33,13 @@ export const changeMessages = (services: ChangingServices, changes: MessageChang
   const { inbox, redactions } = services;
   /** What was said by who is erased, in parts that one redaction takes. */
   const erased = new Map<string, MessageChange[]>();
+  const eventIdOf = ({ message }: MessageChange): string => messageEventId(services, message.id);
+  const events = new Set(inbox.byEventIds(changes.map(eventIdOf)).map(({ eventId }) => eventId));
   for (const change of changes) {
     const { message, was } = change;
     const { id, spaceId, sender, text } = message;
-    const row = inbox.byEventId(messageEventId(services, id));
+    // Another change of the same message may have changed it since.
+    const row = events.has(eventIdOf(change)) ? inbox.byEventId(eventIdOf(change)) : undefined;
     if (row) changeEvent(services, row, change);
     const [mark, entityId, name] = was;
     if (mark === erasedName) {
