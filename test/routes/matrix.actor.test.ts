@@ -526,6 +526,7 @@ const expectUnkept = ({ path }: Operation, { headers }: Response): void => {
 const whileSuspended = [
   ...ofTokens.filter((name) => !name.endsWith("links")),
   "POST /v1/agents/{agentId}/runs/{runId}/cancel",
+  "POST /v1/erasures",
 ];
 const isStream = ({ path }: Operation): boolean => path.endsWith("/stream") || path.endsWith("/events");
 const goesOn = (operation: Operation): boolean =>
