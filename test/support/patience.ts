@@ -1,6 +1,7 @@
 import { reset } from "cloudflare:test";
 import { afterAll, vi } from "vitest";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
+import { providers } from "../../src/models/models.ts";
 import { disarmFaults } from "../../src/shared/fault.ts";
 
 // What objects load when they first need it is there before: an object that ends while it loads leaves others waiting.
@@ -26,11 +27,14 @@ const patient = <Options>(options: Options | number | undefined) => {
 vi.waitFor = (look, options) => waitFor(look, patient(options));
 vi.waitUntil = (look, options) => waitUntil(look, patient(options));
 
+const { rehearsal } = providers;
+
 /** Files share a workerd, one after the other: each leaves what it replaced as it was, and no object of its own at work. */
 afterAll(async () => {
   disarmFaults();
   vi.useRealTimers();
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
+  providers.rehearsal = rehearsal;
   await reset();
 });
