@@ -248,8 +248,12 @@ export const maxSummaryTokens = 2000;
 export const maxSummaryCharacters = 64_000;
 export const summaryTimeoutMs = 120_000;
 /** Rows that one go of a redaction looks at, and when it looks again for runs that hold its end up. */
-export const redactionRows = 2000;
+export const redactionRows = 500;
 export const redactionAgainMs = 250;
+/** The pause between two goes, and how long what an erased entity said waits for more of it, and about the length of one look. */
+export const redactionPauseMs = 50;
+export const redactionWaitMs = 1500;
+export const maxJoinedCharacters = 16 * 1024;
 /** Changed messages that are kept to tell the agent's runs of them, and how much is told of a new text, in characters. */
 export const maxRedactionsKept = 100;
 /** Of a block of an agent that is erased: its newest versions, and the characters of one redaction, that its readers forget. */

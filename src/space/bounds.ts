@@ -69,7 +69,7 @@ export const indexWaitMs = 2000;
 
 /** One go of an erasure: places of the log that are looked at, and rows that change. Others post between two of them. */
 export const maxErasedScan = 2000;
-export const maxErasedRows = 50;
+export const maxErasedRows = 25;
 
 /** Agents that are asked what they keep of a message that is deleted. */
 export const maxAskedAgents = 100;

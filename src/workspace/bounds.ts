@@ -69,8 +69,9 @@ export const tellTimeoutMs = 20_000;
 
 /** Objects that one workspace's erasures visit at the same time: others work meanwhile. */
 export const maxErasedAtOnce = 2;
-/** The pause between two goes in one object, and when one is asked again that waits for others. */
+/** The pause after a go, and for each row that it changed: its agents forget meanwhile. When one that waits is asked again. */
 export const erasePauseMs = 100;
+export const erasePausePerRowMs = 20;
 export const eraseAgainMs = 250;
 /** Erasures that are under way, and that are remembered: of more, the oldest that is done leaves. */
 export const maxErasuresAtOnce = 100;

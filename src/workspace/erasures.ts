@@ -13,6 +13,7 @@ import type { Audit } from "./audit.ts";
 import {
   eraseAgainMs,
   erasePauseMs,
+  erasePausePerRowMs,
   maxErasedAtOnce,
   maxErasures,
   maxErasuresAtOnce,
@@ -31,7 +32,9 @@ import type { SpaceIndex } from "./space-index.ts";
  * 1. An object is a visit, a row that is stored with its job. A visit goes on from what is stored of it, so what a crash cuts is
  *    asked again, and what is counted is counted once.
  * 2. A phase begins in the transaction that ends the one before. Agents forget an entity's names after the spaces told all of them.
- * 3. Names are kept until the end of an erasure. Then ids and numbers are all that is left of it.
+ * 3. An object is visited first when the last go's pause is over: what is visited is done before others begin, and people post
+ *    meanwhile. One that waits for others holds nobody up. The pauses are in memory: a crash begins them anew.
+ * 4. Names are kept until the end of an erasure. Then ids and numbers are all that is left of it.
  */
 const kind = "erase";
 
@@ -91,10 +94,17 @@ export const createErasures = (surroundings: Surroundings) => {
     return kind === "person" ? all : [spaces.livingIds, () => [id], directory.agentIds, () => [id + itsEnd]];
   };
 
+  /** When the next object may be visited first, and the last time that was given to one. */
+  let [freeAt, lastGiven] = [0, 0];
+  const turn = (): number => {
+    lastGiven = Math.max(clock.now(), freeAt, lastGiven + erasePauseMs);
+    return lastGiven;
+  };
+
   const visit = (erasureId: string, targets: string[]): void => {
     for (const target of targets) {
       db.insert(erasureVisits).values({ erasureId, target }).onConflictDoNothing().run();
-      jobs.set({ kind, key: `${erasureId} ${target}` });
+      jobs.set({ kind, key: `${erasureId} ${target}`, dueAt: turn() });
     }
   };
 
@@ -188,14 +198,18 @@ export const createErasures = (surroundings: Surroundings) => {
         .where(isVisit({ erasureId, target: rest.join(" ") }))
         .get();
       if (!row || !before || before.isDone) return undefined;
+      if (before.requests === 0 && clock.now() < freeAt) return turn();
       await faultOnceStored("workspace.before-tell", object);
       const isSpace = before.target.startsWith("spc_");
       const step = await withTimeout(tellTimeoutMs, isSpace ? askSpace(row, before) : askAgent(row, before));
       await faultOnceStored("workspace.after-tell", object);
       store(row, before, step);
+      const changed = (step.upTo ?? 0) > 0 ? step.rows - before.rows : 0;
+      const overAt = clock.now() + erasePauseMs + changed * erasePausePerRowMs;
+      if (changed > 0) freeAt = Math.max(freeAt, overAt);
       if (step.isDone) return undefined;
       const isMoving = (step.place ?? 0) < (step.upTo ?? 0);
-      return clock.now() + (isMoving ? erasePauseMs : eraseAgainMs);
+      return isMoving ? overAt : clock.now() + eraseAgainMs;
     },
   });
 

@@ -53,7 +53,7 @@ export const changeMessages = (services: ChangingServices, changes: MessageChang
     const since = Math.min(...all.map(({ message }) => sinceOf(message)));
     const messageIds = all.map(({ message }) => message.id);
     const id = `${entityId} ${spaceId} ${all[0]?.seq}`;
-    redactions.enter({ id, words, since, senderName, spaceId, messageIds });
+    redactions.enter({ id, words, since, senderName, spaceId, messageIds }, true);
   }
 };
 

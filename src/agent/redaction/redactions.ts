@@ -5,7 +5,14 @@ import { type Database, Remembered } from "../../shared/database.ts";
 import { fault } from "../../shared/fault.ts";
 import { ownPart } from "../../shared/ids.ts";
 import type { Timers } from "../../timers/timers.ts";
-import { maxRedactionsKept, redactionAgainMs, redactionRows } from "../bounds.ts";
+import {
+  maxJoinedCharacters,
+  maxRedactionsKept,
+  redactionAgainMs,
+  redactionPauseMs,
+  redactionRows,
+  redactionWaitMs,
+} from "../bounds.ts";
 import { runs, summaries, windows } from "../schema.ts";
 import { deletedSpaceName } from "../spaces.ts";
 import { createScrub, type Scrub } from "./forms.ts";
@@ -19,10 +26,12 @@ import { redactions } from "./schema.ts";
  * 1. A redaction is stored, with the words, in the transaction that the agent hears of it in. The timer `redaction` is set
  *    until it is over; then its words are gone too. A crash repeats at most the rows of one go, which changes nothing.
  * 2. One go looks at `redactionRows` rows at most, in one transaction with the place up to which it came.
- * 3. Until it is over, whatever is journaled or indexed loses the words as it comes in (`clean`): a run that was under way, or
+ * 3. What an erased entity said waits for more of it, and is looked for together. Many agents hear of it at the same time: each
+ *    begins at another, so that nobody waits for all of them.
+ * 4. Until it is over, whatever is journaled or indexed loses the words as it comes in (`clean`): a run that was under way, or
  *    an answer that was awaited, may hold them in memory. So it is over only once none of these goes on.
- * 4. A summary that a model wrote of what held the words is made anew, or dropped where it is of a window that is over.
- * 5. What its runs knew of is told in STATE CHANGES.
+ * 5. A summary that a model wrote of what held the words is made anew, or dropped where it is of a window that is over.
+ * 6. What its runs knew of is told in STATE CHANGES.
  */
 export const redactionTimer = "redaction";
 
@@ -167,6 +176,9 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     return seen.length + 1;
   };
 
+  const newestRun = (): number =>
+    db.select({ last: sql<number>`coalesce(max(ordinal), 0)` }).from(runs).get()?.last ?? 0;
+
   const isHeld = ({ id, lastRun }: Row): boolean => {
     const isRunning = sql`${runs.status} = 'running' and ${runs.ordinal} <= ${lastRun}`;
     const running = db.select({ ordinal: runs.ordinal }).from(runs).where(isRunning).limit(1).get();
@@ -179,8 +191,13 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     for (const { row: known, scrub } of scrubs.get()) {
       const row = { ...known };
       while (row.place <= searchPlace && left > 0) left -= step(row, scrub);
-      const { id, place, after, knownFrom, rows } = row;
-      store(id, { place, after, knownFrom, rows });
+      // What began while it looked may have read what it had not come to.
+      if (known.place <= searchPlace && row.place > searchPlace) {
+        row.lastRun = newestRun();
+        awaited.set(row.id, new Set(underWay));
+      }
+      const { id, place, after, knownFrom, rows, lastRun } = row;
+      store(id, { place, after, knownFrom, rows, lastRun });
       if (place > searchPlace && !isHeld(row)) finish(row);
     }
     // Whatever was read of these rows is read anew.
@@ -224,18 +241,36 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
         .run();
   };
 
+  /** With what waits of the same entity and space, while nothing of that is begun. The same again changes nothing. */
+  const joined = (redaction: Redaction): Redaction => {
+    const [entityId, spaceId] = redaction.id.split(" ");
+    const isRoomy = ({ words, messageIds }: Row): boolean =>
+      [...(words ?? []), ...(messageIds ?? [])].reduce((sum, each) => sum + each.length, 0) < maxJoinedCharacters;
+    const before = open.get().find((row) => {
+      const isBegun = row.place > 0 || row.after > 0;
+      const isSame = row.senderName === (redaction.senderName ?? null);
+      return isSame && !isBegun && row.id.startsWith(`${entityId} ${spaceId} `) && isRoomy(row);
+    });
+    if (!before) return redaction;
+    const words = [...new Set([...(before.words ?? []), ...redaction.words])];
+    const messageIds = [...new Set([...(before.messageIds ?? []), ...(redaction.messageIds ?? [])])];
+    const since = Math.min(before.since, redaction.since);
+    return { ...redaction, id: before.id, words, since, ...(messageIds.length > 0 && { messageIds }) };
+  };
+
   const arm = (state: ReturnType<typeof go>): void => {
     if (state === "nothing") timers.clear(redactionTimer);
-    else timers.set(redactionTimer, clock.now() + (state === "more" ? 1 : redactionAgainMs));
+    else timers.set(redactionTimer, clock.now() + (state === "more" ? redactionPauseMs : redactionAgainMs));
   };
 
   return {
-    /** Begins a redaction. In a transaction. The first go is made at once. */
-    enter(redaction: Redaction): void {
+    /** Begins a redaction. In a transaction. The first go is made at once, unless it is a part that waits for others. */
+    enter(asked: Redaction, isPart = false): void {
+      const redaction = isPart ? joined(asked) : asked;
       const { id, words, since, text = null, senderName = null, spaceId = null, messageIds = null } = redaction;
       const known = db.select().from(redactions).where(eq(redactions.id, id)).get();
       const all = [...new Set([...(known?.words ?? []), ...words])];
-      const lastRun = db.select({ last: sql<number>`coalesce(max(ordinal), 0)` }).from(runs).get()?.last ?? 0;
+      const lastRun = newestRun();
       const values = { words: all, since: Math.min(since, known?.since ?? since), text, senderName, spaceId, lastRun };
       const fresh = { ...values, messageIds, place: 0, after: 0, knownFrom: null, at: clock.now() };
       const isKnown = known?.isKnown ?? false;
@@ -247,7 +282,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       scrubs.forget();
       awaited.set(id, new Set(underWay));
       tellMinds(redaction);
-      arm(go());
+      if (isPart) timers.setNoLater(redactionTimer, clock.now() + redactionWaitMs * (1 + Math.random()));
+      else arm(go());
     },
 
     /**
