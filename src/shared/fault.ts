@@ -38,7 +38,7 @@ export type FaultPoint = (typeof faultPoints)[number];
 /** A Durable Object's state, as far as a crash needs it. */
 export type Crashable = { abort(reason?: string): void; storage: { sync(): Promise<void> } };
 
-type Fuse = { passes: number };
+type Fuse = { passes: number; lit: () => void };
 
 const armed = new Map<FaultPoint, Fuse>();
 /** Fuses whose object still writes what it will leave behind. */
@@ -48,10 +48,11 @@ const pollMs = 2;
 
 /**
  * Crashes the next object that comes to `point`, after letting `passes` others through. Resolves when it has, or is
- * disarmed. It looks for that itself: a promise that is resolved by the very object that crashes never settles.
+ * disarmed. It looks for that itself: a promise that is resolved by the very object that crashes never settles. `lit` is called in
+ * that object, before anything can go on after its crash.
  */
-export const armFault = (point: FaultPoint, passes = 0): Promise<void> => {
-  const fuse: Fuse = { passes };
+export const armFault = (point: FaultPoint, passes = 0, lit = (): void => undefined): Promise<void> => {
+  const fuse: Fuse = { passes, lit };
   armed.set(point, fuse);
   return new Promise((resolve) => {
     const look = (): void => {
@@ -82,6 +83,7 @@ const light = (point: FaultPoint): Fuse | undefined => {
     return undefined;
   }
   armed.delete(point);
+  fuse.lit();
   return fuse;
 };
 
