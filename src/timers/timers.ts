@@ -25,8 +25,6 @@ export const leaseMs = 5000;
 export const longestPauseOfSetMs = 25_000;
 /** The platform takes no alarm of after 2189. One that goes off before anything is due is set again. */
 const farthestAlarm = Date.UTC(2180, 0);
-/** The platform's clock may be ahead of the object's: an alarm that went off too early is set again after this pause, not at once. */
-const earlyPauseMs = 5;
 const pauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
 const maxRowsPerFire = 100;
 
@@ -149,10 +147,8 @@ export const createTimers = (
     async fire(handle: Handle): Promise<void> {
       const now = clock.now();
       armed.forget();
-      if (doubted.get().names.size === 0 && (next() ?? now) > now) {
-        await scheduler.wait(earlyPauseMs);
-        return arm();
-      }
+      // The platform's clock may be ahead of the object's.
+      if (doubted.get().names.size === 0 && (next() ?? now) > now) return arm();
       const isDue = (name: string): boolean =>
         doubted.get().names.has(name) || (dueAt(name) ?? Number.POSITIVE_INFINITY) <= now;
       const dueGuards = guards.filter(isDue).map((name) => ({ name, dueAt: now, failures: 0 }));

@@ -31,7 +31,8 @@ const nothing = { replies: 0, calls: 0, events: 0, dead: 0 };
 test("an agent with nothing to do is idle since its last run, and tells when a plan is due", async () => {
   const { house, husam, analyst, space, stub, activity } = await stage();
   const made = unwrap(await stub.describe(house.workspaceId));
-  expect(await activity()).toEqual({ state: "idle", since: made.createdAt, waiting: nothing, tokensToday: 0 });
+  const storage = { bytes: expect.any(Number), maxBytes: expect.any(Number), state: "ok" };
+  expect(await activity()).toEqual({ state: "idle", since: made.createdAt, waiting: nothing, tokensToday: 0, storage });
   scripted(answer(space.id, "Hello."));
   await space.post(husam, "Hello");
   const [run] = await ended(house.workspaceId, analyst, 1);
