@@ -170,7 +170,7 @@ export const giveBackMs = 60_000;
 export const ledgerMemoryMs = 30 * 24 * 60 * 60_000;
 /** Bytes of an agent's database, in its open mind and in each compartment: the platform's end is at 10 GiB. */
 export const maxAgentBytes = 8 * 1024 ** 3;
-/** What of a day's tokens was for which person and space is kept for so long, in case the workspace cannot be told. */
+/** An agent keeps a day's tokens by person and space for this long, in case it cannot tell its workspace sooner. */
 export const usageMemoryMs = 7 * 24 * 60 * 60_000;
 /** Plans of an agent that are still to come, and how many of the others are kept to tell of. */
 export const maxPlans = 100;

@@ -158,7 +158,7 @@ export const createLedger = (
 
     settlement: (): Promise<void> => settlement.promise,
 
-    /** What each row of the last days says, steps under way aside. `of`: a person or a space; null: all of the agent. */
+    /** Tokens spent in the last days, without steps under way. `of` is a person or a space; null means the whole agent. */
     used(): { day: string; of: string | null; tokens: number }[] {
       const isRecent = gte(ledger.day, dayOf(clock.now() - usageMemoryMs));
       const rows = db.select().from(ledger).where(isRecent).orderBy(ledger.day).all();
@@ -172,7 +172,7 @@ export const createLedger = (
     /** From now on its tokens are leased from the workspace's day, or no more. */
     meter: (isMetered: boolean): void => write(today(), [{ day: meteredKey, spent: Number(isMetered), reserved: {} }]),
 
-    /** What is leased of today; undefined where nothing needs to be. */
+    /** The tokens that are leased for today. Undefined where the workspace has no limit. */
     leased: (): number | undefined =>
       rowAt(meteredKey)?.spent === 1 ? (rowOf(today(), ofWorkspace)?.spent ?? 0) : undefined,
 
@@ -254,7 +254,7 @@ export type Budget = {
 
 const openMind = "the agent's open mind";
 const leaseKind = "lease";
-/** What is leased of the workspace's day and not needed goes back. */
+/** This job gives leased tokens that are not needed back to the workspace. */
 const giveBackKind = "give-back";
 const Billed = z.object({ billed: z.number(), person: z.string().optional() });
 const never = new AbortController().signal;

@@ -74,7 +74,7 @@ const whileAwake = new Set<string>([
 ] satisfies (keyof AgentMethods)[]);
 const ofOpenMind = new Set<string>([...ofAgent, ...ofItsMinds, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
 
-/** What stores more: refused where there is no room. */
+/** These calls store more. An agent without room refuses them. */
 const growing: readonly string[] = [
   ...(["trigger", "receive", "createBlock", "editBlock", "editSharedBlock", "archive"] as const),
   ...(["putMemory", "putGoal", "putPlan", "createHook"] as const),

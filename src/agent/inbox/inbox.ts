@@ -389,7 +389,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
 
     byEventId: (eventId: string): InboxRow | undefined => oneByEventId(db).get({ eventId }),
 
-    /** Those that are here. A message has no index: this reads all events once. */
+    /** The events with these ids that are still stored. The index leaves out messages of spaces, so this reads all events once. */
     byEventIds: (ids: string[]): InboxRow[] => db.select().from(events).where(among(events.eventId, ids)).all(),
 
     page(after: number, limit: number, status?: InboxRow["status"]): InboxRow[] {

@@ -31,7 +31,7 @@ const sinceOf = ({ createdAt }: MessageChange["message"]): number => Date.parse(
 /** In the transaction that takes in the delivery. */
 export const changeMessages = (services: ChangingServices, changes: MessageChange[]): void => {
   const { inbox, redactions } = services;
-  /** What was said by who is erased, in parts that one redaction takes. */
+  /** The erased messages, by their author and space: one redaction takes each group. */
   const erased = new Map<string, MessageChange[]>();
   const eventIdOf = ({ message }: MessageChange): string => messageEventId(services, message.id);
   const events = new Set(inbox.byEventIds(changes.map(eventIdOf)).map(({ eventId }) => eventId));

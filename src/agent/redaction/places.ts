@@ -15,7 +15,7 @@ export type Place = {
   text: string[];
   /** What stands there belongs to the agent alone, whether it names the message or not. */
   isNamed?: true;
-  /** It holds names alone, and is looked through for who was erased. */
+  /** The place holds names alone. Only the erasure of an entity looks through it. */
   ofErased?: true;
   /** When a row was written last. One that is older than the message holds the same words for a reason of its own. */
   writtenAt?: string;

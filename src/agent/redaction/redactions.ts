@@ -74,7 +74,7 @@ const scrubOf = ({ id, words, text, senderName, messageIds }: Row): Scrub => {
   });
 };
 
-/** What names a message, an entity that was erased, or a space and each message in it. */
+/** The parts of ids that name a message, an erased entity, or a space with each of its messages. */
 const partsOf = (id: string): string[] => {
   if (id.startsWith("spc_") || isOfErased(id)) return [id.slice(4, 30)];
   return id.startsWith("msg_") ? [ownPart(id)] : [];
@@ -191,7 +191,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     for (const { row: known, scrub } of scrubs.get()) {
       const row = { ...known };
       while (row.place <= searchPlace && left > 0) left -= step(row, scrub);
-      // What began while it looked may have read what it had not come to.
+      // A run that began meanwhile may have read rows before this redaction came to them.
       if (known.place <= searchPlace && row.place > searchPlace) {
         row.lastRun = newestRun();
         awaited.set(row.id, new Set(underWay));
