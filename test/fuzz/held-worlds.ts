@@ -1,7 +1,5 @@
 import { expect, inject, type TaskMeta, vi } from "vitest";
-import { Agent } from "../../src/agent/agent.ts";
 import { log } from "../../src/shared/log.ts";
-import { Space } from "../../src/space/space.ts";
 import { Findings } from "./findings.ts";
 import { comparedWorlds, compareWorlds, conversationsInWorld, happenings, worldsOf } from "./worlds.ts";
 
@@ -11,20 +9,6 @@ const continuities = 2;
 const seedsBetweenWords = 10;
 /** What happens seldom needs some conversations to have happened. */
 const tellingCases = 400;
-
-/**
- * The clock of worlds is behind the platform's, which takes every alarm for due at once. What is due later, as the report of
- * what was used, would set it without end, and nothing else would have a processor.
- */
-const slowAlarms = (pauseMs: number): void => {
-  for (const kind of [Agent, Space]) {
-    const { alarm } = kind.prototype;
-    vi.spyOn(kind.prototype, "alarm").mockImplementation(async function (this: Agent & Space) {
-      await scheduler.wait(pauseMs);
-      return alarm.call(this);
-    });
-  }
-};
 
 /** Half as many conversations as `npm run fuzz` has inputs, since each happens in two worlds. */
 const casesOf = (inputs: number): number => Math.round(inputs / 2 / continuities);
@@ -39,7 +23,6 @@ export const holdWorlds = async (continuity: "consciousness" | "timeline", meta:
   const cases = casesOf(inputs);
   const happened = new Set<string>();
   vi.spyOn(log, "warn").mockReturnValue();
-  slowAlarms(5);
   for (let seed = firstSeed; findings.inputs < cases; seed += 1) {
     const drawn = worldsOf(seed);
     const compared = await compareWorlds(drawn, continuity);

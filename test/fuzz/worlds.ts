@@ -242,8 +242,8 @@ type Seen = Record<string, string>;
 /** What was seen after each conversation, and what happened. */
 export type World = { seen: Seen[]; happened: Set<string> };
 
-/** All worlds begin at the same time. */
-const began = Date.parse("2026-03-02T08:00:00Z");
+/** All worlds begin at the same time. The platform's clock is behind it, so that no alarm goes off without a test's word. */
+const began = Date.parse("2031-03-03T08:00:00Z");
 
 /** The quiet world is of no number. */
 const quiet = -1;
