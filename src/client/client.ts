@@ -1,12 +1,16 @@
 import { ulid } from "ulid";
 import { z } from "zod";
+import { AuditEntry, type AuditFilters } from "../protocol/audit.ts";
 import { Block, BlockChange, BlockDetail, EditedBlock } from "../protocol/block.ts";
 import { Entity, Member } from "../protocol/entity.ts";
+import { type CreateErasure, Erasure } from "../protocol/erasure.ts";
+import { LimitsInUse } from "../protocol/limits.ts";
 import { Message, ReadReceipt, RelatedItem } from "../protocol/message.ts";
 import type { Page } from "../protocol/rpc.ts";
 import { Space, SpaceListItem, type UpdateSpace } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
-import { SignInLink } from "../protocol/workspace.ts";
+import { StorageUse, type UsageBy, UsagePage } from "../protocol/usage.ts";
+import { SignInLink, type UpdateWorkspace, Workspace } from "../protocol/workspace.ts";
 import { type EditRequest, type LiveBlock, openLiveBlock } from "./blocks/live-block.ts";
 import type { ConnectionTimings } from "./connection.ts";
 import { createCredentials, type RefreshToken, readToken } from "./credentials.ts";
@@ -49,7 +53,19 @@ const MessagesAnswer = pageOf(Message).transform(
 );
 const DeletedAnswer = z.object({ message: Message, related: z.array(RelatedItem) });
 const OriginAnswer = z.object({ message: Message, spaceName: z.string() });
-const AgentAnswer = z.object({ agent: z.object({ warnings: z.array(z.string()).default([]) }) });
+/** Of an agent, what its people see of it. */
+const AgentAnswer = z
+  .object({
+    agent: z.object({
+      config: z.object({ name: z.string() }),
+      warnings: z.array(z.string()).default([]),
+      activity: z.object({ storage: StorageUse.optional() }).optional(),
+    }),
+  })
+  .transform(({ agent: { config, warnings, activity } }) => ({ ...config, warnings, storage: activity?.storage }));
+const ErasureAnswer = z.object({ erasure: Erasure }).transform(({ erasure }) => erasure);
+const WorkspaceAnswer = z.object({ workspace: Workspace }).transform(({ workspace }) => workspace);
+const WorkspaceInUse = z.object({ workspace: Workspace, ...LimitsInUse.shape });
 const EntityAnswer = z.object({ entity: Entity }).transform(({ entity }) => entity);
 const NoAnswer = z.unknown().transform((): void => undefined);
 
@@ -133,9 +149,21 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     getOrigin: (spaceId: string, messageId: string) =>
       http({ path: at("spaces", spaceId, "messages", messageId, "origin"), answer: OriginAnswer }),
     getEntity: (entityId: string) => http({ path: at("entities", entityId), answer: EntityAnswer }),
-    /** For admins: what of an agent's config cannot work in confidential spaces, and what to do. */
-    agentWarnings: async (agentId: string): Promise<readonly string[]> =>
-      (await http({ path: at("agents", agentId), answer: AgentAnswer })).agent.warnings,
+    /** For admins: `warnings` say what of its config cannot work in confidential spaces, and what to do. */
+    getAgent: (agentId: string) => http({ path: at("agents", agentId), answer: AgentAnswer }),
+    /** For admins, as all that follows: the workspace, what it may use, and what it uses of that. */
+    getWorkspace: () => http({ path: at("workspace"), answer: WorkspaceInUse }),
+    updateWorkspace: (changes: UpdateWorkspace) =>
+      http({ method: "PATCH", path: at("workspace"), body: changes, answer: WorkspaceAnswer }),
+    /** What was used in the last 30 days; the most first, or the newest day. */
+    usage: (query: PageQuery & { by: UsageBy }) => http({ path: at("usage"), query, answer: UsagePage }),
+    audit: (query: PageQuery & Pick<AuditFilters, "action">) =>
+      http({ path: at("workspace", "audit"), query, answer: pageOf(AuditEntry) }),
+    /** Begins it, once: the same again answers how far it has come. */
+    erase: (body: CreateErasure) => http({ method: "POST", path: at("erasures"), body, answer: ErasureAnswer }),
+    getErasure: (id: string) => http({ path: at("erasures", id), answer: ErasureAnswer }),
+    /** Newest first. */
+    listErasures: (query: PageQuery = {}) => http({ path: at("erasures"), query, answer: pageOf(Erasure) }),
     /** Ends all tokens and sessions of a person, this one's own included. */
     signOutEverywhere: (entityId: string) =>
       http({ method: "POST", path: at("entities", entityId, "sign-out"), answer: NoAnswer }),

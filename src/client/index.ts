@@ -2,12 +2,15 @@ export type { Block, BlockChange, BlockDetail, Json } from "../protocol/block.ts
 export type { BlockOperation } from "../protocol/block-operation.ts";
 export type { BlockSchema, Field, PlainSchema } from "../protocol/block-schema.ts";
 export type { Entity, EntityType, Member } from "../protocol/entity.ts";
+export type { Erasure } from "../protocol/erasure.ts";
+export { type LimitName, type LimitsInUse, limitNames } from "../protocol/limits.ts";
 export type { Message, RelatedItem } from "../protocol/message.ts";
 export type { Page } from "../protocol/rpc.ts";
 export type { Space, SpaceListItem } from "../protocol/space.ts";
 export { maxUnreadCount } from "../protocol/space.ts";
 export { maxTextBytes, textBytes } from "../protocol/text.ts";
 export type { ToolAnswer, ToolCall } from "../protocol/tool-call.ts";
+export { nearPart, type StorageUse, type UsageBy, type UsageEntry } from "../protocol/usage.ts";
 export { ColloquyError, type ErrorCode } from "../shared/errors.ts";
 export { fieldsOf, itemsOf } from "./blocks/apply-edit.ts";
 export { type BlockState, initialBlockState, type PendingEdit, shownValue } from "./blocks/block-state.ts";

@@ -5,18 +5,20 @@ import { Dialog } from "../look/dialog.tsx";
 import { Icon } from "../look/icon.tsx";
 import { ConfidentialSpacesContext } from "../session/own-spaces.ts";
 import { useSignedIn } from "../session/session.ts";
+import { keptWords, RetentionDialog } from "../settings/retention.tsx";
 import { confidentialWords } from "../spaces/space-items.ts";
 
 type Release = NonNullable<NonNullable<SpaceState["space"]>["release"]>;
 
-/** Whether the space is confidential, what that means, and, for who runs the space, how it becomes so. */
+/** How long messages stay, whether the space is confidential, and, for who runs the space, how both change. */
 export const Confidence = ({ state, isAdmin }: { state: SpaceState; isAdmin: boolean }) => {
   const { client, entityId } = useSignedIn();
   const confidential = use(ConfidentialSpacesContext);
-  const [asked, setAsked] = useState<"confidential" | "release" | null>(null);
+  const [asked, setAsked] = useState<"confidential" | "release" | "retention" | null>(null);
   const { space, spaceId, members } = state;
   if (!space) return null;
-  const keptDays = space.retentionDays ?? space.workspaceRetentionDays;
+  const { retentionDays, workspaceRetentionDays } = space;
+  const keptDays = retentionDays ?? workspaceRetentionDays;
   const isRunner = space.createdBy === entityId || isAdmin;
   const close = (): void => setAsked(null);
   const labels = { title: `Make ${space.name} confidential?`, cancelLabel: "Leave it open", submitLabel: "Make it so" };
@@ -24,18 +26,14 @@ export const Confidence = ({ state, isAdmin }: { state: SpaceState; isAdmin: boo
     await client.updateSpace(spaceId, { confidential: true });
     close();
   };
-  const openButton = (which: "confidential" | "release", words: string) => (
+  const openButton = (which: NonNullable<typeof asked>, words: string) => (
     <button type="button" className="button button-plain" onClick={() => setAsked(which)}>
-      <Icon name="lock" size={18} /> {words}
+      <Icon name={which === "retention" ? "clock" : "lock"} size={18} /> {words}
     </button>
   );
   return (
     <>
-      {keptDays !== undefined && (
-        <p className="small soft">
-          Messages are deleted {keptDays === 1 ? "a day" : `${keptDays} days`} after they were said.
-        </p>
-      )}
+      {keptDays !== undefined && <p className="small soft">{keptWords(keptDays)}</p>}
       {space.confidential && (
         <p className="small soft">
           {confidentialWords} {releaseWords(space.release, members)} {space.router && routerWords(space.router)}
@@ -44,8 +42,18 @@ export const Confidence = ({ state, isAdmin }: { state: SpaceState; isAdmin: boo
       {!space.confidential && confidential !== "" && (
         <p className="small soft">What is said in {confidential} stays there: agents know nothing of it here.</p>
       )}
+      {isRunner && openButton("retention", "How long messages stay")}
       {isRunner && !space.confidential && openButton("confidential", "Make it confidential")}
       {isRunner && space.confidential && openButton("release", "Who may release words")}
+      {asked === "retention" && (
+        <RetentionDialog
+          title={`How long do messages of ${space.name} stay?`}
+          days={retentionDays}
+          otherwise={`as the workspace says. ${keptWords(workspaceRetentionDays)}`}
+          save={(days) => client.updateSpace(spaceId, { retentionDays: days })}
+          onClose={close}
+        />
+      )}
       {asked === "confidential" && (
         <Dialog {...labels} isDangerous onClose={close} onSubmit={seal}>
           <p>What is said from now on stays here: the agents of this space will know nothing of it elsewhere.</p>

@@ -8,6 +8,7 @@ import { Panel } from "../look/panel.tsx";
 import { SignInLinkDialog } from "../session/credentials.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
+import { storageWords } from "../settings/room.tsx";
 import { presence } from "../timeline/presence.ts";
 import { Confidence } from "./confidence.tsx";
 
@@ -68,11 +69,12 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
   );
 };
 
-/** What of the agent's config cannot work. Only admins may ask, and change it. */
+/** What of the agent's config cannot work, and whether its storage nears its end. Only admins may ask, and change it. */
 const Warnings = ({ agentId }: { agentId: string }) => {
   const { client } = useSignedIn();
-  const { answer } = useRequest(useCallback(() => client.agentWarnings(agentId), [client, agentId]));
-  return answer?.map((warning) => (
+  const { answer } = useRequest(useCallback(() => client.getAgent(agentId), [client, agentId]));
+  const warnings = [storageWords(answer?.storage), ...(answer?.warnings ?? [])].filter((words) => words !== null);
+  return warnings.map((warning) => (
     <span key={warning} className="tiny danger">
       {warning}
     </span>

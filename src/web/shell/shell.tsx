@@ -6,6 +6,7 @@ import { Icon } from "../look/icon.tsx";
 import { SpaceView } from "../open-space/space-view.tsx";
 import { ConfidentialSpacesContext, OwnSpacesContext } from "../session/own-spaces.ts";
 import { useSignedIn } from "../session/session.ts";
+import { WorkspaceView } from "../settings/workspace-view.tsx";
 import { NewSpaceDialog } from "../spaces/new-space-dialog.tsx";
 import { Sidebar } from "../spaces/sidebar.tsx";
 import { byActivity, type OpenSpace, type ReadMarks, withOpenSpace, withReadMarks } from "../spaces/space-items.ts";
@@ -17,7 +18,7 @@ import "./shell.css";
 export const Shell = () => {
   const { client, isTheirs, check, signOut } = useSignedIn();
   const { state, refresh } = useSpaces(client);
-  const { spaceId, go } = useSpaceAddress();
+  const { spaceId, isWorkspace, go } = useSpaceAddress();
   const main = useRef<HTMLElement>(null);
   const [isDrawerOpen, setDrawerOpen] = useState(false);
   const [isCreating, setCreating] = useState(false);
@@ -46,11 +47,11 @@ export const Shell = () => {
   const confidential = list.format(spaces.flatMap((space) => (space.confidential ? space.name : [])));
   const shownId = spaceId ?? spaces[0]?.id ?? null;
   const listed = spaces.find((space) => space.id === shownId);
+  const title = isWorkspace ? "Workspace" : listed?.name;
   const unread = spaces.reduce((sum, space) => sum + (space.unreadCount ?? 0), 0);
   useEffect(() => {
-    const name = listed?.name;
-    document.title = `${unread > 0 ? `(${unread}) ` : ""}${name ? `${name} · ` : ""}Colloquy`;
-  }, [unread, listed?.name]);
+    document.title = `${unread > 0 ? `(${unread}) ` : ""}${title ? `${title} · ` : ""}Colloquy`;
+  }, [unread, title]);
 
   const openDrawer = (): void => setDrawerOpen(true);
   const closeDrawer = useCallback(() => setDrawerOpen(false), []);
@@ -68,14 +69,17 @@ export const Shell = () => {
       <Sidebar
         list={state}
         spaces={spaces}
-        openId={shownId}
+        openId={isWorkspace ? null : shownId}
+        isWorkspace={isWorkspace}
         isOpen={isDrawerOpen}
         onClose={closeDrawer}
         onCreate={create}
         onRetry={refresh}
       />
       <main ref={main} tabIndex={-1} inert={isDrawerOpen}>
-        {shownId !== null && state.status !== "loading" ? (
+        {isWorkspace ? (
+          <WorkspaceView onMenu={openDrawer} onClose={() => go(shownId)} />
+        ) : shownId !== null && state.status !== "loading" ? (
           <OwnSpacesContext value={ownSpaces}>
             <ConfidentialSpacesContext value={confidential}>
               <SpaceView

@@ -10,13 +10,15 @@ import { SignOutEverywhereDialog } from "../session/credentials.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
 import { confidentialWords, preview } from "./space-items.ts";
-import { addressOf } from "./use-space-address.ts";
+import { addressOf, workspaceAddress } from "./use-space-address.ts";
 import "./sidebar.css";
 
 type SidebarProps = {
   list: SpaceListState;
   spaces: readonly SpaceListItem[];
   openId: string | null;
+  /** Whether the workspace's settings are open. */
+  isWorkspace: boolean;
   /** Whether the drawer is open on a narrow screen. On a wide screen the sidebar is always there. */
   isOpen: boolean;
   onClose: () => void;
@@ -24,7 +26,8 @@ type SidebarProps = {
   onRetry: () => void;
 };
 
-export const Sidebar = ({ list, spaces, openId, isOpen, onClose, onCreate, onRetry }: SidebarProps) => {
+export const Sidebar = (props: SidebarProps) => {
+  const { list, spaces, openId, isWorkspace, isOpen, onClose, onCreate, onRetry } = props;
   const { client, entityId, madeBy, signOut } = useSignedIn();
   const [isEndingAll, setEndingAll] = useState(false);
   // A failure shows nothing here, since the list of spaces shows it.
@@ -52,7 +55,21 @@ export const Sidebar = ({ list, spaces, openId, isOpen, onClose, onCreate, onRet
       <nav className="sidebar" data-open={isOpen} aria-label="Spaces" ref={drawer}>
         <div className="sidebar-head row between">
           <Wordmark />
-          <IconButton icon="plus" label="New space" onClick={onCreate} />
+          <span className="row">
+            {you?.role === "admin" && (
+              <a
+                className="icon-button"
+                href={workspaceAddress}
+                aria-label="Workspace"
+                title="What the workspace uses, keeps and forgets"
+                aria-current={isWorkspace ? "page" : undefined}
+                onClick={onClose}
+              >
+                <Icon name="sliders" />
+              </a>
+            )}
+            <IconButton icon="plus" label="New space" onClick={onCreate} />
+          </span>
         </div>
         <ul>
           {spaces.map((space) => (

@@ -6,13 +6,25 @@ const key = "colloquy.space";
 const fromAddress = (): string | null => (location.hash.startsWith("#spc_") ? location.hash.slice(1) : null);
 
 export const addressOf = (spaceId: string): string => `#${spaceId}`;
+export const workspaceAddress = "#workspace";
+
+type SpaceAddress = {
+  spaceId: string | null;
+  /** Whether the workspace's settings stand in the space's place. */
+  isWorkspace: boolean;
+  go: (spaceId: string | null) => void;
+};
 
 /** The open space: the one in the address, else the last one of this tab. */
-export const useSpaceAddress = (): { spaceId: string | null; go: (spaceId: string | null) => void } => {
+export const useSpaceAddress = (): SpaceAddress => {
   const [spaceId, setSpaceId] = useState(() => fromAddress() ?? recall("tab", key));
+  const [isWorkspace, setWorkspace] = useState(() => location.hash === workspaceAddress);
 
   useEffect(() => {
-    const follow = (): void => setSpaceId(fromAddress());
+    const follow = (): void => {
+      setWorkspace(location.hash === workspaceAddress);
+      if (location.hash !== workspaceAddress) setSpaceId(fromAddress());
+    };
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);
@@ -25,7 +37,8 @@ export const useSpaceAddress = (): { spaceId: string | null; go: (spaceId: strin
       remember("tab", key, null);
       history.replaceState(null, "", location.pathname + location.search);
       setSpaceId(null);
+      setWorkspace(false);
     } else location.hash = addressOf(next);
   };
-  return { spaceId, go };
+  return { spaceId, isWorkspace, go };
 };

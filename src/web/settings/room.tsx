@@ -1,0 +1,119 @@
+import { useCallback } from "react";
+import { type LimitName, type LimitsInUse, limitNames, nearPart, type StorageUse } from "../../client/index.ts";
+import { useSignedIn } from "../session/session.ts";
+import { useRequest } from "../session/use-request.ts";
+
+const number = new Intl.NumberFormat("en");
+export const numberText = (value: number): string => number.format(value);
+
+const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
+
+export const bytesText = (bytes: number): string => {
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  const format = { style: "unit", unit: units[power] ?? "byte", maximumFractionDigits: 1 } as const;
+  return new Intl.NumberFormat("en", format).format(bytes / 1000 ** power);
+};
+
+/** What an agent or a space stores of what it may; null while there is room. */
+export const storageWords = (storage: StorageUse | undefined): string | null => {
+  if (!storage || storage.state === "ok") return null;
+  const stores = `Stores ${bytesText(storage.bytes)} of ${bytesText(storage.maxBytes)}`;
+  return storage.state === "near"
+    ? `${stores}: once it is full, what is new is refused.`
+    : `${stores}, or its workspace is full: what is new is refused until something is deleted.`;
+};
+
+/** What an id is of, as far as it is there and an admin may read it. */
+export type About = { name?: string; storage?: StorageUse | undefined };
+
+/** Asks what an entity or a space is called, and what it stores. */
+export const useAbout = (): ((id: string) => Promise<About>) => {
+  const { client } = useSignedIn();
+  return useCallback(
+    async (id) => {
+      try {
+        if (id.startsWith("spc_")) return await client.getSpace(id);
+        const entity = await client.getEntity(id);
+        return entity.type === "agent" ? await client.getAgent(id) : entity;
+      } catch {
+        return {}; // It is deleted, or confidential: its id is all that there is to show.
+      }
+    },
+    [client],
+  );
+};
+
+const names: Record<LimitName, string> = {
+  maxAgents: "Agents",
+  maxEntities: "People and services",
+  maxSpaces: "Spaces",
+  maxStorageBytes: "Storage",
+  maxTokensPerDay: "Tokens leased today",
+};
+
+/** What the operator allows, and what is used of it. */
+export const Limits = ({ limits, used }: LimitsInUse) => {
+  const isReached = (name: LimitName): boolean => used[name] >= (limits[name] ?? Number.POSITIVE_INFINITY);
+  const isNear = (name: LimitName): boolean => used[name] >= nearPart * (limits[name] ?? Number.POSITIVE_INFINITY);
+  // Nobody leases tokens where they have no limit.
+  const shown = limitNames.filter((name) => name !== "maxTokensPerDay" || limits[name] !== undefined);
+  return (
+    <>
+      <dl className="facts">
+        {shown.map((name) => {
+          const text = name === "maxStorageBytes" ? bytesText : numberText;
+          const most = limits[name];
+          return (
+            <div key={name}>
+              <dt className="soft">{names[name]}</dt>
+              <dd className="numeric">
+                {text(used[name])}
+                {most !== undefined && ` of ${text(most)}`}{" "}
+                {isReached(name) ? (
+                  <span className="badge tone-danger">used up</span>
+                ) : (
+                  isNear(name) && <span className="badge tone-warning">nearly used up</span>
+                )}
+              </dd>
+            </div>
+          );
+        })}
+      </dl>
+      {shown.some(isReached) && (
+        <p className="notice tone-danger" role="alert">
+          What is new is refused where a limit is used up: delete what you need no more, or ask the operator for more.
+        </p>
+      )}
+    </>
+  );
+};
+
+type Near = { id: string; about: About };
+
+/** The agents and spaces that near the end of their storage. */
+export const NearList = ({ near }: { near: readonly Near[] }) => (
+  <ul className="stack">
+    {near.map(({ id, about }) => (
+      <li key={id}>
+        <strong>{about.name ?? id}</strong> <span className="small soft">{storageWords(about.storage)}</span>
+      </li>
+    ))}
+  </ul>
+);
+
+const maxShown = 20;
+
+/** Each was noted in the audit log as it came near; those that have room again by now are left out. */
+export const NearTheEnd = () => {
+  const { client } = useSignedIn();
+  const about = useAbout();
+  const { answer } = useRequest(
+    useCallback(async () => {
+      const { items } = await client.audit({ action: "storage.near", limit: 100 });
+      const ids = [...new Set(items.map(({ target }) => target))].filter((id) => !id.startsWith("wsp_"));
+      const found = await Promise.all(ids.slice(0, maxShown).map(async (id) => ({ id, about: await about(id) })));
+      return found.filter((one) => storageWords(one.about.storage) !== null);
+    }, [client, about]),
+  );
+  return answer && answer.length > 0 && <NearList near={answer} />;
+};
