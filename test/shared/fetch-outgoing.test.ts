@@ -36,7 +36,7 @@ const post: OutgoingRequest = {
 const ask = async (
   answers: Record<string, Response | (() => Response)>,
   request: Partial<OutgoingRequest> = {},
-  options: { allowLoopback?: boolean; confidential?: boolean; approved?: boolean } = {},
+  options: Partial<Parameters<typeof fetchOutgoing>[1]> = {},
 ) => {
   const { fetch, sent } = network(answers);
   const { signal } = new AbortController();
@@ -103,6 +103,22 @@ describe("fetchOutgoing", () => {
       headers: { accept: "text/plain" },
       body: undefined,
     });
+  });
+
+  test("[S3] [L9] a secret goes to another origin neither in the address nor in a harmless header", async () => {
+    const holdsSecret = (text: string) => text.includes("Hush");
+    for (const target of ["https://evil.example/?got=Hush", "https://Hush.evil.example/"]) {
+      const { answer, text, sent } = await ask({ [post.url]: to(target), [target]: fine }, {}, { holdsSecret });
+      expect([answer.ok, sent.length]).toEqual([false, 1]);
+      expect(text).toContain("a secret is in it");
+    }
+    const headers: [string, string][] = [
+      ["User-Agent", "Hush"],
+      ["accept", "text/plain"],
+    ];
+    const there = { [post.url]: to("https://other.example/c"), "https://other.example/c": fine };
+    const followed = await ask(there, { method: "GET", headers }, { holdsSecret });
+    expect(followed.sent[1]?.headers).toEqual({ accept: "text/plain" });
   });
 
   test.each([307, 303])("[C2] what people approved for one origin is asked of no other (%i)", async (status) => {

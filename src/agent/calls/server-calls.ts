@@ -79,7 +79,9 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
   const own = Object.entries({ ...signed, ...chained, "content-type": "application/json", "idempotency-key": callId });
   const ownNames = new Set(own.map(([name]) => name));
   const all = [...headers.filter(([name]) => !ownNames.has(name.toLowerCase())), ...own];
-  const answered = await fetchOutgoing({ method: "POST", url, headers: all, body }, outside);
+  const redactor = createRedactor(secrets.values());
+  const request = { method: "POST", url, headers: all, body };
+  const answered = await fetchOutgoing(request, { ...outside, holdsSecret: redactor.isIn });
   if (!answered.ok) throw new ColloquyError("unavailable", `the tool's server: ${answered.reason}`);
   const { response } = answered;
   const { status } = response;
@@ -94,7 +96,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
   const answer = await readAnswer(response, signal);
   if (answer.end === "broken") throw new ColloquyError("unavailable", "the tool's server broke off in its answer");
   const atOnce = AtOnce.safeParse(answer.json?.value);
-  return atOnce.success ? outcomeOfAnswer(atOnce.data, row, createRedactor(secrets.values())) : null;
+  return atOnce.success ? outcomeOfAnswer(atOnce.data, row, redactor) : null;
 };
 
 /**

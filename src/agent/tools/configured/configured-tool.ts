@@ -69,6 +69,7 @@ const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Pro
       {
         ...{ ...outside, signal },
         confidential: secretNames(tool.execution.body).length > 0,
+        holdsSecret: redactor.isIn,
         approved: tool.approval?.required,
       },
     );

@@ -196,5 +196,7 @@ export const createRedactor = (secrets: Iterable<string>) => {
     const result = clean(whole);
     return cut && left >= 0 ? result.slice(0, Math.max(0, result.length - longest)) : result;
   };
-  return { json, text };
+  /** Also a text that is too long to be looked through. */
+  const isIn = (whole: string): boolean => text(whole) !== whole;
+  return { isIn, json, text };
 };
