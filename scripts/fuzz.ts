@@ -26,7 +26,8 @@ process.env.FUZZ_SEED = seed;
 process.env.FUZZ_INPUTS = values.inputs;
 
 const begunAt = Date.now();
-const files = positionals.length === 0 ? ["test/fuzz"] : positionals.map((name) => `-${name}.actor`);
+const files =
+  positionals.length === 0 ? ["test/fuzz"] : positionals.flatMap((name) => [`fuzz/${name}.actor`, `-${name}.actor`]);
 const vitest = await startVitest("test", files, { project: ["actors"], run: true, watch: false, silent: true });
 const tests = vitest.state.getTestModules().flatMap((module) => [...module.children.allTests()]);
 const reports = tests.flatMap((one): (FuzzReport & { seconds: number })[] => {

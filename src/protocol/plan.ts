@@ -33,5 +33,6 @@ export const Plan = component("Plan", {
   status: PlanStatus,
   setBy: z.enum(["agent", "workspace"]),
   lastError: z.object({ code: z.string(), message: z.string() }).optional(),
+  updatedAt: Timestamp.optional().describe("When it was set last"),
 });
 export type Plan = z.infer<typeof Plan>;

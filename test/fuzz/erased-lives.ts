@@ -225,13 +225,17 @@ export const liveAndErase = async (one: Life): Promise<string | undefined> => {
   );
   try {
     const posted: Said[] = [];
-    for (const [index, { words, by, place, isAlone, rests, beside }] of one.turns.entries()) {
+    for (const [index, { words, by, place, isAlone, isEdited, rests, beside }] of one.turns.entries()) {
       const mark = `zqmark${index}x`;
       const space = spaces[place] ?? spaces[0];
       const who = people[by] ?? people[0];
       const message = await space.post(who, isAlone ? mark : `${words} ${mark} ${words}`.trim());
       posted.push({ message, mark, by: who, spaceId: space.id });
       if (rests) await atRest(workspaceId, agents);
+      // What an edit said last is gone with the rest.
+      if (isEdited && one.kind !== "messages") {
+        unwrap(await space.stub().editMessage(space.as(who), message.id, `${mark} anew`));
+      }
       await happens(world, beside, index);
     }
     for (const space of [spaces[2], spaces[1]]) await space.post(people[1], "And you?");

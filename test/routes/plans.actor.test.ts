@@ -37,6 +37,7 @@ test("a plan is set and answered with its due time, listed, replaced and deleted
     nextRunAt: "2026-02-19T06:00:00.000Z",
     status: "active",
     setBy: "workspace",
+    updatedAt: "2026-02-18T15:07:00.000Z",
   });
   await expectOk(z.object({ plan: Plan }), put("soon", { name: "Soon", instruction: "Ask", runAfter: "20 minutes" }));
   expect((await list()).map(({ id, nextRunAt }) => [id, nextRunAt])).toEqual([

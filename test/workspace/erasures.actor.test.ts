@@ -114,6 +114,25 @@ describe("a crash", () => {
   });
 });
 
+test("[L16] what an erased person edited is gone in its last words too", async () => {
+  const scene = await openScene();
+  const { house, analyst, space } = scene;
+  const mona = await house.person("Mona");
+  const other = await house.space("Beta", [mona, scene.husam, analyst]);
+  const model = scripted(answer(other.id, "Fine."));
+  const message = await other.post(mona, "I like the quinces of the old orchard");
+  await ended(house.workspaceId, analyst, 1);
+  unwrap(await other.stub().editMessage(other.as(mona), message.id, "I like the medlars of the new garden"));
+  await told(other.id);
+  await erase(scene, "person", mona.id);
+  await done(scene, mona.id);
+  await goneFrom([...objectsOf(scene), env.SPACE.getByName(other.id)], ["quinces", "medlars", "Mona"]);
+  model.push(step(text("Well.")));
+  await space.post(scene.husam, "And now?");
+  await ended(house.workspaceId, analyst, 2);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("medlars");
+});
+
 test("[L16] an erased agent takes its messages, its name, and what its readers were given", async () => {
   const scene = await openScene();
   const { house, analyst, space, husam, agent } = scene;

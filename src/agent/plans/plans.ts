@@ -108,7 +108,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, open: Op
       for (const plan of due) {
         try {
           db.transaction(() => {
-            update(plan.id, { firedFor: plan.dueAt, lastError: null, updatedAt: now, ...nextOf(plan, now) });
+            update(plan.id, { firedFor: plan.dueAt, lastError: null, ...nextOf(plan, now) });
             enter(plan, plan.dueAt);
           });
         } catch (error) {
@@ -117,7 +117,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, open: Op
         }
       }
       const done = rows.get().filter(({ status }) => status !== "active");
-      const newestFirst = done.sort((one, other) => other.updatedAt - one.updatedAt);
+      const newestFirst = done.sort((one, other) => other.dueAt - one.dueAt);
       if (done.length > maxDonePlans) deleteAll(newestFirst.slice(maxDonePlans).map(({ id }) => id));
       arm(true);
     },
@@ -147,5 +147,6 @@ const asPlan = ({ id, name, instruction, dueAt, status, setBy, ...row }: PlanRow
   const { runAfter, scheduledAt, cron, timezone, lastError } = row;
   const times = withoutNulls({ runAfter, scheduledAt, cron, timezone });
   const next = status === "active" ? { nextRunAt: isoTime(dueAt) } : {};
-  return { id, name, instruction, ...times, ...next, status, setBy, ...withoutNulls({ lastError }) };
+  const updatedAt = isoTime(row.updatedAt);
+  return { id, name, instruction, ...times, ...next, status, setBy, ...withoutNulls({ lastError }), updatedAt };
 };

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Database } from "../../shared/database.ts";
+import { replyWaitMs } from "../bounds.ts";
 import type { Scrub } from "./forms.ts";
 
 /**
@@ -19,17 +20,28 @@ export type Place = {
   ofErased?: true;
   /** When a row was written last. One that is older than the message holds the same words for a reason of its own. */
   writtenAt?: string;
+  /** The columns that this holds for, where others of the row are written later. */
+  once?: string[];
 };
 
 export const places: Place[] = [
-  { table: "journal", key: "seq", json: ["content", "meta"], text: [] },
-  { table: "runs", key: "ordinal", json: ["trigger", "told", "error"], text: ["reason"] },
+  { table: "journal", key: "seq", json: ["content", "meta"], text: [], writtenAt: "created_at" },
+  {
+    ...{ table: "runs", key: "ordinal", json: ["trigger", "told", "error"], text: ["reason"] },
+    ...{ writtenAt: "started_at", once: ["trigger"] },
+  },
   { table: "inbox", key: "seq", json: ["data", "last_error"], text: [], writtenAt: "received_at" },
   { table: "overheard", key: "seq", json: ["data"], text: [], writtenAt: "received_at" },
-  { table: "waits", key: "call_id", json: ["awaited"], text: ["text"], isNamed: true },
-  { table: "calls", key: "call_id", json: ["input", "origin", "release", "outcome", "approval"], text: [] },
+  {
+    ...{ table: "waits", key: "call_id", json: ["awaited"], text: ["text"], isNamed: true },
+    writtenAt: `due_at - ${replyWaitMs}`,
+  },
+  {
+    ...{ table: "calls", key: "call_id", json: ["input", "origin", "release", "outcome", "approval"], text: [] },
+    ...{ writtenAt: "created_at", once: ["input", "origin", "release"] },
+  },
   { table: "windows", key: "id", json: ["blocks"], text: ["summary"], writtenAt: "created_at" },
-  { table: "summaries", key: "subject", json: ["last_error"], text: ["text"] },
+  { table: "summaries", key: "subject", json: ["last_error"], text: ["text"], writtenAt: "updated_at" },
   { table: "memories", key: "key", json: [], text: ["value"], writtenAt: "updated_at" },
   { table: "goals", key: "id", json: [], text: ["description"], writtenAt: "updated_at" },
   { table: "plans", key: "id", json: ["last_error"], text: ["name", "instruction"], writtenAt: "updated_at" },
@@ -65,22 +77,25 @@ export const scrubRows = (
   { after, since }: { after: number; since: number },
   scrub: Scrub,
 ): { seen: Seen[]; more: boolean } => {
-  const { table, key: keyColumn, json, text, isNamed = false, writtenAt } = place;
+  const { table, key: keyColumn, json, text, isNamed = false, writtenAt, once } = place;
   const also = table === "journal" ? ", run_ordinal" : table === "windows" ? ", instructions" : "";
   const columns = [...json, ...text].map((column) => `"${column}"`).join(", ");
   const isNew = writtenAt === undefined ? sql`1` : sql`${sql.raw(writtenAt)} >= ${since}`;
+  const isMeant = once ? sql`1` : isNew;
   const next = numbered.has(table) ? sql`and ${sql.raw(keyColumn)} > ${after} order by 1 limit ${rowsAtOnce}` : sql``;
-  const rows = db.all<Row & { at: string | number }>(
-    sql`select ${sql.raw(`"${keyColumn}"`)} as at, ${sql.raw(columns + also)} from ${sql.raw(table)} where ${isNew} ${next}`,
+  const rows = db.all<Row & { at: string | number; isNew: number }>(
+    sql`select ${sql.raw(`"${keyColumn}"`)} as at, ${isNew} as isNew, ${sql.raw(columns + also)} from ${sql.raw(table)}
+      where ${isMeant} ${next}`,
   );
   const seen: Seen[] = [];
   let length = 0;
-  for (const { at: key, ...row } of rows) {
-    const held = [...json, ...text].map((name) => row[name]).filter((value) => typeof value === "string");
+  for (const { at: key, isNew, ...row } of rows) {
+    const names = [...json, ...text].filter((name) => isNew === 1 || !once?.includes(name));
+    const held = names.map((name) => row[name]).filter((value) => typeof value === "string");
     length += held.reduce((sum, value) => sum + value.length, 0);
     const named = held.some((value) => scrub.names(value));
     const changes = new Map<string, string>();
-    for (const name of [...json, ...text]) {
+    for (const name of names) {
       const value = row[name];
       if (typeof value !== "string" || !(named || isNamed || scrub.mayHold(value))) continue;
       const left = json.includes(name)

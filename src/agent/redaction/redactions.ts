@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gte, isNotNull, lt, min, or, sql } from "drizzle-orm";
 import type { Redaction } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { type Database, Remembered } from "../../shared/database.ts";
+import { among, type Database, Remembered } from "../../shared/database.ts";
 import { fault } from "../../shared/fault.ts";
 import { ownPart } from "../../shared/ids.ts";
 import type { Timers } from "../../timers/timers.ts";
@@ -268,18 +268,24 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     enter(asked: Redaction, isPart = false): void {
       const redaction = isPart ? joined(asked) : asked;
       const { id, words, since, text = null, senderName = null, spaceId = null, messageIds = null } = redaction;
-      const known = db.select().from(redactions).where(eq(redactions.id, id)).get();
-      const all = [...new Set([...(known?.words ?? []), ...words])];
+      const before = db.select().from(redactions).where(eq(redactions.id, id)).get();
+      const all = [...new Set([...(before?.words ?? []), ...words])];
       const lastRun = newestRun();
-      const values = { words: all, since: Math.min(since, known?.since ?? since), text, senderName, spaceId, lastRun };
+      const values = { words: all, since: Math.min(since, before?.since ?? since), text, senderName, spaceId, lastRun };
       const fresh = { ...values, messageIds, place: 0, after: 0, knownFrom: null, at: clock.now() };
-      const isKnown = known?.isKnown ?? false;
+      const isKnown = before?.isKnown ?? false;
       db.insert(redactions)
         .values({ id, isKnown, ...fresh })
         .onConflictDoUpdate({ target: redactions.id, set: fresh })
         .run();
+      // What an edit said last goes with its author.
+      db.update(redactions)
+        .set({ text: null })
+        .where(among(redactions.id, messageIds ?? []))
+        .run();
       open.forget();
       scrubs.forget();
+      known.forget();
       awaited.set(id, new Set(underWay));
       tellMinds(redaction);
       if (isPart) timers.setNoLater(redactionTimer, clock.now() + redactionWaitMs * (1 + Math.random()));

@@ -131,7 +131,13 @@ const memories: Required<Memory>[] = [{ key: free, value: free, updatedAt: at }]
 const plans: Required<Plan>[] = [
   {
     ...{ id: "p", name: free, instruction: free, runAfter: free, scheduledAt: at, cron: free, timezone: free },
-    ...{ nextRunAt: at, status: "active", setBy: "agent", lastError: { code: "internal", message: free } },
+    ...{
+      nextRunAt: at,
+      updatedAt: at,
+      status: "active",
+      setBy: "agent",
+      lastError: { code: "internal", message: free },
+    },
   },
 ];
 const spaces = [

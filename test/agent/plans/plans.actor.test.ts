@@ -73,6 +73,7 @@ describe("[R6] a plan fires at its time, once", () => {
       nextRunAt: "2026-02-18T17:07:00.000Z",
       status: "active",
       setBy: "workspace",
+      updatedAt: "2026-02-18T15:07:00.000Z",
     });
     await pass(hourMs);
     expect(await settle(agent, workspaceId)).toEqual([]);

@@ -204,7 +204,13 @@ test("[L4] [C19] who repeats and deletes words takes none out that were kept bef
   const rule = "Never pay an invoice above 1000 EUR without the board";
   const block = { label: "policy", type: "core", content: rule };
   unwrap(await scene.agent.createBlock(house.workspaceId, CreateBlock.parse(block), "system"));
-  const keep = (key: string) => [step(call("set_memories", { memories: [{ key, value: rule }] })), step(text("Kept."))];
+  const keep = (key: string) => [
+    step(
+      call("set_memories", { memories: [{ key, value: rule }] }),
+      call("set_plans", { plans: [{ id: key, name: key, instruction: rule, runAfter: "300 days" }] }),
+    ),
+    step(text("Kept.")),
+  ];
   const model = scripted([...keep("openly"), ...keep("inside")]);
   await scene.ask("Keep the rule in mind.", 1);
   await secret.ask("Keep our rule in mind.", 1);
@@ -221,7 +227,13 @@ test("[L4] [C19] who repeats and deletes words takes none out that were kept bef
   for (const mind of [analyst, secret.mind]) {
     expect(await rowsIn(mind, "SELECT value FROM memories")).toEqual([{ value: rule }]);
   }
-  expect(JSON.stringify(await rowsIn(secret.mind, "SELECT value FROM feed"))).toContain(rule);
+  const fed = await rowsIn(secret.mind, "SELECT part, value FROM feed WHERE part IN ('memories', 'plans')");
+  expect(fed.map(({ part, value }) => [part, String(value).includes(rule)])).toEqual(
+    expect.arrayContaining([
+      ["memories", true],
+      ["plans", true],
+    ]),
+  );
   model.push(step(text("Well.")));
   await secret.ask("What is our rule?", 2);
   expect(JSON.stringify(model.calls.at(-1)?.prompt[0])).toContain(rule);

@@ -1,0 +1,80 @@
+import { runInDurableObject } from "cloudflare:test";
+import { expect, test, vi } from "vitest";
+import { places } from "../../../src/agent/redaction/places.ts";
+import { erasedName } from "../../../src/protocol/entity.ts";
+import type { Message } from "../../../src/protocol/message.ts";
+import type { MessageChange } from "../../../src/protocol/rpc.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { createGate } from "../../support/gate.ts";
+import { allRows } from "../../support/rows.ts";
+import { step, text, waitAt } from "../../support/scripted-model.ts";
+import { agentStub, ended, openScene, rowsIn, scripted } from "../fixture.ts";
+
+/** What an erased person said waits for more of it, while the agent goes on. */
+const open = async () => {
+  const scene = await openScene();
+  const mona = await scene.house.person("Mona");
+  const model = scripted();
+  const { analyst, agent, house } = scene;
+  const spaces = [await house.space("Beta", [mona, analyst]), await house.space("Gamma", [mona, analyst])] as const;
+  let runs = 0;
+  return {
+    ...{ ...scene, model, mona, spaces },
+    /** Mona says it, and a run has read it. */
+    heard: async (space: (typeof spaces)[number], words: string): Promise<Message> => {
+      model.push(step(text("Well.")));
+      const message = await space.post(mona, words);
+      runs += 1;
+      await ended(house.workspaceId, analyst, runs);
+      return message;
+    },
+    forget: async ({ text: words = "", ...message }: Message): Promise<void> => {
+      const deleted = { at: message.createdAt };
+      const was = [erasedName, mona.id, mona.name, words];
+      const change: MessageChange = { seq: message.seq, kind: "deleted", message: { ...message, deleted }, was };
+      unwrap(await agent.forgetMessages(house.workspaceId, [change]));
+    },
+    redactions: () => rowsIn(analyst, "SELECT id, words, message_ids, place FROM redactions ORDER BY rowid"),
+    rowsWith: (words: string): Promise<string[]> =>
+      runInDurableObject(agentStub(analyst), (_, { storage }) => allRows(storage).filter((row) => row.includes(words))),
+  };
+};
+
+test("[L16] what an erased person said in a space is looked for together, until that begins", async () => {
+  const { heard, forget, redactions, rowsWith, spaces, mona } = await open();
+  const said = [
+    await heard(spaces[0], "I like the quinces of the old orchard"),
+    await heard(spaces[0], "I like the medlars of the new garden"),
+    await heard(spaces[1], "I like the damsons of the northern slope"),
+  ];
+  for (const message of said) await forget(message);
+  const parts = (await redactions()).map(({ words, message_ids }) => [
+    JSON.parse(String(words)),
+    JSON.parse(String(message_ids)),
+  ]);
+  const [first, second, third] = said;
+  expect(parts).toEqual([
+    [
+      [first?.text, second?.text],
+      [first?.id, second?.id],
+    ],
+    [[third?.text], [third?.id]],
+  ]);
+  await vi.waitFor(async () => expect((await redactions()).map(({ id }) => id)).toEqual([`${mona.id} rows`]));
+  for (const word of ["quinces", "medlars", "damsons"]) expect(await rowsWith(word)).toEqual([]);
+});
+
+test("[L16] a run that begins before its redaction is done is waited for", async () => {
+  const { heard, forget, redactions, rowsWith, spaces, model, space, husam, house, analyst } = await open();
+  const message = await heard(spaces[0], "I like the quinces of the old orchard");
+  await forget(message);
+  const gate = createGate();
+  model.push(step(waitAt(gate), text("I thought of the quinces of the old orchard.")));
+  await space.post(husam, "And now?");
+  await gate.reached;
+  await vi.waitFor(async () => expect((await redactions())[0]?.place).toBe(places.length + 1));
+  gate.open();
+  await ended(house.workspaceId, analyst, 2);
+  await vi.waitFor(async () => expect((await redactions())[0]?.words).toBeNull());
+  expect(await rowsWith("quinces")).toEqual([]);
+});
