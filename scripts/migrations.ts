@@ -1,11 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { isDeepStrictEqual } from "node:util";
 
 /**
  * `npm run migrations` writes what each actor's schema needs beyond its history; `--check` writes nothing and fails
  * if something would be written, or if a history is out of order (the migrator would skip a migration silently).
+ * `newest.sql` beside each history holds the tables that it ends in, for a new object.
  */
 const root = resolve(import.meta.dirname, "..");
 const actors = ["workspace", "space", "agent"];
@@ -39,7 +41,35 @@ const faultsOf = async (actor: string): Promise<string[]> => {
   // A round trip through JSON, as the snapshot made.
   const wanted = tablesOf(JSON.parse(JSON.stringify(await generateSQLiteDrizzleJson(schema))));
   if (!isDeepStrictEqual(applied, wanted)) faults.push("differs from its schema: npm run migrations");
+  const newest = existsSync(newestFile(actor)) ? readFileSync(newestFile(actor), "utf8") : "";
+  if (newest !== newestOf(actor)) faults.push("has another newest.sql: npm run migrations");
   return faults;
+};
+
+const newestFile = (actor: string): string => join(root, "migrations", actor, "newest.sql");
+
+/** What a history ends in, as SQL: the tables of a new object, and that it has the newest migration. */
+const newestOf = (actor: string): string => {
+  const folder = join(root, "migrations", actor);
+  const { entries } = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8")) as Journal;
+  const db = new DatabaseSync(":memory:");
+  for (const { tag } of entries) db.exec(readFileSync(join(folder, `${tag}.sql`), "utf8"));
+  // What SQLite makes by itself has no SQL, is reserved, or is the shadow of a virtual table.
+  const made = db
+    .prepare(
+      `SELECT name, type, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'
+       AND tbl_name NOT IN (SELECT name FROM pragma_table_list WHERE type = 'shadow') ORDER BY rowid`,
+    )
+    .all();
+  for (const { name, type } of made) {
+    if (type !== "table") continue;
+    if (db.prepare(`SELECT count(*) AS rows FROM "${name}"`).get()?.rows === 0) continue;
+    throw new Error(`migrations/${actor} fill ${name}, which newest.sql cannot`);
+  }
+  db.close();
+  const journal = "CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)";
+  const newest = `INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', ${entries.at(-1)?.when})`;
+  return [journal, newest, ...made.map(({ sql }) => sql)].map((statement) => `${statement};\n`).join("");
 };
 
 const tablesOf = (snapshot: unknown): unknown => (snapshot as { tables: unknown }).tables;
@@ -52,5 +82,8 @@ if (process.argv.includes("--check")) {
     }
   }
 } else {
-  for (const actor of actors) if (!generate(actor)) process.exitCode = 1;
+  for (const actor of actors) {
+    if (generate(actor)) writeFileSync(newestFile(actor), newestOf(actor));
+    else process.exitCode = 1;
+  }
 }

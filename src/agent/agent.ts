@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import migrations from "../../migrations/agent/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import type { Env } from "../env/env.ts";
 import { reportMetrics } from "../env/report-metrics.ts";
 import type { AgentConfig, Agent as AgentView } from "../protocol/agent.ts";
@@ -98,7 +98,7 @@ export class Agent extends DurableObject<Env> implements Own {
       end: () => this.#end(),
     });
     if (!hasSchema(ctx.storage)) return;
-    if (isMigrated(ctx.storage, migrations)) this.#runtime = this.#create();
+    if (isMigrated(ctx.storage, histories.agent)) this.#runtime = this.#create();
     else void ctx.blockConcurrencyWhile(async () => void (await this.#open()));
   }
 
@@ -106,7 +106,7 @@ export class Agent extends DurableObject<Env> implements Own {
   async #open(): Promise<AgentRuntime> {
     // An end that is under way would take what is made meanwhile.
     await this.#ending?.catch(() => undefined);
-    if (!this.#runtime) await createSchema(openDatabase(this.ctx.storage), migrations);
+    if (!this.#runtime) await createSchema(openDatabase(this.ctx.storage), histories.agent);
     // Another call may have made it meanwhile, and there is one loop only.
     this.#runtime ??= this.#create();
     return this.#runtime;

@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import migrations from "../../migrations/space/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import type { Env, Served } from "../env/env.ts";
 import { reportMetrics } from "../env/report-metrics.ts";
 import { usageTimer } from "../env/report-usage.ts";
@@ -129,12 +129,12 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
     this.#created = hasSchema(ctx.storage);
     if (!this.#created) return;
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
-    if (isMigrated(ctx.storage, migrations)) return;
-    void ctx.blockConcurrencyWhile(() => createSchema(this.#services.db, migrations));
+    if (isMigrated(ctx.storage, histories.space)) return;
+    void ctx.blockConcurrencyWhile(() => createSchema(this.#services.db, histories.space));
   }
 
   async create(input: NewSpace): Promise<Outcome<SpaceView>> {
-    if (!this.#created) await createSchema(this.#services.db, migrations);
+    if (!this.#created) await createSchema(this.#services.db, histories.space);
     this.#created = true;
     this.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
     const answered = this.#answer(() => createSpace(this.#services, input));

@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import migrations from "../../migrations/workspace/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import type { Env } from "../env/env.ts";
 import { reportMetrics } from "../env/report-metrics.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
@@ -58,7 +58,8 @@ export class Workspace extends DurableObject<Env> implements Pick<WorkspaceRpc, 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#services = createServices(ctx, env);
-    if (hasSchema(ctx.storage)) void ctx.blockConcurrencyWhile(() => createSchema(this.#services.db, migrations));
+    if (hasSchema(ctx.storage))
+      void ctx.blockConcurrencyWhile(() => createSchema(this.#services.db, histories.workspace));
   }
 
   async create(input: { id: string; name: string; keyId: string; keyHash: string }): Promise<Outcome<WorkspaceView>> {
@@ -82,7 +83,7 @@ export class Workspace extends DurableObject<Env> implements Pick<WorkspaceRpc, 
 
   async #makeTables(): Promise<void> {
     const { db } = this.#services;
-    if (!hasSchema(this.ctx.storage)) await this.ctx.blockConcurrencyWhile(() => createSchema(db, migrations));
+    if (!hasSchema(this.ctx.storage)) await this.ctx.blockConcurrencyWhile(() => createSchema(db, histories.workspace));
   }
 
   override async alarm(): Promise<void> {

@@ -2,7 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
-import migrations from "../../migrations/workspace/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import { giveBackMs } from "../../src/agent/bounds.ts";
 import { createLedger } from "../../src/agent/ledger.ts";
 import { LimitsInUse, type TokensAsked, type TokensLeased } from "../../src/protocol/limits.ts";
@@ -116,7 +116,7 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
 
 test("[L10] agents never have more than their workspace's day, whatever is lost, late or cut", async () => {
   await withStorage(async (storage) => {
-    await createSchema(openDatabase(storage), migrations);
+    await createSchema(openDatabase(storage), histories.workspace);
     storage.sql.exec("CREATE TABLE ledger (day text PRIMARY KEY, spent integer, reserved text)");
     fc.assert(
       fc.property(fc.array(action, { maxLength: 80, size: "max" }), (actions) => play(storage, actions)),

@@ -2,9 +2,7 @@ import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } fro
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
-import agentHistory from "../../migrations/agent/migrations.js";
-import spaceHistory from "../../migrations/space/migrations.js";
-import workspaceHistory from "../../migrations/workspace/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import { EditBlock } from "../../src/protocol/block.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
@@ -19,7 +17,6 @@ import { countsOf, dump } from "./database.ts";
  * this file: they are written where they are missing, and are then never changed.
  */
 const namespaces = { agent: env.AGENT, space: env.SPACE, workspace: env.WORKSPACE };
-const histories = { agent: agentHistory, space: spaceHistory, workspace: workspaceHistory };
 type Actor = keyof typeof namespaces;
 const actors: Actor[] = ["agent", "space", "workspace"];
 

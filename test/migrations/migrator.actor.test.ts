@@ -1,13 +1,43 @@
+import { migrate } from "drizzle-orm/durable-sqlite/migrator";
 import { expect, test } from "vitest";
+import { histories } from "../../migrations/histories.ts";
 import { createSchema, type Migrations, openDatabase } from "../../src/shared/database.ts";
 import { withStorage } from "../workspace/fixture.ts";
-import { countsOf } from "./database.ts";
+import { countsOf, dump } from "./database.ts";
 
 /** What drizzle's migrator does where one would not expect it: whoever upgrades it learns here what has changed. */
 const history = (...entries: [when: number, sql: string][]): Migrations => ({
   journal: { entries: entries.map(([when], idx) => ({ idx, when, tag: `t${idx}`, breakpoints: true })) },
   migrations: Object.fromEntries(entries.map(([, sql], idx) => [`m${String(idx).padStart(4, "0")}`, sql])),
+  newest: [
+    "CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);",
+    `INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', ${entries.at(-1)?.[0]});`,
+    ...entries.map(([, sql]) => sql),
+  ].join("\n"),
 });
+
+/** Without which migrations ran: a new object has run none. */
+const tablesOf = (storage: DurableObjectStorage): string[] =>
+  dump(storage)
+    .split(/;\n/)
+    .filter((statement) => !statement.includes("__drizzle_migrations"));
+
+test.each(Object.entries(histories))(
+  "a new object of kind %s has the tables that its whole history ends in",
+  async (_, whole) => {
+    const migrated = await withStorage(async (storage) => {
+      await migrate(openDatabase(storage), whole);
+      return tablesOf(storage);
+    });
+    await withStorage(async (storage) => {
+      await createSchema(openDatabase(storage), whole);
+      expect(tablesOf(storage)).toEqual(migrated);
+      const before = dump(storage);
+      await createSchema(openDatabase(storage), whole);
+      expect(dump(storage)).toBe(before);
+    });
+  },
+);
 
 const one: [number, string] = [1000, "CREATE TABLE one (id integer);"];
 

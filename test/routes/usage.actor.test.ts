@@ -1,7 +1,7 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
-import migrations from "../../migrations/workspace/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import { usageReportMs } from "../../src/env/report-usage.ts";
 import { UsagePage, type UsageReport, usageDays } from "../../src/protocol/usage.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
@@ -143,7 +143,7 @@ test("[L15] [S4] days that are none, or in the wrong order, and a bad cursor are
 test("[L15] pages hold each entry once, and what is too old or too much leaves by the day", async () => {
   await withStorage(async (storage) => {
     const db = openDatabase(storage);
-    await createSchema(db, migrations);
+    await createSchema(db, histories.workspace);
     let time = now;
     const usage = createUsage(db, { now: () => time }, () => 0, 1500);
     const note = (day: string, count: number): void => {

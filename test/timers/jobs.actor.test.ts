@@ -1,5 +1,5 @@
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import migrations from "../../migrations/workspace/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { ColloquyError } from "../../src/shared/errors.ts";
 import { createJobs, type JobHandler, type Jobs, jobLeaseMs, jobsTimer } from "../../src/timers/jobs.ts";
@@ -18,7 +18,7 @@ const stage = async (storage: DurableObjectStorage, atOnce: number) => {
   vi.spyOn(Math, "random").mockReturnValue(0);
   const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const db = openDatabase(storage);
-  await createSchema(db, migrations);
+  await createSchema(db, histories.workspace);
   const time = { now: 1_000_000 };
   const clock = { now: () => time.now };
   const run = vi.fn<JobHandler["run"]>().mockResolvedValue(undefined);

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
-import migrations from "../../migrations/workspace/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createTimers, leaseMs, longestPauseOfSetMs, type Timers } from "../../src/timers/timers.ts";
@@ -19,7 +19,7 @@ const withTimers = (work: (staged: Awaited<ReturnType<typeof stage>>) => Promise
 const stage = async (storage: DurableObjectStorage) => {
   vi.spyOn(Math, "random").mockReturnValue(0);
   vi.spyOn(console, "error").mockImplementation(() => undefined);
-  await createSchema(openDatabase(storage), migrations);
+  await createSchema(openDatabase(storage), histories.workspace);
   let now = 0;
   let alarm: number | null = null;
   const platform = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import migrations from "../../migrations/workspace/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import type { AuditAction } from "../../src/protocol/audit.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { createTimers } from "../../src/timers/timers.ts";
@@ -14,7 +14,7 @@ const withLog = (act: (staged: Awaited<ReturnType<typeof stage>>) => void): Prom
 
 const stage = async (storage: DurableObjectStorage) => {
   const db = openDatabase(storage);
-  await createSchema(db, migrations);
+  await createSchema(db, histories.workspace);
   const time = { now: Date.now() };
   const timers = createTimers(db, storage, { now: () => time.now });
   const audit = createAudit(db, { now: () => time.now }, timers, { entries: 200, ageMs: 10 * dayMs });

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import migrations from "../../migrations/workspace/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import type { ActorNamespace } from "../../src/env/env.ts";
 import type { AgentRpc } from "../../src/protocol/agent-rpc.ts";
 import type { SpaceRpc } from "../../src/protocol/rpc.ts";
@@ -23,7 +23,7 @@ const withOutbox = (act: (staged: Awaited<ReturnType<typeof stage>>) => Promise<
 
 const stage = async (storage: DurableObjectStorage) => {
   const db = openDatabase(storage);
-  await createSchema(db, migrations);
+  await createSchema(db, histories.workspace);
   const time = { now: Date.now() };
   const clock = { now: () => time.now };
   const told = {

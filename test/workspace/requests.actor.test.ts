@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import migrations from "../../migrations/workspace/migrations.js";
+import { histories } from "../../migrations/histories.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import {
   maxAnswerDatabaseBytes,
@@ -21,7 +21,7 @@ type Act = (
 const withRequests = (act: Act): Promise<void> =>
   withStorage(async (storage) => {
     const db = openDatabase(storage);
-    await createSchema(db, migrations);
+    await createSchema(db, histories.workspace);
     const clock = { time: 1_000_000 };
     const full = { bytes: 0 };
     act(
