@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795560373371);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795567084573);
 CREATE TABLE `entities` (
 	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`id` text NOT NULL,
@@ -85,7 +85,7 @@ CREATE TABLE `sign_in_codes` (
 	`entity_id` text NOT NULL,
 	`made_by` text,
 	`expires_at` integer NOT NULL
-, `issuer` text, `key_id` text);
+, `issuer` text, `key_id` text, `auth_id` text);
 CREATE INDEX `sign_in_codes_entity` ON `sign_in_codes` (`entity_id`);
 CREATE INDEX `spaces_created_by` ON `spaces` (`created_by`,`created_at`) WHERE created_by is not null;
 CREATE TABLE `sessions` (

@@ -8,7 +8,7 @@ import { openedByAny, type Ring, type RingEnv, ringOf } from "../shared/secret-r
 /**
  * Entity tokens: HS256 under a key of the workspace, by the ring's first secret; `sub` entity, `wsp` workspace, `exp`, and what it hangs on
  * (`Credential`): the generations `gen` of the entity and `igen` of the admin who made it for the entity (`impersonated`),
- * and the secret key `kid`. The signature is verified without I/O. One with `sid` is a session of the page: it counts only
+ * the secret key `kid`, and the setting `aid` by whose JWT it was made. The signature is verified without I/O. One with `sid` is a session of the page: it counts only
  * as a cookie, and while that session lives.
  *
  * Invariants
@@ -28,6 +28,7 @@ const Claims = z.object({
   impersonated: z.string().exactOptional(),
   igen: z.int().exactOptional(),
   sid: z.string().exactOptional(),
+  aid: z.string().exactOptional(),
 });
 
 const keyOf = (secret: string, workspaceId: string): Uint8Array => deriveKey(secret, `entity-token:${workspaceId}`);
@@ -41,6 +42,7 @@ export const mintToken = (env: RingEnv, claims: Proven & { issuedAt: number }): 
     ...(claims.impersonatedBy !== undefined && { impersonated: claims.impersonatedBy }),
     ...(claims.impersonatorGeneration && { igen: claims.impersonatorGeneration }),
     ...(claims.sessionId !== undefined && { sid: claims.sessionId }),
+    ...(claims.authId !== undefined && { aid: claims.authId }),
   })
     .setProtectedHeader({ alg: algorithm, typ: "JWT" })
     .setIssuedAt(Math.floor(claims.issuedAt / 1000))
@@ -86,7 +88,7 @@ const claimsOf = async (env: RingEnv, ids: Ids, token: string, now: number): Pro
 
 /** The claims of a token; throws `unauthorized` or `token_expired`. */
 export const verifyToken = async (env: RingEnv, ids: Ids, token: string, now: number): Promise<Proven> => {
-  const { sub, wsp, exp, gen, kid, impersonated, igen, sid } = await claimsOf(env, ids, token, now);
+  const { sub, wsp, exp, gen, kid, impersonated, igen, sid, aid } = await claimsOf(env, ids, token, now);
   if (!ids.isIssued("ent", sub)) throw refusal();
   const expiresAt = Math.round(exp * 1000);
   if (expiresAt <= now) throw expired();
@@ -99,6 +101,7 @@ export const verifyToken = async (env: RingEnv, ids: Ids, token: string, now: nu
     ...(igen !== undefined && { impersonatorGeneration: igen }),
     ...(impersonated !== undefined && { impersonatedBy: impersonated }),
     ...(sid !== undefined && { sessionId: sid }),
+    ...(aid !== undefined && { authId: aid }),
   };
   proven.set(token, found);
   return found;

@@ -49,5 +49,5 @@ export type NewSignInCode = { hash: string; entityId: string; madeBy: string | n
 
 /** Whom a sign-in link signs in, the admin who made it for another person, and what the session hangs on. */
 export type OfferedSession = { entity: Entity; madeBy: string | null } & Partial<
-  Pick<Credential, "generation" | "keyId" | "impersonatorGeneration">
+  Pick<Credential, "generation" | "keyId" | "impersonatorGeneration" | "authId">
 >;

@@ -33,7 +33,7 @@ export const Credential = z.object({
   impersonatedBy: entityId.exactOptional(),
   impersonatorGeneration: z.number().exactOptional(),
   sessionId: z.string().exactOptional(),
-  /** The setting by which the workspace takes its own users' JWTs, where it is one. */
+  /** The setting by which the workspace takes its own users' JWTs, where it is one or was made by one. */
   authId: z.string().exactOptional(),
 });
 export type Credential = z.infer<typeof Credential>;
@@ -97,7 +97,9 @@ export const impersonatorOf = (principal: Principal, entityId: string): string |
 
 /** What a credential hangs on that the principal makes for the entity, beside that entity itself. */
 export const madeBy = (principal: Principal, entityId: string) => {
-  const hung = principal.keyId === undefined ? {} : { keyId: principal.keyId };
+  const { keyId } = principal;
+  const authId = principal.kind === "entity" ? principal.authId : undefined;
+  const hung = { ...(keyId !== undefined && { keyId }), ...(authId !== undefined && { authId }) };
   const impersonatedBy = impersonatorOf(principal, entityId);
   if (principal.kind === "key" || impersonatedBy === undefined) return hung;
   const generation = principal.impersonatedBy === undefined ? principal.generation : principal.impersonatorGeneration;

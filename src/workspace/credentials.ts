@@ -22,10 +22,13 @@ export const createCredentials = (
   sessions: Pick<Sessions, "lives">,
   authOf: () => Auth | null,
 ) => {
+  /** Whether the setting of the workspace's own users is this one still. */
+  const takes = (authId: string): boolean => authOf()?.id === authId;
+
   /** Until when it holds at the latest; 0 where it does not. */
   const until = (credential: Credential): number => {
     const { entityId, generation = 0, keyId, sessionId, impersonatedBy, impersonatorGeneration = 0 } = credential;
-    if (credential.authId !== undefined && credential.authId !== authOf()?.id) return 0;
+    if (credential.authId !== undefined && !takes(credential.authId)) return 0;
     const entity = directory.find(entityId);
     if (!entity || directory.generationOf(entityId) !== generation) return 0;
     if (sessionId !== undefined && !sessions.lives(sessionId)) return 0;
@@ -37,6 +40,7 @@ export const createCredentials = (
   };
 
   return {
+    takes,
     until,
 
     /** The person whom a JWT means that was verified by the setting. Nobody is made while the workspace is suspended. */

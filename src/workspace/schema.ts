@@ -132,6 +132,7 @@ export const secrets = sqliteTable("secrets", {
 /**
  * Codes of sign-in links that were not used yet, as hashes. `madeBy`: the admin who made it for another person. `issuer`:
  * the key, or the admin, by whose right it was made; null before that was kept. `keyId`: the key that this hangs on, where one does.
+ * `authId`: the setting of the workspace's own users, where its maker came by a JWT.
  */
 export const signInCodes = sqliteTable(
   "sign_in_codes",
@@ -141,6 +142,7 @@ export const signInCodes = sqliteTable(
     madeBy: text("made_by"),
     issuer: text("issuer"),
     keyId: text("key_id"),
+    authId: text("auth_id"),
     expiresAt: integer("expires_at").notNull(),
   },
   (table) => [index("sign_in_codes_entity").on(table.entityId)],

@@ -15,7 +15,7 @@ import { signInCodes } from "./schema.ts";
  *
  * Invariants
  * 1. A code signs in once: it is deleted by the transaction that answers it.
- * 2. It signs in while who made it could make it still: the key lives, the admin is one.
+ * 2. It signs in while who made it could make it still: the key lives, the admin is one, the JWTs by which that came are taken.
  * 3. One that is past its time is as if it had never been; it goes when the next is made.
  */
 export const createSignInCodes = (
@@ -23,7 +23,7 @@ export const createSignInCodes = (
   clock: Clock,
   directory: Pick<Directory, "get" | "find" | "generationOf">,
   keys: Pick<Keys, "signsInUntil">,
-  credentials: Pick<Credentials, "admit">,
+  credentials: Pick<Credentials, "admit" | "takes">,
 ) => {
   const mayMakeIt = (maker: string, role: Role): boolean =>
     maker.startsWith("key_") ? keys.signsInUntil(maker, role) > 0 : directory.find(maker)?.role === "admin";
@@ -34,12 +34,14 @@ export const createSignInCodes = (
     const row = db.select().from(signInCodes).where(isLiving).get();
     const entity = row && directory.find(row.entityId);
     const makers = [row?.issuer ?? [], row?.madeBy ?? [], row?.keyId ?? []].flat();
-    if (row && entity && makers.every((maker) => mayMakeIt(maker, entity.role))) {
-      const { madeBy, keyId } = row;
+    const isTaken = row?.authId == null || credentials.takes(row.authId);
+    if (row && entity && isTaken && makers.every((maker) => mayMakeIt(maker, entity.role))) {
+      const { madeBy, keyId, authId } = row;
       const impersonatorGeneration = madeBy === null ? undefined : directory.generationOf(madeBy);
       return {
         ...{ entity, madeBy, generation: directory.generationOf(entity.id) ?? 0 },
         ...(keyId !== null && { keyId }),
+        ...(authId !== null && { authId }),
         ...(impersonatorGeneration !== undefined && { impersonatorGeneration }),
       };
     }
@@ -65,7 +67,7 @@ export const createSignInCodes = (
       }
       const expiresAt = clock.now() + signInCodeMs;
       db.insert(signInCodes)
-        .values({ ...code, keyId: by?.keyId ?? null, expiresAt })
+        .values({ ...code, keyId: by?.keyId ?? null, authId: (by && "authId" in by && by.authId) || null, expiresAt })
         .run();
       return { expiresAt };
     },

@@ -2,6 +2,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { Entity } from "../../src/protocol/entity.ts";
+import { SignInLink, Token } from "../../src/protocol/workspace.ts";
 import { adminKey, type Call, call, expectOk, type House, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -138,6 +139,32 @@ test.each([
   expect((await change(house)).ok).toBe(true);
   await vi.waitUntil(() => socket.closed === 4401, { timeout: 1000 });
   expect(await refusal(who)).toBe("unauthorized");
+});
+
+test("[L7] [L12] what an admin made by a JWT's right ends with the setting", async () => {
+  const house = await openHouse();
+  await set(house);
+  const boss = { type: "human", name: "Boss", role: "admin", externalId: "boss@example" };
+  await call("/v1/entities", { bearer: house.secretKey, body: boss });
+  const who = await by(house, { sub: "boss@example" });
+  const { id = "" } = (await me(who)) ?? {};
+  const ada = await house.person("Ada");
+  const token = async (entityId: string) =>
+    (await expectOk(Token, call("/v1/tokens", { ...who, body: { entityId } }))).token;
+  const link = async () => {
+    const made = call(`/v1/entities/${id}/sign-in-links`, { ...who, method: "POST" });
+    return (await expectOk(SignInLink, made)).link.split("#sign-in=")[1];
+  };
+  const signIn = async (code: unknown) => call("/v1/session", { body: { code } });
+  const cookie = ((await signIn(await link())).headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const [left, ownToken] = [await link(), await token(id)];
+  const further = call("/v1/tokens", { bearer: ownToken, body: { entityId: id } });
+  const bearers = [ownToken, await token(ada.id), (await expectOk(Token, further)).token];
+  const made = [...bearers.map((bearer) => ({ bearer })), { headers: { cookie } }];
+  for (const one of made) expect((await call("/v1/spaces", one)).status).toBe(200);
+  await call("/v1/workspace/auth", { method: "DELETE", bearer: house.secretKey });
+  for (const one of made) expect(await refusal(one, "/v1/spaces")).toBe("unauthorized");
+  expect((await problemIn(await signIn(left))).code).toBe("unauthorized");
 });
 
 test("[S1] [L12] a JWT is good for its workspace alone, and for none that has no setting", async () => {
