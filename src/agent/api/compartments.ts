@@ -51,40 +51,33 @@ const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
 
 const isGone = (outcome: Outcome<unknown>): boolean => !outcome.ok && outcome.problem.code === "not_found";
 
-/** What an agent takes as a whole: a compartment takes none of it. */
-const ofAgent = [
-  "update",
-  "checkUpdate",
-  "setSecrets",
-  "setSuspended",
-  "meterTokens",
-  "reseal",
-  "takeBackBlocks",
-  "trigger",
-  "receive",
-] as const;
-const ofItsHooks = ["createHook", "updateHook", "rotateHook", "deleteHook"] as const;
 const ofItsMinds = ["openCompartment", "feed", "leaseTokens", "settleTokens"] as const;
-/** The methods that a suspended workspace refuses: what is read and what is taken away goes on. */
-const whileAwake = new Set<string>([
-  ...(["trigger", "receive", "update", "createHook", "updateHook", "rotateHook"] as const),
-  ...(["createBlock", "updateBlock", "editBlock", "editSharedBlock", "shareBlock"] as const),
-  ...(["putMemory", "putGoal", "putPlan", "archive", "retryEvent", "retryDeadEvents"] as const),
-  ...(["claimToolCall", "answerToolCall"] as const),
+/** What an agent takes as a whole: a compartment takes none of it. */
+const ofOpenMind = new Set<string>([
+  ...ofItsMinds,
+  ...(["update", "checkUpdate", "setSecrets", "setSuspended", "meterTokens", "reseal", "takeBackBlocks"] as const),
+  ...(["trigger", "receive", "createHook", "updateHook", "rotateHook", "deleteHook"] as const),
 ] satisfies (keyof AgentMethods)[]);
-const ofOpenMind = new Set<string>([...ofAgent, ...ofItsMinds, ...ofItsHooks] satisfies (keyof AgentMethods)[]);
-
 /** These calls store more. An agent without room refuses them. */
-const growing: readonly string[] = [
+const growing = [
   ...(["trigger", "receive", "createBlock", "editBlock", "editSharedBlock", "archive"] as const),
   ...(["putMemory", "putGoal", "putPlan", "createHook"] as const),
 ] satisfies (keyof AgentMethods)[];
+/**
+ * The methods that a suspended workspace refuses: what is read and what is taken away goes on. A compartment that was not told
+ * yet makes no step, since it leases none.
+ */
+const whileAwake = new Set<string>([
+  ...growing,
+  ...(["update", "updateBlock", "shareBlock", "updateHook", "rotateHook", "leaseTokens"] as const),
+  ...(["retryEvent", "retryDeadEvents", "claimToolCall", "answerToolCall"] as const),
+] satisfies (keyof AgentMethods)[]);
 
 /** Throws `forbidden` where the other kind of mind would have to be asked, and `not_found` to minds of an ending agent. */
 export const requireMind = (method: string, { isEnding, services }: AgentRuntime): void => {
   const { compartmentId: ownId, suspended } = services.identity.get();
   if (suspended && whileAwake.has(method)) throw suspendedError();
-  if (growing.includes(method)) services.usage.requireRoom();
+  if (growing.some((each) => each === method)) services.usage.requireRoom();
   else services.usage.stored();
   if (isEnding && [...ofItsMinds, "trigger", "receive"].includes(method)) {
     throw new ColloquyError("not_found", "there is no such agent");

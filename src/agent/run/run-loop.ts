@@ -3,7 +3,7 @@ import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError, suspendedError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs } from "../bounds.ts";
+import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs, watchdogMs } from "../bounds.ts";
 import type { Failure } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";
 import { callModeOf } from "../tools/call-mode.ts";
@@ -190,8 +190,8 @@ const failed = async (live: InLoop, thrown: unknown): Promise<RunRow | null> => 
   const error: Failure = { code, message };
   if (code === "internal") log.error("run.failed", thrown, loggedRun(services, run));
   const now = services.clock.now();
-  // It is no fault: the run goes on when its workspace does, which wakes the loop.
-  if (code === "suspended") return pause(live, error, now);
+  // It is no fault: the run goes on when its workspace does, which wakes the loop. A compartment may not be told yet.
+  if (code === "suspended") return pause(live, error, services.isSuspended() ? now : now + watchdogMs);
   const firstFaultAt = run.firstFaultAt ?? now;
   const faults = { faults: run.faults + 1, firstFaultAt };
   if (retryable && now - firstFaultAt < maxBackoffTotalMs) {
