@@ -232,7 +232,7 @@ describe.each(["timeline", "consciousness"] as const)("an approval that a %s wai
   });
 });
 
-test("[L6] a compartment that was not told yet makes no step, and goes on once the agent is resumed", async () => {
+test("[L6] a compartment that was not told yet makes no step until its agent is resumed", async () => {
   const { house, analyst, secret } = await openBoth({ continuity: "timeline" });
   const { workspaceId } = house;
   const held = createGate();
