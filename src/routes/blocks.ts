@@ -27,7 +27,7 @@ const OneBlock = z.object({ block: BlockDetail });
 export const versionQuery = z.object({ version: queryNumber(1, 1_000_000_000).optional() });
 
 /** The author for the block's history: the person who acts, or the workspace's key. */
-const authorOf = ({ var: { principal } }: HttpContext): string =>
+export const authorOf = ({ var: { principal } }: HttpContext): string =>
   principal.entityId === undefined ? "system" : `human:${principal.entityId}`;
 
 const shareOf = ({ granteeId, ...grant }: BlockGrant): BlockShare => ({ agentId: granteeId, ...grant });

@@ -13,6 +13,7 @@ import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ToolAnswer } from "../protocol/tool-call.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { settledWithin } from "../shared/timeouts.ts";
+import { authorOf } from "./blocks.ts";
 import { agentAt, type HttpContext, spaceAt } from "./http-context.ts";
 import { replayedHeader } from "./idempotent.ts";
 import { impersonatedApprovals, inSpace, mayOwn, requireParticipant } from "./in-space.ts";
@@ -135,20 +136,54 @@ const relatedOf = async (
   return [...found];
 };
 
+/** Has agents delete these. Answers those that are gone by now. */
+const deleteAll = async (context: HttpContext, items: RelatedItem[]): Promise<RelatedItem[]> => {
+  const { workspaceId } = context.var.principal;
+  const gone: RelatedItem[] = [];
+  const remove = async (item: RelatedItem): Promise<void> => {
+    const { agentId, spaceId, label = "", id = "" } = item;
+    const agent = agentAt(context, spaceId === undefined ? agentId : mindIdOf(context, agentId, spaceId));
+    const { ok } =
+      item.kind === "block"
+        ? await agent.deleteBlock(workspaceId, label, "system", authorOf(context))
+        : await agent.deleteArchival(workspaceId, id);
+    if (ok) gone.push(item);
+  };
+  await settledWithin(relatedWaitMs, Promise.allSettled(items.map(remove)));
+  return [...gone];
+};
+
 messages.route("DELETE /v1/spaces/{spaceId}/messages/{messageId}", {
   summary: "Delete a message",
   description:
     "For the person or service who said it, and for an admin or a secret key any message, an agent's too; a tool call's once the call is over. Its words go: from the log, which keeps who deleted it and when, and from the agents that have them. Again, it answers the same.",
   access: "space",
+  query: z.object({
+    related: z
+      .enum(["true", "false"])
+      .optional()
+      .describe(
+        "`true`: blocks and archival entries that agents wrote of it are deleted too. For an admin or a secret key",
+      ),
+  }),
   answers: [
-    OneMessage.extend({ related: z.array(RelatedItem) }),
-    "What is left of the message, with `deleted`; and for an admin or a secret key what agents wrote down of it and still have, to be deleted by their own routes",
+    OneMessage.extend({ related: z.array(RelatedItem), removed: z.array(RelatedItem).optional() }),
+    "What is left of the message, with `deleted`; and for an admin or a secret key what agents wrote down of it and still have, to be deleted by their own routes. With `related=true`, `removed` is what was deleted of it, and `related` what is left: ask again",
   ],
-  problems: ["not_found", "conflict"],
-  handle: async ({ context, space, params: { spaceId, messageId } }) => {
+  problems: ["not_found", "conflict", "invalid_request"],
+  handle: async ({ context, space, params: { spaceId, messageId }, query }) => {
+    const isOwner = await mayOwn(context);
+    if (query.related === "true" && !isOwner) {
+      throw new ColloquyError(
+        "forbidden",
+        "Only an admin or a secret key deletes what agents wrote: leave out related.",
+      );
+    }
     const { message, ...heard } = await inSpace(context, (principal) => space.deleteMessage(principal, messageId));
-    const related = (await mayOwn(context)) ? await relatedOf(context, spaceId, messageId, heard) : [];
-    return { message, related };
+    const related = isOwner ? await relatedOf(context, spaceId, messageId, heard) : [];
+    if (query.related !== "true") return { message, related };
+    const removed = await deleteAll(context, related);
+    return { message, related: related.filter((item) => !removed.includes(item)), removed };
   },
 });
 

@@ -21,7 +21,11 @@ const windowSeconds = frameWindowMs / 1000;
  * One frame from a client. What it asks is done, or answered by an `error` frame on its own socket; only too many
  * frames of it or of its member, or too many bad ones, close it.
  */
-export const receiveFrame = (services: SpaceServices, session: SpaceSession, data: string | ArrayBuffer): void => {
+export const receiveFrame = async (
+  services: SpaceServices,
+  session: SpaceSession,
+  data: string | ArrayBuffer,
+): Promise<void> => {
   const { sockets, rates, clock } = services;
   if (sockets.closeIfExpired(session)) return;
   const now = clock.now();
@@ -42,7 +46,9 @@ export const receiveFrame = (services: SpaceServices, session: SpaceSession, dat
   try {
     const raw = rawFrame(data);
     names = Named.safeParse(raw).data ?? {};
-    obey(services, session, parseFrame(raw));
+    const frame = parseFrame(raw);
+    if (frame.type === "message.delete") await removeMessage(services, session, frame.messageId);
+    else obey(services, session, frame);
   } catch (error) {
     if (!(error instanceof ColloquyError)) log.error("frame.failed", error, { entityId });
     const { code, message, issues } =
@@ -56,19 +62,35 @@ export const receiveFrame = (services: SpaceServices, session: SpaceSession, dat
   }
 };
 
-const obey = (services: SpaceServices, session: SpaceSession, frame: ClientFrame): void => {
+const requireWriting = ({ principal }: SpaceSession): void => {
+  if (principal.kind !== "key" || hasScope(principal)) return;
+  throw new ColloquyError("forbidden", "The secret key of this socket may only read: open one by a key of scope full");
+};
+
+/** As by HTTP, only where the space refuses an entity is the workspace asked whether it is an admin. */
+const removeMessage = async (services: SpaceServices, session: SpaceSession, messageId: string): Promise<void> => {
+  requireWriting(session);
   const { principal } = session;
-  if (principal.kind === "key" && !hasScope(principal)) {
-    throw new ColloquyError(
-      "forbidden",
-      "The secret key of this socket may only read: open one by a key of scope full",
-    );
+  try {
+    deleteMessage(services, principal, messageId);
+  } catch (error) {
+    if (!(error instanceof ColloquyError) || error.code !== "forbidden" || principal.kind === "key") throw error;
+    if (!(await services.isAdmin(principal))) throw error;
+    deleteMessage(services, { ...principal, admin: true }, messageId);
   }
+};
+
+const obey = (
+  services: SpaceServices,
+  session: SpaceSession,
+  frame: Exclude<ClientFrame, { type: "message.delete" }>,
+): void => {
+  requireWriting(session);
+  const { principal } = session;
   // A repeated message is answered to its sender alone: the others have it.
   const tell = (event: { type: DurableEvent["type"]; cursor: number; message: Message }): void =>
     services.sockets.send(session, JSON.stringify(event));
   if (frame.type === "message.edit") editMessage(services, principal, frame.messageId, frame.text);
-  else if (frame.type === "message.delete") deleteMessage(services, principal, frame.messageId);
   else if (frame.type === "read") markRead(services, principal, frame.messageId);
   else if (frame.type === "typing") tellTyping(services, session.data.entityId);
   else if (frame.type === "tool.result") {

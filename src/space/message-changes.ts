@@ -97,10 +97,7 @@ const requireDeleting = (services: SpaceServices, principal: Principal, before: 
   if (isOwn) acting(services, principal);
   else readable(services, principal, false);
   if (isOwn || hasWorkspaceRights(principal)) return;
-  throw new ColloquyError(
-    "forbidden",
-    "Only its sender, an admin or a secret key deletes a message: ask an admin, by HTTP",
-  );
+  throw new ColloquyError("forbidden", "Only its sender, an admin or a secret key deletes a message: ask an admin");
 };
 
 /** The newest event of a tool call that is over, and that its agent has heard; `open` while it is not. */

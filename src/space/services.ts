@@ -1,5 +1,6 @@
 import type { Env } from "../env/env.ts";
 import { createUsageReport } from "../env/report-usage.ts";
+import type { EntityPrincipal } from "../protocol/principal.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
 import { fault } from "../shared/fault.ts";
@@ -20,7 +21,7 @@ import { createDecisions } from "./router/decisions.ts";
 import { createRouter } from "./router/router.ts";
 import { createRouterLedger } from "./router/router-ledger.ts";
 import { createSettings } from "./settings.ts";
-import { createSockets } from "./space-sockets.ts";
+import { createSockets, isAdminAt } from "./space-sockets.ts";
 import { LiveStreams } from "./streams/live-streams.ts";
 import { createToolCalls } from "./tool-calls/tool-calls.ts";
 import { usageOf } from "./usage.ts";
@@ -96,6 +97,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     ...{ db, clock, timers, jobs, settings, members, log, subscribers, decisions, toolCalls, sockets, live, delivery },
     ...{ transaction, record, audit, usage },
     noteRead: audit.noteRead,
+    isAdmin: (principal: EntityPrincipal) => isAdminAt(env, principal),
     ids,
     ...{ formerAgents, forgetting },
     router: createRouter({ ...around, jobs, ledger, record, noteSecretUsed: audit.noteSecretUsed }),

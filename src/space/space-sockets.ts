@@ -1,8 +1,9 @@
 import { z } from "zod";
 import type { Env } from "../env/env.ts";
-import type { Principal } from "../protocol/principal.ts";
+import type { EntityPrincipal, Principal } from "../protocol/principal.ts";
 import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { withTimeout } from "../shared/timeouts.ts";
 import {
   type AuthenticatedSockets,
   createAuthenticatedSockets,
@@ -52,6 +53,15 @@ export const createSockets = (
     proofName: ({ principal }) => credentialName(principal),
     prove: ({ principal }) => credentialsUntil(WORKSPACE.getByName(principal.workspaceId), principal),
   });
+
+/** Whether the workspace says now that the entity of a socket is an admin. */
+export const isAdminAt = async (
+  { WORKSPACE }: Pick<Env, "WORKSPACE">,
+  { workspaceId, entityId }: EntityPrincipal,
+): Promise<boolean> => {
+  const standing = await withTimeout(keyProofAnswerMs, WORKSPACE.getByName(workspaceId).standing(entityId));
+  return standing.ok && standing.value.role === "admin";
+};
 
 /** Throws `unavailable` where there are too many sockets for one more of this member, opened by it itself or by a key. */
 export const requireSocketRoom = (

@@ -170,7 +170,7 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
 
   override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
     const session = this.#services.sockets.of(socket);
-    if (session) receiveFrame(this.#services, session, data);
+    if (session) await receiveFrame(this.#services, session, data);
   }
 
   override async webSocketClose(socket: WebSocket, code: number): Promise<void> {

@@ -5,6 +5,7 @@ import { Agent } from "../../src/agent/agent.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { MessageChange } from "../../src/protocol/rpc.ts";
 import { type Outcome, ok, refuse, unwrap } from "../../src/shared/errors.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
 import { allRows } from "../support/rows.ts";
 import { counted } from "./counted.ts";
 import {
@@ -264,4 +265,21 @@ test("[L1] a client edits and deletes by its socket, and is told by its own what
   anns.send({ type: "message.edit", messageId: message.id, text: "plums" });
   await anns.until("error");
   expect(anns.of("error")[0]).toMatchObject({ code: "gone", messageId: message.id });
+});
+
+test("[L1] an admin deletes others' messages by socket, as by HTTP; a member is refused", async () => {
+  const [boss, home] = [entity("human", "Boss"), await house([ann, bob])];
+  await home.rpc.addMember(home.key, boss);
+  vi.spyOn(Workspace.prototype, "standing").mockImplementation(async (id) =>
+    ok({ role: id === boss.id ? "admin" : "member", type: "human" }),
+  );
+  const message = await postedBy(home, ann, "quinces");
+  const [bobs, bosss] = [await listen(home, home.as(bob)), await listen(home, home.as(boss))];
+  bobs.send({ type: "message.delete", messageId: message.id });
+  await bobs.until("error");
+  expect(bobs.of("error")[0]).toMatchObject({ code: "forbidden", messageId: message.id });
+  bosss.send({ type: "message.delete", messageId: message.id });
+  await bobs.until("message.deleted");
+  expect(bobs.of("message.deleted")[0]?.message.deleted?.by).toEqual({ id: boss.id, name: "Boss" });
+  expect(bosss.of("error")).toEqual([]);
 });

@@ -9,6 +9,7 @@ export const headings = {
   identity: "IDENTITY:",
   role: "YOUR ROLE:",
   state: "STATE:",
+  stateChanges: "STATE CHANGES:",
   thisRun: "THIS RUN SO FAR:",
   answers: "ANSWERS (no history here shows them):",
   trigger: "TRIGGER:",

@@ -2,6 +2,7 @@ import { erasedName } from "../../protocol/entity.ts";
 import type { MessageChange } from "../../protocol/rpc.ts";
 import type { CallServices } from "../calls/calls.ts";
 import type { Redactions } from "../redaction/redactions.ts";
+import type { RunRow } from "../runs.ts";
 import type { InboxRow } from "../schema.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Waits } from "./waits.ts";
@@ -72,7 +73,10 @@ const changeEvent = (services: ChangingServices, row: InboxRow, { kind, message 
     });
     return;
   }
-  const resting = runs.active().filter((run) => run.status === "waiting_reply" && run.events.includes(row.seq));
+  // The answers of a run that rests are read when it goes on. What it began with stays its own.
+  const isUnread = ({ status, trigger, events }: RunRow): boolean =>
+    status === "waiting_reply" && trigger.eventId !== row.eventId && events.includes(row.seq);
+  const resting = runs.active().filter(isUnread);
   if (status === "taken" && resting.length === 0) {
     inbox.become(row, { ...data, delivered: { ...delivered, message: { ...message, text: "(deleted)" } } });
     return;

@@ -105,6 +105,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     const rows = db.select().from(redactions).where(eq(isKnown, true)).orderBy(asc(at)).all();
     return rows.flatMap(({ id, text }) => (id.startsWith("msg_") ? [{ messageId: id, text }] : []));
   });
+  /** How often words began to go, or rows lost some. */
+  let moves = 0;
   /** What is awaited now, and may bring old words. */
   const underWay = new Set<symbol>();
   /** By redaction: what was awaited as it came. After a crash nothing is. */
@@ -190,6 +192,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     let left = redactionRows;
     for (const { row: known, scrub } of scrubs.get()) {
       const row = { ...known };
+      if (known.place <= searchPlace) moves += 1;
       while (row.place <= searchPlace && left > 0) left -= step(row, scrub);
       // A run that began meanwhile may have read rows before this redaction came to them.
       if (known.place <= searchPlace && row.place > searchPlace) {
@@ -283,6 +286,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
         .set({ text: null })
         .where(among(redactions.id, messageIds ?? []))
         .run();
+      moves += 1;
       open.forget();
       scrubs.forget();
       known.forget();
@@ -347,6 +351,9 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
         underWay.delete(token);
       }
     },
+
+    /** What was read before this number changed may hold old words. */
+    moves: (): number => moves,
 
     /** The messages that became others, of those that its runs knew, oldest first. */
     known: (): ChangedMessage[] => known.get(),

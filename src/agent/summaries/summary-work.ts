@@ -111,11 +111,12 @@ const messagesToFold = async (
  * `budget_exhausted`, or `model_nonsense` for an empty answer.
  */
 const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSignal): Promise<void> => {
-  const { summaries, spaces, budget, clock, env, identity } = services;
+  const { summaries, spaces, budget, clock, env, identity, redactions } = services;
   const { subject, failures, lastError } = row;
   const { config, limits } = composingOf(services);
   const { model = config.model, chunkSize = defaultChunkSize } = config.context.compaction;
   const isOfCycles = subject === ownCycles;
+  const moves = redactions.moves();
   if (!isOfCycles && !spaces.isMember(subject)) return summaries.forget(subject);
   const folding = isOfCycles ? cyclesToFold(services) : await messagesToFold(services, row, chunkSize, signal);
   /** The estimated tokens that a summary may fill in this agent's inputs. */
@@ -152,7 +153,9 @@ const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSig
   });
   const text = fittedSummary(answer, tokens);
   if (text === "") throw new ColloquyError("model_nonsense", "the model wrote an empty summary");
-  summaries.folded(subject, { text, base, upTo: end.at });
+  // It may tell what was edited or deleted meanwhile: it is asked for again, a little later, since more may follow.
+  if (redactions.moves() !== moves) summaries.update(subject, { tryAt: clock.now() + summaryFirstRetryMs });
+  else summaries.folded(subject, { text, base, upTo: end.at });
 };
 
 export type SummaryWork = ReturnType<typeof createSummaryWork>;

@@ -184,6 +184,7 @@ const snapshot = (trigger: InboxData): Required<Omit<TimelineSnapshot, Config | 
   },
   answers: allEvents,
   takenOver: allEvents.map((event) => ({ runId: "run_5", event })),
+  changes: [],
 });
 
 /** What others write in the tool of an MCP server. */

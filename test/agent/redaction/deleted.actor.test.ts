@@ -8,7 +8,7 @@ import { createGate } from "../../support/gate.ts";
 import { allRows } from "../../support/rows.ts";
 import { answer, call, step, text, waitAt } from "../../support/scripted-model.ts";
 import { openBoth } from "../compartment.ts";
-import { agentStub, ended, openScene, rowsIn, scripted, told, userTexts } from "../fixture.ts";
+import { agentStub, ended, openScene, rowsIn, scripted, told, userTexts, waits } from "../fixture.ts";
 
 /** What an agent keeps of messages that were edited or deleted. */
 const words = "the quinces of the old orchard";
@@ -49,7 +49,7 @@ describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
     const input = userTexts(model.calls.at(-1)).join("\n");
     expect(input).not.toContain("quinces");
     const line = `STATE CHANGES:\n  MESSAGES:\n    - message ${message.id} was deleted`;
-    expect(input.includes(line)).toBe(continuity === "consciousness");
+    expect(input).toContain(line);
     model.push(step(text("Well.")));
     await scene.ask("And now?", 3);
     expect(userTexts(model.calls.at(-1)).at(-1)).not.toContain("was deleted");
@@ -110,6 +110,26 @@ describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
     await remove(scene, message.id);
     await gone(scene, "quinces");
   });
+});
+
+test("[L4] a run that waits goes on where its own message was deleted, and is told of it", async () => {
+  const scene = await openScene({ continuity: "timeline", messaging: "threaded" });
+  const { space, husam, house, analyst } = scene;
+  const model = scripted([
+    step(call("enter_space", { spaceId: space.id })),
+    step(call("send_message", { text: "Which of them?", wait: true })),
+    step(text("Thanks.")),
+  ]);
+  const message = await space.post(husam, `I like ${words}`);
+  await waits(house.workspaceId, analyst);
+  await remove(scene, message.id);
+  await gone(scene, "quinces");
+  await space.post(husam, "The old ones");
+  const runs = await ended(house.workspaceId, analyst, 1);
+  expect(runs).toMatchObject([{ status: "completed" }]);
+  const input = userTexts(model.calls.at(-1)).join("\n");
+  expect(input).toContain(`STATE CHANGES:\n  MESSAGES:\n    - message ${message.id} was deleted`);
+  expect(input).toContain("The old ones");
 });
 
 test("[L4] an edit is told to the runs that knew the message, and the old words are gone", async () => {

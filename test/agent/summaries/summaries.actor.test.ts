@@ -1,9 +1,9 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { maxSummaryBacklog } from "../../../src/agent/bounds.ts";
+import { maxSummaryBacklog, summaryFirstRetryMs } from "../../../src/agent/bounds.ts";
 import type { CallOptions } from "../../../src/models/language-model.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
-import { createGate } from "../../support/gate.ts";
+import { createGate, type Gate } from "../../support/gate.ts";
 import {
   apiError,
   call,
@@ -321,4 +321,60 @@ describe("a timeline", () => {
     expect(userTexts(own.calls.at(-1)).join("\n")).not.toContain("SUMMARY of");
     expect(asked.calls.length).toBe(1);
   });
+});
+
+describe("what was edited or deleted", () => {
+  const context: Context = { historyMessages: 3, compaction: { strategy, chunkSize: 4, model: summariser } };
+  /** Tells by its words whether it was shown the old ones. `gate`: the first answer that would tell them waits at it. */
+  const honest = (gate?: Gate) => {
+    let waits = gate !== undefined;
+    return install((asked) => {
+      if (!userTexts(asked).join("\n").includes("quinces")) return step(text("It was of little."));
+      const answer = step(...(gate && waits ? [waitAt(gate)] : []), text("It was of quinces."));
+      waits = false;
+      return answer;
+    });
+  };
+  const quinces = "message-1 of the quinces of the old orchard";
+  type Stage = Awaited<ReturnType<typeof stage>>;
+  const first = async ({ space }: Stage) => (await space.messages())[0]?.id ?? "";
+
+  test.each(["edit", "deletion"])(
+    "[L4] a summary of a space is made anew after the %s of a message in it",
+    async (what) => {
+      honest();
+      const on = await stage("timeline", context);
+      const { space, husam, tell, summaries } = on;
+      await tell(quinces, ...Array.from({ length: 6 }, (_, index) => `message-${index + 2}`));
+      await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ text: "It was of quinces." }]));
+      const id = await first(on);
+      if (what === "edit") unwrap(await space.stub().editMessage(space.as(husam), id, "message-1 of the pears"));
+      else unwrap(await space.stub().deleteMessage(space.as(husam), id));
+      await vi.waitFor(async () =>
+        expect(await summaries()).toMatchObject([{ text: "It was of little.", up_to: 4, try_at: null }]),
+      );
+    },
+  );
+
+  test.each(["consciousness", "timeline"] as const)(
+    "[L4] a summary that is being written of what was deleted is made anew (%s)",
+    async (continuity) => {
+      const gate = createGate();
+      const { asked } = honest(gate);
+      const on = await stage(continuity, continuity === "timeline" ? context : { ...folding, ...context });
+      const { space, husam, tell, summaries, analyst } = on;
+      await tell(long(quinces));
+      for (let count = 2; asked.calls.length === 0 && count < 40; count += 1) await tell(long(`message-${count}`));
+      await gate.reached;
+      unwrap(await space.stub().deleteMessage(space.as(husam), await first(on)));
+      await vi.waitFor(async () =>
+        expect(await rowsIn(analyst, "SELECT words FROM redactions")).toEqual([{ words: null }]),
+      );
+      gate.open();
+      await vi.waitFor(async () => expect(Number((await summaries())[0]?.try_at)).toBeGreaterThan(Date.now()));
+      vi.useFakeTimers({ toFake: ["Date"] });
+      await passTime(analyst, summaryFirstRetryMs);
+      await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ text: "It was of little." }]));
+    },
+  );
 });

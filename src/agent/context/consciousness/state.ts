@@ -65,6 +65,10 @@ export const toldBlocks = (blocks: ShownBlock[]): Record<string, string> =>
 const withBlocks = (text: string, blocks: ShownBlock[]): string =>
   blocks.length === 0 ? text : `${text}\n${blocksText(blocks)}`;
 
+/** Of told states: the lines about messages that the earlier one has not. */
+export const messageNews = (before: ToldState, now: ToldState): string[] =>
+  Object.entries(now[messages] ?? {}).flatMap(([key, line]) => (before[messages]?.[key] === line ? [] : [line]));
+
 const block = (heading: string, sections: [kind: Kind | "messages", lines: string[]][]): string =>
   [
     heading,
@@ -118,9 +122,8 @@ export const renderStateChanges = (
 ): string | null => {
   const edited = blocks.filter(({ key, text }) => before.BLOCKS?.[key] !== digest(text));
   const changed: [Kind | "messages", string[]][] = [];
-  const untoldOf = (section: string): string[] =>
-    Object.entries(now[section] ?? {}).flatMap(([key, line]) => (before[section]?.[key] === line ? [] : [line]));
-  if (untoldOf(messages).length > 0) changed.push(["messages", untoldOf(messages)]);
+  const news = messageNews(before, now);
+  if (news.length > 0) changed.push(["messages", news]);
   for (const kind of kinds) {
     const old = before[stateSections[kind]] ?? {};
     const current = now[stateSections[kind]] ?? {};
@@ -135,7 +138,7 @@ export const renderStateChanges = (
     ];
     if (lines.length > 0) changed.push([kind, lines]);
   }
-  return changed.length === 0 ? null : withBlocks(block("STATE CHANGES:", changed), edited);
+  return changed.length === 0 ? null : withBlocks(block(headings.stateChanges, changed), edited);
 };
 
 /** A digest of 53 bits to compare texts by. Not for secrets. */

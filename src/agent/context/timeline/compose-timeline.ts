@@ -67,6 +67,8 @@ export type TimelineSnapshot = InputParts & {
   answers: InboxData[];
   /** The runs that this one absorbed before it was composed, and what began them. */
   takenOver: { runId: string; event: InboxData }[];
+  /** Lines about messages that were edited or deleted since the run before this one was told of them. */
+  changes?: string[];
   /** Estimated tokens of the input that the model refused as too long, where this one is composed instead. */
   refused?: number | undefined;
 };
@@ -119,6 +121,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const takenOver = take(takenOverSection(snapshot, room));
   const forMemories = limits.memoryTokens / correction - documents.tokens;
   const memories = take(stateSection("memories", lists.memories, room, forMemories));
+  const changes = take(changesSection(snapshot, room));
   const others = state.activity ? [take(activitySection(state.activity, now, room))] : [];
 
   const { past } = snapshot;
@@ -147,7 +150,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const recent = recentRunsSection(past, standing, Math.min(forPast, room));
 
   const head = [...(blocks.length === 0 ? [] : [documents]), ...shares, spaces, goals, memories];
-  const told = [recent.section, plans, runs, ...thisRun, answers, takenOver, ...others, ...last];
+  const told = [recent.section, plans, runs, ...thisRun, answers, takenOver, changes, ...others, ...last];
   const tail = told.filter(({ text }) => text !== "");
   // A blank line parts the recent runs from what follows, as it parts the histories.
   const end = [recent.section.text, textOf(tail.filter((each) => each !== recent.section))]
@@ -293,6 +296,15 @@ const takenOverSection = ({ takenOver, config }: TimelineSnapshot, room: number)
       [`  - run: ${runId}`, ...eventLines(event, config).map((line) => `    ${line}`)].join("\n"),
     ),
     note: ({ length }) => `  (${length} more do not fit: get_my_runs reads them)`,
+    reason: (left) => `${left} do not fit context.maxTokens`,
+  });
+
+/** What became of messages that its runs knew. */
+const changesSection = ({ changes = [] }: TimelineSnapshot, room: number): Cut =>
+  listSection(room, {
+    ...{ name: "state_changes", heading: `${grammar.headings.stateChanges}\n  MESSAGES:` },
+    lines: changes.map((item) => `    ${grammar.listItem.write({ item })}`),
+    note: ({ length }) => `    (${length} earlier ones are not shown)`,
     reason: (left) => `${left} do not fit context.maxTokens`,
   });
 

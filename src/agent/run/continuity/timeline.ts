@@ -7,6 +7,7 @@ import { unwrap } from "../../../shared/errors.ts";
 import { maxSummaryBacklog, maxToldRuns, maxWindowMessages } from "../../bounds.ts";
 import { callWithRetry, spaceWindow } from "../../call-with-retry.ts";
 import { compose } from "../../context/compose.ts";
+import { messageNews, toldMessages } from "../../context/consciousness/state.ts";
 import type { Composed } from "../../context/sections.ts";
 import type { ActiveRun, TimelineSnapshot } from "../../context/timeline/compose-timeline.ts";
 import type { History, HistoryEntry } from "../../context/timeline/history.ts";
@@ -14,7 +15,7 @@ import { firstLook, summaryWanted, type WindowConfig, windowSize } from "../../c
 import { quoteJson } from "../../context/wording.ts";
 import { homeOf, triggerOf } from "../../inbox/batch.ts";
 import { messagesOf } from "../../journal.ts";
-import type { InboxData, KnownMessage } from "../../records.ts";
+import type { InboxData, KnownMessage, ToldState } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
 import { estimateMessages, estimateText } from "../../tokens.ts";
@@ -223,6 +224,14 @@ const beginsIn = ({ identity }: RunServices, event: InboxData): string | null =>
 /** A run, or the one that would come next: its window, its event and what it is said to begin with. */
 type Gathering = { ordinal: number; window: WindowRow; event: InboxData; trigger: RunTrigger };
 
+const toldNow = ({ redactions }: RunServices): ToldState => toldMessages(redactions.known());
+
+/** What became of messages since a run was told. */
+const changesSince = (services: RunServices, run: () => RunRow | undefined): string[] => {
+  const now = toldNow(services);
+  return Object.keys(now).length === 0 ? [] : messageNews(run()?.told ?? {}, now);
+};
+
 /** The snapshot as of now. `resumed`: the run that goes on after a wait, and where it is. */
 const gatherTimeline = async (
   services: RunServices,
@@ -261,6 +270,7 @@ const gatherTimeline = async (
     resume,
     answers: resumed ? answersOf(services, resumed.run, resume).map(({ data }) => data) : [],
     takenOver: resumed ? takenOverBy(services, resumed.run) : [],
+    changes: changesSince(services, () => resumed?.run ?? services.runs.own(ordinal)),
   };
 };
 
@@ -275,7 +285,7 @@ const begin = (services: RunServices): RunRow | undefined => {
       // Overheard messages are acknowledged with this run. The history shows them.
       overheard: home === null ? [] : services.inbox.overheardIn(home),
       window: nextWindow(services, "timeline", services.runs.nextOrdinal()),
-      told: {},
+      told: toldNow(services),
       activeSpaceId: home !== null && services.spaces.isMember(home) ? home : null,
     }),
   );
@@ -310,7 +320,10 @@ const prepare = async (live: LiveRun, step: number, activeSpaceId: string | null
     const { soFar: _, ...answers } = gathered.resume ?? { soFar: [] };
     const first = { made, ...("replies" in answers ? { answers } : {}), ...more };
     wantSummaries(services, unshown);
-    if (step > 0) services.waits.endOf(run.ordinal);
+    if (step > 0) {
+      services.waits.endOf(run.ordinal);
+      if (gathered.changes?.length) services.runs.update(run.ordinal, { told: toldNow(services) });
+    }
     const told = [row, ...answersOf(services, run, gathered.resume)];
     for (const [index, content] of messages.entries()) {
       const lines = told.map(({ data }) => quoteJson(data));
