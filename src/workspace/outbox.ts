@@ -142,28 +142,36 @@ export const createOutbox = (surroundings: Surroundings) => {
     for (const target of spaces.spaceIdsOf(entityId)) tell(about, target, subject);
   };
 
+  /** The minds of agents whose blocks an entity may follow are told: those in its spaces, of an admin, or of nobody's, all. */
+  const tellMinds = (entityId: string | undefined, subject: string): void => {
+    const minds = spaces
+      .agentsNear(entityId)
+      .flatMap(({ agentId, spaceId, confidential }) =>
+        confidential ? [agentId, compartmentId(ids(), agentId, spaceId)] : [agentId],
+      );
+    const isAnybody = entityId === undefined || directory.find(entityId)?.role === "admin";
+    const targets = new Set([...minds, ...(isAnybody ? directory.agentIds() : [])]);
+    for (const target of targets) tell("credentials", target, subject);
+  };
+
   return {
     entityRenamed: (entityId: string): void => tellSpaces("rename", entityId),
 
-    sessionEnded: (entityId: string, sessionId: string): void => tellSpaces("session", entityId, sessionId),
-
-    /**
-     * An entity has signed out everywhere: its spaces are told, and the agents there. So are, for an admin, all agents:
-     * blocks are followed by this right too.
-     */
-    signedOut(entityId: string): void {
-      tellSpaces("credentials", entityId);
-      const near = spaces.agentsNear(entityId);
-      const minds = near.flatMap(({ agentId, spaceId, confidential }) =>
-        confidential ? [agentId, compartmentId(ids(), agentId, spaceId)] : [agentId],
-      );
-      const all = directory.find(entityId)?.role === "admin" ? directory.agentIds() : [];
-      for (const target of new Set([...minds, ...all])) tell("credentials", target, entityId);
+    sessionEnded(entityId: string, sessionId: string): void {
+      tellSpaces("session", entityId, sessionId);
+      tellMinds(entityId, sessionId);
     },
 
-    /** A key, or an admin, may not sign anybody in any more: who was signed in by it may be in any space. */
+    /** An entity has signed out everywhere: its spaces are told, and the agents there. */
+    signedOut(entityId: string): void {
+      tellSpaces("credentials", entityId);
+      tellMinds(entityId, entityId);
+    },
+
+    /** A key, or an admin, may not sign anybody in any more: who was signed in by it may be in any space, and follow any block. */
     makerEnded(maker: string): void {
       for (const target of spaces.livingIds()) tell("credentials", target, maker);
+      tellMinds(undefined, maker);
     },
 
     /** An agent's own object is ended too: its caller may be cut off before it has done so. */

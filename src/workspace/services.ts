@@ -67,7 +67,11 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   };
   const erasures = createErasures({
     ...{ env, db, clock, jobs, audit, directory, spaces, workspaceId, object: ctx },
-    removed: (id) => void removeEntity(services, id),
+    removed: (id) => {
+      // Its objects are visited one after the other, and its sockets close at once.
+      outbox.signedOut(id);
+      removeEntity(services, id);
+    },
     purge: (...of) => purge(services, ...of),
   });
   const services = {

@@ -151,15 +151,16 @@ export const createSpaceIndex = (db: Database, clock: Clock, requireRoom: Requir
       return rows.map(({ id }) => id);
     },
 
-    /** The agents in the spaces that an entity is in, once for each space. */
-    agentsNear(entityId: string): { agentId: string; spaceId: string; confidential: boolean }[] {
-      const own = db.select({ position: memberships.spacePosition }).from(memberships).where(isMember(entityId));
+    /** The agents in the spaces that an entity is in, or in all, once for each space. */
+    agentsNear(entityId?: string): { agentId: string; spaceId: string; confidential: boolean }[] {
+      const position = { position: memberships.spacePosition };
+      const own = entityId === undefined ? undefined : db.select(position).from(memberships).where(isMember(entityId));
       return db
         .select({ agentId: memberships.entityId, spaceId: spaces.id, confidential: spaces.confidential })
         .from(memberships)
         .innerJoin(spaces, eq(spaces.position, memberships.spacePosition))
         .innerJoin(entities, and(eq(entities.id, memberships.entityId), eq(entities.type, "agent")))
-        .where(inArray(memberships.spacePosition, own))
+        .where(own && inArray(memberships.spacePosition, own))
         .all();
     },
 

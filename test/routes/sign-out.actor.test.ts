@@ -74,6 +74,40 @@ test("[L7] a sign-out ends each token, session and link, and all sockets in a se
   expect(await status({ bearer: await house.token(ada.id) })).toBe(200);
 });
 
+test("[L7] who follows a block is out in a second after the key, admin or session ended", async () => {
+  const house = await openHouse();
+  const [ada, boss] = [await house.person("Ada"), await house.person("Boss", "admin")];
+  const agent = await house.agent({ name: "Nova" });
+  const { id } = await house.space("Alpha", [ada, agent]);
+  await shareBlock(house, agent.id, id);
+  const shared = `/v1/spaces/${id}/agents/${agent.id}/blocks/notes/stream`;
+  const own = `/v1/agents/${agent.id}/blocks/notes/stream`;
+  const remove = (path: string, by: Call = { bearer: house.secretKey }) => call(path, { ...by, method: "DELETE" });
+  const { key, secretKey } = await madeKey(house);
+  const byKey = [await open(shared, { bearer: await tokenBy(secretKey, ada.id) })];
+  byKey.push(await open(own, { bearer: await tokenBy(secretKey, boss.id) }));
+  expect((await remove(`/v1/workspace/keys/${key.id}`)).status).toBe(204);
+  await closed(...byKey);
+  const by = withCookie(await cookieBy(house.secretKey, ada.id));
+  const bySession = await open(shared, by);
+  expect((await remove("/v1/session", by)).status).toBe(204);
+  await closed(bySession);
+  const byAdmin = await open(shared, { bearer: await tokenBy(boss.token, ada.id) });
+  const admins = await open(own, { bearer: boss.token });
+  expect((await remove(`/v1/entities/${boss.id}`)).status).toBe(204);
+  await closed(byAdmin, admins);
+  expect([...byKey, bySession, byAdmin, admins].map((socket) => socket.closed)).toEqual(Array(5).fill(4401));
+});
+
+test("[L7] [L16] who is erased is out of all spaces in a second, however many there are", async () => {
+  const house = await openHouse();
+  const ada = await house.person("Ada");
+  const spaces = await Promise.all(Array.from({ length: 15 }, (_, at) => house.space(`Space ${at}`, [ada])));
+  const sockets = await Promise.all(spaces.map(({ id }) => open(`/v1/spaces/${id}/stream`, { bearer: ada.token })));
+  await call("/v1/erasures", { bearer: house.secretKey, body: { kind: "person", id: ada.id } });
+  await closed(...sockets);
+});
+
 test("[L7] a person signs out by a session, an admin and a key of scope tokens for others", async () => {
   const house = await openHouse();
   const [ada, boss] = [await house.person("Ada"), await house.person("Boss", "admin")];
