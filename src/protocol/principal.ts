@@ -106,14 +106,19 @@ export const madeBy = (principal: Principal, entityId: string) => {
   return { ...hung, impersonatedBy, ...(generation !== undefined && { impersonatorGeneration: generation }) };
 };
 
+/** Who has to be in a confidential space for the session to read it. */
+export const readersOf = ({ entityId, impersonatedBy }: EntityPrincipal): string[] => [
+  entityId,
+  ...(impersonatedBy === undefined ? [] : [impersonatedBy]),
+];
+
 /**
  * Whether the caller reads a confidential space as one of its members. In a session that somebody made for a member, both
  * have to be: else an admin would read by a session for anybody (C19).
  */
 export const readsAsMember = (principal: Principal, isMember: (entityId: string) => boolean): boolean => {
-  const { kind, entityId } = principal;
-  if (entityId === undefined || !isMember(entityId)) return false;
-  return kind === "key" || principal.impersonatedBy === undefined || isMember(principal.impersonatedBy);
+  if (principal.kind === "entity") return readersOf(principal).every(isMember);
+  return principal.entityId !== undefined && isMember(principal.entityId);
 };
 
 type ReadSpace = { confidential?: boolean | undefined; members?: readonly { id: string }[] | undefined };

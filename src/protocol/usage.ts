@@ -39,7 +39,7 @@ export const UsagePage = z.object({
   nextCursor: z.string().nullable(),
   from: z.iso.date(),
   to: z.iso.date(),
-  total: Used.meta({ description: "Of the whole workspace in these days, whatever page this is" }),
+  total: Used.meta({ description: "Of all that the caller may see in these days, whatever page this is" }),
 });
 export type UsagePage = z.infer<typeof UsagePage>;
 
@@ -49,6 +49,8 @@ export type UsageRequest = {
   to: string;
   limit: number;
   cursor?: string | undefined;
+  /** Who asks, where that is no key. Of a confidential space that they are not all in, tokens alone are told (C19). */
+  readers?: string[];
 };
 
 /** What part of its room makes something near its end. */

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { readersOf } from "../protocol/principal.ts";
 import { UsagePage, usageDays, usageFilters } from "../protocol/usage.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
@@ -25,7 +26,7 @@ const asked = ({ from, to, ...rest }: z.output<typeof query>, now: number) => {
   throw new ColloquyError("invalid_request", `from ${message}`, { issues: [{ path: "query.from", message }] });
 };
 
-const description = `Tokens that agents' ledgers and routers' count, runs that began and messages that were said, a day (UTC). Agents and spaces tell it about a minute after they used something: what is newer is missing, and a total of a day that has ended is exact. The last ${usageDays} days are kept. A step is of the space whose event began its run, and of the person who pays for it; of plans, services and summaries it is of nobody, so that the entries are less than \`total\`. No cost is known: prices are between the operator and the models' providers.`;
+const description = `Tokens that agents' ledgers and routers' count, runs that began and messages that were said, a day (UTC). Agents and spaces tell it about a minute after they used something: what is newer is missing, and a total of a day that has ended is exact. The last ${usageDays} days are kept. A step is of the space whose event began its run, and of the person who pays for it; of plans, services and summaries it is of nobody, so that the entries are less than \`total\`. An admin is told tokens alone of a confidential space that they are not in. No cost is known: prices are between the operator and the models' providers.`;
 
 /** What was used. */
 export const usage = new Resource("Workspace");
@@ -39,7 +40,10 @@ usage.route("GET /v1/usage", {
   query,
   answers,
   problems: badPage,
-  handle: async ({ context, query }) => unwrap(await workspaceOf(context).usage(asked(query, systemClock.now()))),
+  handle: async ({ context, principal, query }) => {
+    const readers = principal.kind === "key" ? {} : { readers: readersOf(principal) };
+    return unwrap(await workspaceOf(context).usage({ ...asked(query, systemClock.now()), ...readers }));
+  },
 });
 
 usage.route("GET /v1/operator/workspaces/{workspaceId}/usage", {

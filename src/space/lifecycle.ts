@@ -28,10 +28,12 @@ const whole = (services: SpaceServices, row: SettingsRow): Space => ({
   members: services.members.all().map(publicMember),
 });
 
-/** The space as a caller may see it. Where words of a confidential one go is for those who read them (C19). */
+/** The space as a caller may see it. Where words of a confidential one go, and how much there is, is for those who read them (C19). */
 const shownTo = (services: SpaceServices, row: SettingsRow, principal: Principal): Space => {
-  const { router, ...space } = { ...whole(services, row), storage: services.usage.storage() };
-  return mayRead(space, principal) ? { ...space, router } : space;
+  const { router, ...space } = whole(services, row);
+  const storage = services.usage.storage();
+  if (mayRead(space, principal)) return { ...space, router, storage };
+  return storage.state === "ok" ? space : { ...space, storage };
 };
 
 /** Creating it again answers what there is: who creates may not have heard the first answer. */

@@ -6,6 +6,7 @@ import { nearPart, type UsageHeard, type UsageReport } from "../protocol/usage.t
 import { type Key, noTokensOfAgents, type Workspace as WorkspaceView } from "../protocol/workspace.ts";
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { compartmentId } from "../shared/ids.ts";
 import { type Audit, unknownActor } from "./audit.ts";
 import { end, endSuspended, overviewOf, suspend } from "./lifecycle.ts";
 import { requireStorage } from "./limits.ts";
@@ -55,6 +56,18 @@ const noteUsage = (
   return { upTo, isFull: bytes >= maxStorageBytes };
 };
 
+/** Who tells what was done in confidential spaces that these are not all in: the spaces, and agents' compartments. */
+const hiddenFrom = ({ usage, spaces, ids }: WorkspaceServices, readers: string[]): string[] => {
+  const places = new Map(spaces.confidential(readers).map(({ id, isRead }) => [id, isRead]));
+  const minds = new Set(
+    spaces
+      .agentsNear(readers[0])
+      .flatMap(({ agentId, spaceId }) => (places.get(spaceId) ? compartmentId(ids(), agentId, spaceId) : [])),
+  );
+  const isHidden = (id: string): boolean => places.get(id) === false || (ids().isCompartment(id) && !minds.has(id));
+  return usage.reporters().filter(isHidden);
+};
+
 /** The methods that need the services, and the workspace's own row. */
 export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & { row: WorkspaceRow }> = {
   describe: ({ row }) => viewOf(row),
@@ -89,7 +102,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     return leased;
   },
   noteUsage,
-  usage: ({ usage }, page) => usage.page(page),
+  usage: (services, page) => services.usage.page(page, page.readers && hiddenFrom(services, page.readers)),
   setLimits: ({ limits, row, audit, outbox }, wanted) => {
     const set = limits.set(wanted);
     if (row.limits.maxTokensPerDay !== wanted.maxTokensPerDay) outbox.tokensMetered();

@@ -96,7 +96,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     meters: createMeters(db, clock),
     registered: createRegistration(jobs, env, current, ctx),
     databaseBytes: (): number => ctx.storage.sql.databaseSize,
-    ...{ sessions, credentials },
+    ...{ sessions, credentials, ids },
     signInCodes: createSignInCodes(db, clock, directory, keys, credentials),
     tokenLeases,
     usage,

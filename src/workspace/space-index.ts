@@ -140,6 +140,13 @@ export const createSpaceIndex = (db: Database, clock: Clock, requireRoom: Requir
       return rows.map(({ id }) => id);
     },
 
+    /** Confidential spaces, deleted ones too: of each, whether these are all in it. */
+    confidential(readers: string[]): { id: string; isRead: boolean }[] {
+      const read = readers.map((entityId) => new Set(this.spaceIdsOf(entityId)));
+      const rows = db.select({ id: spaces.id }).from(spaces).where(eq(spaces.confidential, true)).all();
+      return rows.map(({ id }) => ({ id, isRead: read.every((own) => own.has(id)) }));
+    },
+
     /** The ids of all spaces that an entity is in. */
     spaceIdsOf(entityId: string): string[] {
       const rows = db

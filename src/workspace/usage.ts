@@ -1,4 +1,5 @@
 import { and, between, eq, lt, min, ne, or, type SQL, sql, sum } from "drizzle-orm";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import {
   type UsageBy,
   type UsageEntry,
@@ -9,7 +10,7 @@ import {
   usageDays,
 } from "../protocol/usage.ts";
 import type { Clock } from "../shared/clock.ts";
-import { countOf, type Database, Remembered } from "../shared/database.ts";
+import { among, countOf, type Database, Remembered } from "../shared/database.ts";
 import { maxUsageDetails } from "./bounds.ts";
 import { pageOf } from "./page.ts";
 import { usage } from "./schema.ts";
@@ -37,10 +38,14 @@ const places: Record<UsageBy, { of: SQL; where: SQL | undefined }> = {
 };
 
 const key = [usage.day, usage.reporter, usage.kind, usage.subject];
-const figures = {
-  tokens: sum(usage.tokens).mapWith(Number),
-  runs: sum(usage.runs).mapWith(Number),
-  messages: sum(usage.messages).mapWith(Number),
+/** Without the runs and messages of some reporters. */
+const figuresWithout = (hidden: string[]) => {
+  const shown = (column: SQLiteColumn) => sum(sql`iif(${among(usage.reporter, hidden)}, 0, ${column})`);
+  return {
+    tokens: sum(usage.tokens).mapWith(Number),
+    runs: shown(usage.runs).mapWith(Number),
+    messages: shown(usage.messages).mapWith(Number),
+  };
 };
 
 /**
@@ -57,7 +62,11 @@ export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, 
   let stored = pruneEvery;
   /** What all reporters store: the rows that say how far each has come hold it as their tokens. */
   const storing = new Remembered(db, () => {
-    const all = db.select({ bytes: figures.tokens }).from(usage).where(eq(usage.day, noDay)).get();
+    const all = db
+      .select({ bytes: figuresWithout([]).tokens })
+      .from(usage)
+      .where(eq(usage.day, noDay))
+      .get();
     return all?.bytes ?? 0;
   });
 
@@ -118,8 +127,18 @@ export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, 
     /** What is stored, as was told last. */
     bytes: (): number => storing.get() + ownBytes(),
 
-    /** By day the newest first, else who used the most tokens first. */
-    page({ by, from, to, ...request }: UsageRequest): UsagePage {
+    /** Who has told what is stored. */
+    reporters: (): string[] =>
+      db
+        .select({ id: usage.reporter })
+        .from(usage)
+        .where(eq(usage.day, noDay))
+        .all()
+        .map(({ id }) => id),
+
+    /** By day the newest first, else who used the most tokens first. Without the runs and messages of hidden reporters. */
+    page({ by, from, to, ...request }: UsageRequest, hidden: string[] = []): UsagePage {
+      const figures = figuresWithout(hidden);
       const isWithin = between(usage.day, from, to);
       const { of, where } = places[by];
       const name = sql<string>`${of}`.as("name");
@@ -129,7 +148,8 @@ export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, 
           .from(usage)
           .where(and(isWithin, where))
           .groupBy(sql`name`)
-          .orderBy(by === "day" ? sql`name desc` : sql`sum(tokens) desc, sum(messages) desc, name`)
+          .having(sql`${figures.tokens} + ${figures.runs} + ${figures.messages} > 0`)
+          .orderBy(by === "day" ? sql`name desc` : sql`${figures.tokens} desc, ${figures.messages} desc, name`)
           .limit(limit)
           .offset(place)
           .all()

@@ -142,6 +142,17 @@ test("[C19] [S5] an admin reads from when all see that it came in, until it has 
   expect(await statuses()).toEqual([403, 403]);
 });
 
+test("[C19] how much a space stores is for those who read it, until it is near its end", async () => {
+  const house = await openHouse();
+  const [mona, boss] = [await house.person("Mona"), await house.person("Boss", "admin")];
+  const { id } = await house.space("Board", [mona], { confidential: true });
+  const asks = async (bearer: string) => (await request(`/v1/spaces/${id}`, { bearer })).json();
+  const storage = { bytes: expect.any(Number), state: "ok" };
+  expect(await asks(mona.token)).toMatchObject({ space: { id, storage } });
+  expect(await asks(house.secretKey)).toMatchObject({ space: { id, storage } });
+  expect(await asks(boss.token)).not.toHaveProperty("space.storage");
+});
+
 test("[C19] [S4] ?space= of an open space is refused, and a key counts for one mind", async () => {
   const { house, agentId, spaceId, ask, mona, runs } = await stage("timeline", [step(text("Noted."))]);
   await runs("completed");

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { histories } from "../../migrations/histories.ts";
 import { usageReportMs } from "../../src/env/report-usage.ts";
 import { UsagePage, type UsageReport, usageDays } from "../../src/protocol/usage.ts";
+import { Token } from "../../src/protocol/workspace.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
@@ -121,6 +122,38 @@ test("[L15] a confidential run counts once, for its agent, its person and its sp
   });
   expect((await used(house, "by=person")).items).toEqual([{ id: husam.id, tokens: 110, runs: 1, messages: 1 }]);
   expect((await used(house, "by=space")).items).toEqual([{ id: alpha.id, tokens: 110, runs: 1, messages: 1 }]);
+});
+
+test("[C19] [L15] an admin is told tokens alone of a confidential space that they are not in", async () => {
+  atNoon();
+  const house = await openRoutes();
+  const [inside, outside] = [await house.person("Inside", "admin"), await house.person("Outside", "admin")];
+  const analyst = await house.agent({ name: "Analyst" });
+  const board = await house.space("Board", [inside, analyst], { confidential: true });
+  scripted(() => step(text("Read.")));
+  await house.say(board.id, inside, "One");
+  const mind = await compartmentOf(analyst, board);
+  await vi.waitFor(async () => {
+    await told(mind);
+    await told(mind, analyst, board);
+    expect((await used(house)).total).toEqual({ tokens: 110, runs: 1, messages: 1 });
+  });
+  const bearers = [await house.token(inside.id, 86_400), await house.token(outside.id, 86_400)];
+  const body = { entityId: inside.id, expiresInSeconds: 86_400 };
+  const minted = call("/v1/tokens", { bearer: bearers[1] ?? "", body });
+  bearers.push((await expectOk(Token, minted)).token);
+  const figures = async (bearer: string) => {
+    const asked = ["agent", "person", "space", "day"].map((by) =>
+      expectOk(UsagePage, call(`/v1/usage?by=${by}&from=${today}`, { bearer })),
+    );
+    const all = (await Promise.all(asked)).flatMap(({ items, total }) => [...items, total]);
+    return new Set(all.map(({ tokens, runs, messages }) => `${tokens} ${runs} ${messages}`));
+  };
+  expect(await Promise.all(bearers.map(figures))).toEqual([
+    new Set(["110 1 0", "110 1 1"]),
+    new Set(["110 0 0"]),
+    new Set(["110 0 0"]),
+  ]);
 });
 
 const compartmentOf = async (agent: Thing, space: Thing): Promise<Thing> => ({
