@@ -41,6 +41,7 @@ export const AuditAction = z.enum([
   "workspace.deleted",
   "storage.near",
   "tokens.spent",
+  "limit.reached",
   "audit.exported",
   "audit.pruned",
 ]);

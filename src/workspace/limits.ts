@@ -17,12 +17,16 @@ export const requireStorage = ({ limits }: { limits: WorkspaceLimits }, bytes: n
 /** Throws `limit_reached` where there is no room for one more. `bound`: the deployment's own. */
 export type RequireRoom = (name: LimitName, used: number, bound: number, what: string, remedy: string) => void;
 
-/** Throws where the operator's limit leaves no room, else where the deployment's bound does. */
+/** What a limit refused. */
+export type Reached = { name: LimitName; most: number; used: number };
+
+/** Throws where the operator's limit leaves no room, which `reached` is told of, else where the deployment's bound does. */
 export const roomWithin =
-  (limits: () => WorkspaceLimits): RequireRoom =>
+  (limits: () => WorkspaceLimits, reached: (limit: Reached) => void): RequireRoom =>
   (name, used, bound, what, remedy) => {
     const limit = limits()[name];
     if (limit !== undefined && used >= limit && limit < bound) {
+      reached({ name, most: limit, used });
       const says = `The operator allows this workspace ${limit} ${what} (${name}), and ${used} are used`;
       throw new ColloquyError("limit_reached", `${says}: ${remedy}, or ask the operator for more.`);
     }

@@ -11,7 +11,7 @@ import { createCredentials } from "./credentials.ts";
 import { createDirectory } from "./directory.ts";
 import { createErasures } from "./erasures.ts";
 import { createKeys } from "./keys.ts";
-import { createLimits, roomWithin } from "./limits.ts";
+import { createLimits, type Reached, roomWithin } from "./limits.ts";
 import { createMeters } from "./meters.ts";
 import { createOutbox } from "./outbox.ts";
 import { purge, removeEntity } from "./purge.ts";
@@ -23,7 +23,7 @@ import { createSecrets } from "./secrets.ts";
 import { createSessions } from "./sessions.ts";
 import { createSignInCodes } from "./sign-in-codes.ts";
 import { createSpaceIndex } from "./space-index.ts";
-import { createTokenLeases } from "./token-leases.ts";
+import { createTokenLeases, dayOf } from "./token-leases.ts";
 import { createUsage } from "./usage.ts";
 import { createWaitingCalls } from "./waiting-calls.ts";
 
@@ -38,7 +38,11 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const audit = createAudit(db, clock, timers, undefined, () => auditWebhook.noted());
   /** The workspace's own row. Undefined where it was never created. */
   const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
-  const requireRoom = roomWithin(() => self.get()?.limits ?? {});
+  const reached: Reached[] = [];
+  const requireRoom = roomWithin(
+    () => self.get()?.limits ?? {},
+    (limit) => void reached.push(limit),
+  );
   const directory = createDirectory(db, clock, requireRoom);
   const secrets = createSecrets(db, clock);
   const auditWebhook = createAuditWebhook({ env, db, clock, jobs, self, audit, secrets, object: ctx });
@@ -108,6 +112,15 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
       maxTokensPerDay: tokenLeases.today,
     }),
     waitingCalls: createWaitingCalls(db, env, workspaceId),
+    /** The limits that have just refused something are noted for admins, once a day. The refusal undid its own transaction. */
+    noteReached(): void {
+      const day = dayOf(clock.now());
+      for (const { name, most, used } of reached.splice(0)) {
+        const once = `reached ${name} ${most} ${day}`;
+        const detail = { day, [name]: most, used };
+        audit.note({ action: "limit.reached", actor: { id: "workspace" }, target: workspaceId(), detail, once });
+      }
+    },
     /** Forgets the requests that are past their time, and sets the timer to when the next will be. */
     pruneRequests(): void {
       const next = requests.prune();

@@ -111,6 +111,7 @@ export class Workspace extends DurableObject<Env> implements Pick<WorkspaceRpc, 
     try {
       return ok(this.#services.db.transaction(act));
     } catch (error) {
+      this.#services.noteReached();
       return refusalOf(error);
     }
   }

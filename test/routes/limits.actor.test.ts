@@ -1,7 +1,9 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { LimitsInUse, makingSpaceMs } from "../../src/protocol/limits.ts";
+import { z } from "zod";
+import { AuditEntry } from "../../src/protocol/audit.ts";
+import { LimitsInUse, limitNames, makingSpaceMs } from "../../src/protocol/limits.ts";
 import { tellTimeoutMs } from "../../src/workspace/bounds.ts";
 import { adminKey, call, expectOk, type House, ids, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
@@ -12,6 +14,14 @@ const limitsOf = ({ workspaceId }: House) => `/v1/operator/workspaces/${workspac
 const put = (house: House, limits: unknown) => call(limitsOf(house), { method: "PUT", bearer: adminKey, body: limits });
 
 const inUse = (house: House) => expectOk(LimitsInUse, call("/v1/workspace", { bearer: house.secretKey }));
+
+const workspaceAt = ({ workspaceId }: House) => env.WORKSPACE.getByName(workspaceId);
+
+/** The acts of this kind in the audit log, newest first, as an admin reads them. */
+const acts = async (house: House, action: string) => {
+  const Acts = z.object({ items: z.array(AuditEntry) });
+  return (await expectOk(Acts, call(`/v1/workspace/audit?action=${action}`, { bearer: house.secretKey }))).items;
+};
 
 /** Makes what the path is for; answers its status, and the refusal's detail. */
 const make = async (house: House, path: string, name: string): Promise<[number, string]> => {
@@ -58,24 +68,70 @@ test("[L8] what would exceed a limit is refused with the limit, what is used and
   expect(await make(house, "/v1/entities", "Eve")).toEqual([201, ""]);
 });
 
-test("[L8] [S4] a limit below what is used sets nothing, and by force it takes nothing away", async () => {
+test("[L8] [S4] what is no limit sets nothing", async () => {
   const house = await openHouse();
-  await Promise.all([house.agent({ name: "One" }), house.agent({ name: "Two" })]);
-  await expectOk(LimitsInUse, put(house, { maxAgents: 5 }));
-  expect(await problemIn(await put(house, { maxAgents: 1, maxSpaces: 7 }))).toMatchObject({
-    code: "conflict",
-    detail: expect.stringContaining("force"),
-    issues: [{ path: "maxAgents", message: "1 is below the 2 in use" }],
-  });
-  expect((await inUse(house)).limits).toEqual({ maxAgents: 5 });
-  expect(await expectOk(LimitsInUse, put(house, { maxAgents: 1, force: true }))).toMatchObject({
-    limits: { maxAgents: 1 },
-    used: { maxAgents: 2 },
-  });
-  expect((await make(house, "/v1/agents", "Three"))[0]).toBe(409);
   for (const bad of [{ maxAgents: -1 }, { maxAgents: 1.5 }, { maxAgents: "2" }, { maxAnything: 1 }]) {
     expect(await problemIn(await put(house, bad))).toMatchObject({ code: "invalid_request" });
   }
+  expect((await inUse(house)).limits).toEqual({});
+});
+
+/** Uses two of what each limit is of; of tokens and of bytes more. */
+const useSome = async (house: House): Promise<void> => {
+  const agent = await house.agent({ name: "One" });
+  await house.agent({ name: "Two" });
+  for (const name of ["One", "Two"]) await house.person(`Person ${name}`);
+  for (const name of ["One", "Two"]) await make(house, "/v1/spaces", name);
+  await expectOk(LimitsInUse, put(house, { maxTokensPerDay: 10_000 }));
+  const day = new Date().toISOString().slice(0, 10);
+  const asked = { agentId: agent.id, day, seq: 1, held: 0, booked: 0, need: 500 };
+  expect(await workspaceAt(house).leaseOfDay(asked)).toMatchObject({ ok: true, value: { is: "leased" } });
+  await vi.waitFor(async () => expect((await inUse(house)).used.maxSpaces).toBe(2));
+};
+
+test.each(limitNames)(
+  "[L8] [S4] %s below what is used changes nothing, and by force takes nothing away",
+  async (name) => {
+    const house = await openHouse();
+    await useSome(house);
+    const before = await inUse(house);
+    const used = before.used[name];
+    expect(used).toBeGreaterThan(1);
+    const other = name === "maxAgents" ? "maxSpaces" : "maxAgents";
+    const refused = await problemIn(await put(house, { [name]: 1, [other]: 50 }));
+    const issues = [{ path: name, message: expect.stringMatching(/^1 is below the \d+ in use$/) }];
+    expect(refused).toMatchObject({ status: 409, code: "conflict", detail: expect.stringContaining("force"), issues });
+    expect((await inUse(house)).limits).toEqual(before.limits);
+    expect(await acts(house, "workspace.limited")).toHaveLength(1);
+    const forced = await expectOk(LimitsInUse, put(house, { [name]: 1, force: true }));
+    expect(forced.limits).toEqual({ [name]: 1 });
+    expect(forced.used[name]).toBeGreaterThanOrEqual(used);
+    expect(await acts(house, "workspace.limited")).toHaveLength(2);
+    if (name === "maxAgents") expect((await make(house, "/v1/agents", "Three"))[0]).toBe(409);
+    // What is used already may be the limit: nothing is below it.
+    const roomy = await expectOk(LimitsInUse, put(house, { [name]: forced.used[name] + 1_000_000 }));
+    expect(roomy.limits[name]).toBeGreaterThan(1_000_000);
+  },
+);
+
+test("[L8] [L3] admins are told what a limit refused, once for a day and limit", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const house = await openHouse();
+  await expectOk(LimitsInUse, put(house, { maxAgents: 1, maxEntities: 1, maxSpaces: 1 }));
+  const paths = ["/v1/agents", "/v1/entities", "/v1/spaces"];
+  for (const path of paths) expect((await make(house, path, "First"))[0]).toBe(201);
+  expect(await acts(house, "limit.reached")).toEqual([]);
+  for (const path of [...paths, ...paths]) expect((await make(house, path, "One more"))[0]).toBe(409);
+  const told = ["maxSpaces", "maxEntities", "maxAgents"].map((name) => ({
+    actor: { id: "workspace" },
+    target: house.workspaceId,
+    detail: { [name]: 1, used: 1, day: new Date().toISOString().slice(0, 10) },
+  }));
+  expect(await acts(house, "limit.reached")).toMatchObject(told);
+  vi.setSystemTime(Date.now() + 24 * 3_600_000);
+  expect((await make(house, "/v1/agents", "One more"))[0]).toBe(409);
+  expect(await acts(house, "limit.reached")).toHaveLength(4);
 });
 
 test("[L8] as many as the limit says are made of twenty that are asked for at once", async () => {
@@ -89,8 +145,6 @@ test("[L8] as many as the limit says are made of twenty that are asked for at on
   }
   expect((await inUse(house)).used).toMatchObject({ maxAgents: 3, maxEntities: 3, maxSpaces: 3 });
 });
-
-const workspaceAt = ({ workspaceId }: House) => env.WORKSPACE.getByName(workspaceId);
 
 test("[L8] a space that is being made counts through a crash of its workspace", async () => {
   const house = await openHouse();
