@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, lte, min, not, sql } from "drizzle-orm";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import type { Clock } from "../shared/clock.ts";
-import { among, countOf, type Database } from "../shared/database.ts";
+import { among, countOf, type Database, prepared } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { meter } from "../shared/meter.ts";
@@ -67,6 +67,22 @@ const never = Number.POSITIVE_INFINITY;
 
 const named = ({ kind, key }: Pick<Job, "kind" | "key">) => and(eq(jobs.kind, kind), eq(jobs.key, key));
 
+/** The jobs of a kind that are due, the longest due first. */
+const dueOf = prepared((db) =>
+  db
+    .select()
+    .from(jobs)
+    .where(and(eq(jobs.kind, sql.placeholder("kind")), lte(jobs.dueAt, sql.placeholder("now"))))
+    .orderBy(asc(jobs.dueAt), sql`rowid`)
+    .limit(sql.placeholder("free")),
+);
+const firstToCome = prepared((db) =>
+  db
+    .select({ dueAt: min(jobs.dueAt) })
+    .from(jobs)
+    .where(and(eq(jobs.kind, sql.placeholder("kind")), gt(jobs.dueAt, sql.placeholder("now")))),
+);
+
 export type Jobs = ReturnType<typeof createJobs>;
 
 export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surroundings) => {
@@ -119,15 +135,20 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
     } finally {
       running.delete(key);
       if (hasFailed || job.attempts > 1) tellWaiting();
-      wake();
+      wake(kind);
     }
   };
 
-  /** Begins what is due and has room, renews the leases that end, and sets the timer. */
-  const wake = (): void => {
+  /**
+   * Begins what is due and has room, renews the leases that end, and sets the timer. Where a run of one kind has ended, no
+   * other kind has got room.
+   */
+  const wake = (ended?: string): void => {
     if (isStopped) return;
     const now = clock.now();
+    const set = timers.dueAt(jobsTimer);
     let next = never;
+    const isTime = ended === undefined || set === undefined || set <= now;
     for (const [kind, { handler, running }] of kinds) {
       for (const [key, run] of running) {
         if (run.leasedUntil > now) continue;
@@ -135,15 +156,12 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
         db.update(jobs).set({ dueAt: run.leasedUntil }).where(named({ kind, key })).run();
       }
       const free = handler.atOnce - running.size;
-      const isDue = and(eq(jobs.kind, kind), lte(jobs.dueAt, now));
-      const due = db.select().from(jobs).where(isDue).orderBy(asc(jobs.dueAt), sql`rowid`).limit(free).all();
-      for (const job of due) waitUntil(begin(job, handler, running));
+      if (free > 0 && (isTime || kind === ended)) {
+        for (const job of dueOf(db).all({ kind, now, free })) waitUntil(begin(job, handler, running));
+      }
       // A job that is still due has no room. It begins when a run ends, or when a lease does.
-      const earliest = db.select({ dueAt: min(jobs.dueAt) }).from(jobs);
-      const first = earliest.where(and(eq(jobs.kind, kind), gt(jobs.dueAt, now))).get();
-      next = Math.min(next, first?.dueAt ?? next);
+      next = Math.min(next, firstToCome(db).get({ kind, now })?.dueAt ?? next);
     }
-    const set = timers.dueAt(jobsTimer);
     if (next === never) {
       if (set !== undefined) timers.clear(jobsTimer);
     } else if (set === undefined || set > next || set <= now) timers.set(jobsTimer, next);
@@ -214,6 +232,6 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
     },
 
     /** The timer `jobs` went off. */
-    onTimer: wake,
+    onTimer: () => wake(),
   };
 };
