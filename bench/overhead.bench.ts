@@ -1,4 +1,5 @@
 import { startTalkativeModel } from "../test/e2e/support/talkative-model.ts";
+import { startFakeOpenAi } from "../test/support/fake-openai.ts";
 import type { Bench, Report } from "./support/figure.ts";
 import { percentile } from "./support/figure.ts";
 import { postJson, withRivals } from "./support/servers.ts";
@@ -11,7 +12,7 @@ import { closeSockets, type Listening, now, openSockets, whenAll } from "./suppo
  * wakes and in one without agents, is held against the bare object's answer.
  */
 /** How many times the bare object's p50 ours may take; for the first frame, also what its p99 may be in milliseconds. */
-const most = { toModel: 2.5, toClient: 1, answer: 2, toClientP99Ms: 10 };
+const most = { toModel: 2.5, chain: 2, toClient: 1, answer: 2, toClientP99Ms: 10 };
 /** Counting takes time of its own. */
 const uncounted = { config: "bench/house/wrangler.toml" };
 const rounds = 100;
@@ -44,6 +45,11 @@ const reportBoth = (report: Report, name: string, ours: number[], bare: number[]
 export const bench: Bench = (report) =>
   withRivals(async ({ house, baseline }) => {
     const model = await startTalkativeModel(Array.from({ length: 20 }, (_, index) => `word${index} `));
+    let bareCalled = Promise.withResolvers<number>();
+    const bareModel = await startFakeOpenAi(() => {
+      bareCalled.resolve(now());
+      return { text: "Yes." };
+    });
     const person = await house.addPerson("Husam");
     const agentId = await house.addAgent({ name: "Echo", model: model.config });
     const spaceId = await house.addSpace("Overhead", [person.id, agentId]);
@@ -52,6 +58,7 @@ export const bench: Bench = (report) =>
     const bareSockets = await openSockets(`${baseline.url}/stream?name=overhead`, 1);
     const times = {
       toModel: [] as number[],
+      bareToModel: [] as number[],
       toClient: [] as number[],
       answer: [] as number[],
       quietAnswer: [] as number[],
@@ -68,6 +75,12 @@ export const bench: Bench = (report) =>
       const bareAnsweredAt = now();
       await bareWhole;
 
+      const asking = { url: bareModel.baseUrl, bytes: model.bytes() };
+      bareCalled = Promise.withResolvers<number>();
+      const wokenAt = now();
+      await postJson(`${baseline.url}/post?name=overhead`, { text: `Round ${round}`, asking });
+      const bareCalledAt = await bareCalled.promise;
+
       const quietPostedAt = now();
       await person.api.post(`/v1/spaces/${quietId}/messages`, { text: `Round ${round}` });
       const quietAnsweredAt = now();
@@ -82,6 +95,7 @@ export const bench: Bench = (report) =>
       if (round < 0) continue;
       times.bare.push((bareSockets[0]?.frames[0]?.at ?? Number.NaN) - barePostedAt);
       times.bareAnswer.push(bareAnsweredAt - barePostedAt);
+      times.bareToModel.push(bareCalledAt - wokenAt);
       times.answer.push(answeredAt - postedAt);
       times.quietAnswer.push(quietAnsweredAt - quietPostedAt);
       times.toModel.push((model.calledAt[0] ?? Number.NaN) - postedAt);
@@ -91,6 +105,13 @@ export const bench: Bench = (report) =>
     const { bare, bareAnswer } = times;
     const broken = [
       ...reportBoth(report, "a person's POST to the model being called", times.toModel, bare, most.toModel),
+      ...reportBoth(
+        report,
+        "the same, against two bare objects and a request",
+        times.toModel,
+        times.bareToModel,
+        most.chain,
+      ),
       ...reportBoth(report, firstFrame, times.toClient, bare, most.toClient),
       ...reportBoth(report, "a POST's own answer where an agent wakes", times.answer, bareAnswer, most.answer),
       ...reportBoth(report, "a POST's own answer where none does", times.quietAnswer, bareAnswer, most.answer),
@@ -99,6 +120,6 @@ export const bench: Bench = (report) =>
     if (p99 > most.toClientP99Ms)
       broken.push(`${firstFrame}: p99 ${p99.toFixed(1)} ms, more than ${most.toClientP99Ms}`);
     closeSockets([...sockets, ...bareSockets]);
-    await model.stop();
+    await Promise.all([model.stop(), bareModel.stop()]);
     return broken;
   }, uncounted);

@@ -19,8 +19,23 @@ export type Round = { verdict: Verdict; kills: number; recoveriesMs: number[]; s
 
 const wordsEach = 2;
 const windowMs = 2000;
+/** No part of a round takes longer: one that does is named, and the run fails. */
+const longestPartMs = 180_000;
 /** The first kill comes within this time: while people speak, or while the agents still answer. */
 const killWithinMs = 5000;
+
+const ends = async <T>(what: string, part: Promise<T>): Promise<T> => {
+  const late = new AbortController();
+  const tooLong = wait(longestPartMs, undefined, { signal: late.signal }).then(() => {
+    throw new Error(`${what} did not end within ${longestPartMs / 1000} s`);
+  });
+  tooLong.catch(() => undefined);
+  try {
+    return await Promise.race([part, tooLong]);
+  } finally {
+    late.abort();
+  }
+};
 
 export const killRound = async (
   house: House,
@@ -29,7 +44,7 @@ export const killRound = async (
 ): Promise<Round> => {
   const begunAt = performance.now();
   const random = seededRandom(seed * 7919);
-  const load = await openLoad(house, seed, options);
+  const load = await ends("opening the load", openLoad(house, seed, options));
   try {
     const saying = speakAll(load, seededRandom(seed * 104_729), wordsEach, windowMs);
     const visiting = Promise.all(
@@ -37,15 +52,20 @@ export const killRound = async (
         visit(house, { spaceId: id, visitor, random: seededRandom(seed * 31 + index), windowMs: 2 * windowMs }),
       ),
     );
-    const kills = crashes ? await killAtRandom(house, load, random) : [];
-    await saying;
-    const notes = await visiting;
+    const kills = crashes ? await ends("the kills", killAtRandom(house, load, random)) : [];
+    await ends("speaking", saying);
+    const notes = await ends("the visits", visiting);
     // A rotation is over once all that is sealed is sealed by the new secret.
     const operator = createApi(house.url, house.adminKey);
-    const left = crashes ? await insist(() => resealAll(operator, [house.workspaceId])) : [];
-    if (!random.chance(0.2)) await speakLast(load);
+    const left = crashes
+      ? await ends(
+          "sealing anew",
+          insist(() => resealAll(operator, [house.workspaceId])),
+        )
+      : [];
+    if (!random.chance(0.2)) await ends("the last words", speakLast(load));
     const quiet = await becomesQuiet(house, load);
-    const evidence = await gather(house, load, notes);
+    const evidence = await ends("gathering", gather(house, load, notes));
     const verdict = judge(evidence);
     if (left.length > 0) verdict.stuck.push("what is sealed by an older secret");
     const recoveriesMs = evidence.spaces.flatMap(({ log }) => recoveryTimes(log, kills));

@@ -15,14 +15,17 @@ export type Note = { text: string; id: string; isDeleted: boolean };
 
 const notesEach = 4;
 const againMs = 100;
+/** Longer than any restart: what is not answered by then never is. */
+const insistMs = 120_000;
 
 /** Until it is answered: who deletes something and hears nothing asks again. */
 export const insist = async <T>(ask: () => Promise<T>): Promise<T> => {
+  const until = performance.now() + insistMs;
   for (;;) {
     try {
       return await ask();
     } catch (error) {
-      if (error instanceof ApiError && error.status < 500) throw error;
+      if (performance.now() > until || (error instanceof ApiError && error.status < 500)) throw error;
       await wait(againMs);
     }
   }
