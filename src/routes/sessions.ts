@@ -104,8 +104,10 @@ const makerIn = async (workspace: WorkspaceRpc, id: string | undefined | null): 
   return maker && { id: maker.id, name: maker.name };
 };
 
+/** A workspace that is over has no session any more. */
 const end = async ({ env }: HttpContext, { workspaceId, sessionId }: Claims): Promise<void> => {
-  unwrap(await env.WORKSPACE.getByName(workspaceId).endSession(sessionId));
+  const ended = await env.WORKSPACE.getByName(workspaceId).endSession(sessionId);
+  if (!ended.ok && ended.problem.code !== "not_found") unwrap(ended);
   forgetCredentials(workspaceId);
 };
 

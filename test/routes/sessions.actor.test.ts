@@ -355,3 +355,16 @@ test("[C15] the API's document is kept by caches, and not sent again to whoever 
     expect((await call(path, { headers: { "if-none-match": '"other"' } })).status).toBe(200);
   }
 });
+
+test("[C14] a session of a workspace that is over holds up neither a sign-in nor a sign-out", async () => {
+  const [house, other] = [await openHouse(), await openHouse()];
+  const cookie = await cookieFor(house, await house.person("Ada"));
+  const bob = await other.person("Bob");
+  const body = { kind: "workspace", id: house.workspaceId };
+  expect((await call("/v1/erasures", { bearer: house.secretKey, body })).status).toBe(202);
+  expect(await whoIs(cookieOf(await signIn({ code: await codeFor(other, bob), replace: true }, { cookie })))).toBe(
+    "Bob",
+  );
+  const out = await withCookie("/v1/session", cookie, { method: "DELETE", headers: { origin } });
+  expect([out.status, out.headers.get("set-cookie")]).toEqual([204, expect.stringContaining("Max-Age=0")]);
+});
