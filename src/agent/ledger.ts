@@ -40,6 +40,8 @@ import { ledger } from "./schema.ts";
  */
 export type Ledger = ReturnType<typeof createLedger>;
 
+const dayMs = 24 * 60 * 60_000;
+
 const ofDay = prepared((db) => rowsBy(db, ledger, ledger.day));
 const store = prepared((db) =>
   db
@@ -87,8 +89,10 @@ export const createLedger = (
       return billed === undefined ? known : settled(known, step, billed);
     }, row);
 
-  const write = (day: string, rows: LedgerRow[]): void => {
-    store(db).run({ rows: JSON.stringify(rows.map((row) => [row.day, row.spent, JSON.stringify(row.reserved)])) });
+  const write = (rows: LedgerRow[]): void =>
+    void store(db).run({ rows: JSON.stringify(rows.map((row) => [row.day, row.spent, JSON.stringify(row.reserved)])) });
+  const keep = (day: string, rows: LedgerRow[]): void => {
+    write(rows);
     for (const row of rows) held(day).set(row.day, row);
   };
 
@@ -116,7 +120,7 @@ export const createLedger = (
 
   return {
     /** When today's ledger ends, in milliseconds since the epoch. */
-    resetsAt: (): number => Date.parse(`${today()}T00:00:00Z`) + 24 * 60 * 60_000,
+    resetsAt: (): number => Date.parse(`${today()}T00:00:00Z`) + dayMs,
 
     spent: (): number => total(rowOf(today())),
 
@@ -142,7 +146,7 @@ export const createLedger = (
       };
       const payers = share ? [reserving(keyOf(day, share.person), payer)] : [];
       const places = spaceId ? [reserving(keyOf(day, spaceId), rowOf(day, spaceId))] : [];
-      write(day, [reserving(day, row), ...payers, ...places]);
+      keep(day, [reserving(day, row), ...payers, ...places]);
       begun.add(step);
       return true;
     },
@@ -170,7 +174,7 @@ export const createLedger = (
     },
 
     /** From now on its tokens are leased from the workspace's day, or no more. */
-    meter: (isMetered: boolean): void => write(today(), [{ day: meteredKey, spent: Number(isMetered), reserved: {} }]),
+    meter: (isMetered: boolean): void => keep(today(), [{ day: meteredKey, spent: Number(isMetered), reserved: {} }]),
 
     /** The tokens that are leased for today. Undefined where the workspace has no limit. */
     leased: (): number | undefined =>
@@ -186,7 +190,7 @@ export const createLedger = (
       const booked = total(rowOf(day));
       const held = gives ? booked : Math.max(booked, row?.spent ?? 0);
       const seq = (row?.reserved[seqKey] ?? 0) + 1;
-      write(day, [{ day: keyOf(day, ofWorkspace), spent: held, reserved: { [seqKey]: seq } }]);
+      keep(day, [{ day: keyOf(day, ofWorkspace), spent: held, reserved: { [seqKey]: seq } }]);
       return { day, seq, held, booked };
     },
 
@@ -194,17 +198,25 @@ export const createLedger = (
     answered({ day, seq }: Pick<TokensAsked, "day" | "seq">, { leased, seq: newest }: TokensLeased): void {
       const row = rowOf(day, ofWorkspace);
       if (day !== today() || row?.reserved[seqKey] !== seq) return;
-      write(day, [{ ...row, spent: leased ?? row.spent, reserved: { [seqKey]: newest } }]);
+      keep(day, [{ ...row, spent: leased ?? row.spent, reserved: { [seqKey]: newest } }]);
     },
 
-    /** The step was billed so many tokens, none if it was refused. `inMemory`: a restart comes to the same total, or to a larger one if the step was not journaled. */
+    /**
+     * The step was billed so many tokens, none if it was refused, on the day on which it began. `inMemory`: a restart comes to the
+     * same total, or to a larger one if the step was not journaled.
+     */
     settle(step: string, billed: number, inMemory = false, person?: string, spaceId?: string | null): void {
-      const day = today();
-      const rows = [rowOf(day), ...[person, spaceId].map((of) => (of ? rowOf(day, of) : undefined))];
-      const after = rows.flatMap((row) => (row?.reserved[step] === undefined ? [] : settled(row, step, billed)));
-      if (after.length > 0) meter.count("tokens", {}, billed);
-      if (!inMemory && after.length > 0) write(day, after);
-      for (const row of after) held(day).set(row.day, row);
+      const ofStep = (day: string, read: (key: string) => LedgerRow | undefined): LedgerRow[] =>
+        [day, ...[person, spaceId].flatMap((of) => (of ? keyOf(day, of) : []))].flatMap((key) => {
+          const row = read(key);
+          return row?.reserved[step] === undefined ? [] : settled(row, step, billed);
+        });
+      const after = ofStep(today(), rowAt);
+      // Rows of the day before are not held in memory.
+      const before = after.length > 0 ? [] : ofStep(dayOf(clock.now() - dayMs), (key) => ofDay(db).get({ key }));
+      if (after.length + before.length > 0) meter.count("tokens", {}, billed);
+      if (!inMemory && after.length + before.length > 0) write([...after, ...before]);
+      for (const row of after) held(today()).set(row.day, row);
       begun.delete(step);
       settlement.resolve();
       settlement = Promise.withResolvers();

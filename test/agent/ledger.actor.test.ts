@@ -64,7 +64,10 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
     } else if (what === "refuse" && call) {
       call.answered = true;
       ledger.settle(call.step, 0);
-      if (call.day === today()) Object.assign(call, { counts: 0, settled: true });
+      const isToday = call.day === today();
+      // Of the day before too, unless the step has begun anew since.
+      const isLast = isToday || Date.parse(call.day) + 24 * hourMs === Date.parse(today());
+      if (isLast) Object.assign(call, { counts: 0, settled: isToday || call.settled });
     } else if (what === "pay" && ledger.reserve(`summary:${index}`, 2 * tokens, limit)) {
       ledger.settle(`summary:${index}`, tokens);
       calls.push({ run: 0, step: "", day: today(), counts: tokens, settled: true, answered: true });
@@ -116,6 +119,29 @@ test("[B2] [C11] what a compartment has leased for longer than maxLeaseMs is und
     now += maxLeaseMs;
     // Its compartment crashed: nobody settles it.
     expect(ledger.lacks(100, day, share)).toBe("share");
+  });
+});
+
+test("[B2] [L15] a step that ends after midnight counts as billed, on the day of its start", async () => {
+  const house = await openHouse();
+  const agent = await house.agent({ name: "Analyst" });
+  await runInDurableObject(agentStub(agent), (_, { storage }) => {
+    let now = Date.parse("2026-02-18T23:59:59Z");
+    const ledger = createLedger(openDatabase(storage), { now: () => now });
+    const [lease, share] = [`ent_mind 1:0 ${now} a`, { person: "ent_husam", limit: 10_000 }];
+    expect(ledger.reserve(lease, 5000, 10_000, share, "spc_alpha")).toBe(true);
+    now += 2000;
+    expect(ledger.reserve("2:0", 50, 10_000)).toBe(true);
+    ledger.settle(lease, 100, false, share.person, "spc_alpha");
+    expect(ledger.spent()).toBe(50);
+    now += maxLeaseMs;
+    const day = "2026-02-18";
+    expect(ledger.used()).toMatchObject([
+      { day, of: null, tokens: 100 },
+      { day, of: share.person, tokens: 100 },
+      { day, of: "spc_alpha", tokens: 100 },
+      { day: "2026-02-19" },
+    ]);
   });
 });
 
