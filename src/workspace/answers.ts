@@ -39,10 +39,12 @@ const noteKey = (audit: Audit, action: "key.created" | "key.changed", by: string
 
 /** An object is told whether the workspace stores all that it may. Admins are, once, by the audit log, what nears its end. */
 const noteUsage = (
-  { usage, audit, row }: WorkspaceServices & { row: WorkspaceRow },
+  { usage, audit, directory, ids, row }: WorkspaceServices & { row: WorkspaceRow },
   report: UsageReport,
 ): UsageHeard => {
-  const { upTo } = usage.note(report);
+  const { reporter } = report;
+  const isGone = reporter.startsWith("ent_") && !directory.find(reporter) && !ids().isCompartment(reporter);
+  const { upTo } = usage.note(isGone ? { ...report, bytes: 0 } : report);
   const warn = (target: string, bytes: number, most: number, what: string): void => {
     if (bytes < nearPart * most) return;
     const detail = { bytes, [what]: most };

@@ -19,11 +19,12 @@ import {
   spaces,
   spacesToBe,
   tokenLeases,
-  usage,
+  usage as usageRows,
   workspaces,
 } from "./schema.ts";
 import type { Sessions } from "./sessions.ts";
 import type { SignInCodes } from "./sign-in-codes.ts";
+import type { Usage } from "./usage.ts";
 import type { WaitingCalls } from "./waiting-calls.ts";
 
 /** What leaves the workspace's own object with who, or what, is removed or erased. */
@@ -33,6 +34,7 @@ type Removing = {
   sessions: Sessions;
   waitingCalls: WaitingCalls;
   outbox: Outbox;
+  usage: Usage;
 };
 
 type Purging = {
@@ -46,18 +48,19 @@ type Purging = {
 /** All of a workspace but its own row, its erasures, and what is to be done. */
 const purged = [
   ...[entities, memberships, spaces, spacesToBe, removedSubjects, keys, secrets, codeRows, sessionRows],
-  ...[callRows, tokenLeases, requestRows, audit, usage],
+  ...[callRows, tokenLeases, requestRows, audit, usageRows],
 ] as const;
 
 /** Nobody of this id is in the workspace any more: what they hold ends, and their spaces are told. In a transaction. */
 export const removeEntity = (services: Removing, id: string): Entity => {
-  const { directory, signInCodes, sessions, waitingCalls, outbox } = services;
+  const { directory, signInCodes, sessions, waitingCalls, outbox, usage } = services;
   const entity = directory.get(id);
   directory.remove(id);
   if (entity.role === "admin") outbox.makerEnded(id);
   signInCodes.forgetEntity(id);
   sessions.forgetEntity(id);
   waitingCalls.forgetAgent(id);
+  usage.forgetStorage(id);
   return entity;
 };
 

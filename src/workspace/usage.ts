@@ -1,4 +1,4 @@
-import { and, between, eq, lt, min, ne, or, type SQL, sql, sum } from "drizzle-orm";
+import { and, between, eq, inArray, lt, min, ne, or, type SQL, sql, sum } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import {
   type UsageBy,
@@ -127,6 +127,18 @@ export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, 
     /** What is stored, as was told last. */
     bytes: (): number => storing.get() + ownBytes(),
 
+    /** The agent is gone, and its compartments: they store nothing, whether or not they could say so. */
+    forgetStorage(agentId: string): void {
+      const isIts = and(eq(usage.kind, "all"), eq(usage.subject, agentId));
+      const minds = db.select({ id: usage.reporter }).from(usage).where(isIts);
+      const isMind = or(eq(usage.reporter, agentId), inArray(usage.reporter, minds));
+      db.update(usage)
+        .set({ tokens: 0 })
+        .where(and(eq(usage.day, noDay), isMind))
+        .run();
+      storing.forget();
+    },
+
     /** Who has told what is stored. */
     reporters: (): string[] =>
       db
@@ -168,3 +180,4 @@ export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, 
     },
   };
 };
+export type Usage = ReturnType<typeof createUsage>;

@@ -6,8 +6,9 @@ import { maxAgentBytes } from "../../src/agent/bounds.ts";
 import { usageReportMs } from "../../src/env/report-usage.ts";
 import { LimitsInUse } from "../../src/protocol/limits.ts";
 import { Space } from "../../src/protocol/space.ts";
-import { unwrap } from "../../src/shared/errors.ts";
+import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { maxDatabaseBytes } from "../../src/space/bounds.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
 import { adminKey, call, expectOk, type House, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -86,6 +87,20 @@ test("[L17] [S4] a workspace that stores all that it may takes nothing new, and 
   await told(agent, space);
   await vi.waitFor(async () => expect((await post("Room again")).status).toBe(201));
   await vi.waitFor(async () => expect((await trigger()).status).toBe(202));
+});
+
+test("[L17] what an agent stored is given back with it, though it could not say so", async () => {
+  const { house, agent } = await scene();
+  const used = async () => (await inUse(house)).used.maxStorageBytes;
+  const empty = await used();
+  await told(agent);
+  expect(await used()).toBeGreaterThan(empty + 200_000);
+  const { noteUsage } = Workspace.prototype;
+  onTestFinished(() => void Object.assign(Workspace.prototype, { noteUsage }));
+  // It is cut off from its workspace as it ends.
+  Object.assign(Workspace.prototype, { noteUsage: async () => refuse("unavailable", "Cut off") });
+  expect((await call(`/v1/agents/${agent.id}`, { method: "DELETE", bearer: house.secretKey })).status).toBe(204);
+  expect(await used()).toBeLessThan(empty + 100_000);
 });
 
 test("[L17] an agent near its storage's end is noted once, and full it begins no run", async () => {
