@@ -10,6 +10,7 @@ export const AuditAction = z.enum([
   "key.rolled",
   "key.revoked",
   "token.minted",
+  "link.made",
   "session.began",
   "session.ended",
   "auth.changed",

@@ -17,7 +17,7 @@ export const audit = new Resource("Workspace");
 audit.route("GET /v1/workspace/audit", {
   summary: "The audit log, newest first",
   description:
-    "Keys, tokens made for others, sign-ins, roles, removals, secrets, approvals, admins' reads of spaces that they are not in and of what agents keep, deletions, exports and imports, settings, and what the operator did. Ids and names of settings, never words that somebody said. A token for the same entity, and a read of the same space, is noted once an hour. At most 100,000 entries of the last 400 days: where it is full the oldest of the act that it holds most of leave, and `audit.pruned` says how many.",
+    "Keys, tokens and sign-in links made for others, sign-ins, roles, removals, secrets, approvals, admins' reads of spaces that they are not in and of what agents keep, deletions, exports and imports, settings, and what the operator did. Ids and names of settings, never words that somebody said. A token for the same entity, and a read of the same space, is noted once an hour. At most 100,000 entries of the last 400 days: where it is full the oldest of the act that it holds most of leave, and `audit.pruned` says how many.",
   access: "workspace",
   query: pageQuery().extend(auditFilters),
   answers: [listOf(AuditEntry), "A page"],

@@ -198,7 +198,13 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (role === "admin") outbox.makerEnded(id);
     audit.note({ action: "entity.signed_out", actor: by, target: id });
   },
-  addSignInCode: ({ signInCodes }, code) => signInCodes.add(code),
+  addSignInCode: ({ signInCodes, audit }, code) => {
+    const { issuer: id, entityId, madeBy } = code;
+    const actor = { id, ...(madeBy !== null && madeBy !== id && { impersonatedBy: madeBy }) };
+    const added = signInCodes.add(code);
+    if (id !== entityId) audit.note({ action: "link.made", actor, target: entityId });
+    return added;
+  },
   offeredSession: ({ signInCodes }, hash) => signInCodes.offered(hash),
   useSignInCode: ({ signInCodes, sessions, audit }, hash, session) => {
     const offered = signInCodes.use(hash);

@@ -116,6 +116,11 @@ test("[L3] sign-ins, sign-outs and tokens for others are noted, with who stands 
     const signedIn = await call("/v1/session", { headers, body: { code, replace: true } });
     expect(signedIn.status).toBe(201);
     sessions.push(signedIn.headers.get("set-cookie")?.split(";")[0] ?? "");
+    const [made] = await entries("action=link.made&limit=1");
+    expect(made).toMatchObject({
+      actor: { id: bearer === boss.token ? boss.id : expect.stringMatching(/^key_/) },
+      target: mona.id,
+    });
     const [entry] = await entries("action=session.began&limit=1");
     expect(entry?.actor).toEqual({ id: mona.id, ...by });
   }
