@@ -71,7 +71,7 @@ export const purge = (services: Purging, kind: ErasureKind, id: string): number 
   // The row of the directory is gone since the erasure began.
   if (kind !== "workspace") return 1 + requests.forgetEntity(id);
   const rows = purged.reduce((sum, table) => sum + db.delete(table).returning({ one: sql`1` }).all().length, 0);
-  db.update(workspaces).set({ name: erasedName, auth: null, reseal: null }).run();
+  db.update(workspaces).set({ name: erasedName, auth: null, auditWebhook: null, reseal: null }).run();
   self.forget();
   directory.forget();
   registered();

@@ -1,6 +1,9 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { afterEach, expect, inject, test, vi } from "vitest";
 import { z } from "zod";
 import { standard } from "../../src/auth/webhooks/standard.ts";
+import { erasedName } from "../../src/protocol/entity.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { adminKey, call, type House, openHouse } from "../support/house.ts";
 import { SeenRequests } from "../support/remote.ts";
@@ -78,6 +81,18 @@ test("[L6] the webhook rests while the workspace is suspended, and goes on once 
   await vi.waitFor(async () =>
     expect(await actionsAt(path)).toEqual(["workspace.changed", "workspace.suspended", "workspace.resumed"]),
   );
+});
+
+test("[L16] the webhook ends with its workspace: nobody waits for it, and its address is gone", async () => {
+  const { house, path } = await open();
+  await vi.waitFor(async () => expect(await seenAt(path)).toHaveLength(1));
+  const body = { kind: "workspace", id: house.workspaceId };
+  await call("/v1/erasures", { bearer: house.secretKey, body });
+  const rows = () =>
+    runInDurableObject(env.WORKSPACE.getByName(house.workspaceId) as unknown as DurableObjectStub, (_, { storage }) =>
+      ["jobs", "workspace"].flatMap((table) => storage.sql.exec(`select * from ${table}`).toArray()),
+    );
+  await vi.waitFor(async () => expect(await rows()).toMatchObject([{ name: erasedName, audit_webhook: null }]));
 });
 
 test("[L3] only a secret key sets it, to what may be asked, with a secret that is there", async () => {
