@@ -82,7 +82,7 @@ export const createIdentity = (db: Database, clock: Clock, env: RingEnv, noteUse
      */
     async openSecret(name: string, use?: SecretUse): Promise<string | undefined> {
       const { id, workspaceId, secrets } = this.get();
-      const sealed = secrets[name];
+      const sealed = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
       if (sealed === undefined || !use) return sealed && unseal(env, workspaceId, name, sealed);
       const opened = await unsealFor(env, workspaceId, name, sealed, { ...use, agentId: id });
       noteUse(db, clock.now(), name, use);

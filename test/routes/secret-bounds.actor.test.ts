@@ -145,6 +145,16 @@ describe("a secret that names its hosts and agents", () => {
     expect(asked.filter((each) => each.startsWith("https://evil.example") && each.includes("hunter2"))).toEqual([]);
   });
 
+  test("[S4] that is not there is refused by name, whatever its name", async () => {
+    const house = await openHouse();
+    const headers = { Authorization: `\${secret.constructor}` };
+    const execution = { url: `http://${here}/echo/none`, method: "GET", headers };
+    const agent = await house.agent({ name: "Worker", tools: [tool("none", here, { execution })] });
+    const { calls: made } = await runTools(house, agent, ["none"]);
+    const message = expect.stringContaining('no secret "constructor"');
+    expect(made).toMatchObject([{ output: { error: { code: "tool_misconfigured", message } } }]);
+  });
+
   test("[L9] is sent by no model, embedder, MCP server or router to another host", async () => {
     const house = await openHouse();
     await put(house, { hosts: ["api.example.com"] });

@@ -107,7 +107,8 @@ export const createRouter = (surroundings: Surroundings) => {
     const text = await askModel({
       env,
       openSecret: async (name, use) => {
-        const sealed = unwrap(await env.WORKSPACE.getByName(workspaceId).sealedSecrets())[name];
+        const secrets = unwrap(await env.WORKSPACE.getByName(workspaceId).sealedSecrets());
+        const sealed = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
         signal.throwIfAborted();
         if (sealed === undefined) return undefined;
         const opened = await unsealFor(env, workspaceId, name, sealed, { ...use, agentId: undefined });
