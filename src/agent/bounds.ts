@@ -256,6 +256,9 @@ export const redactionWaitMs = 1500;
 export const maxJoinedCharacters = 16 * 1024;
 /** Changed messages that are kept to tell the agent's runs of them, and how much is told of a new text, in characters. */
 export const maxRedactionsKept = 100;
+/** Runs whose journal is cut at once, since all of their spaces keep messages for less long; and how often such are looked for. */
+export const cutRunsAtOnce = 50;
+export const journalLookMs = 24 * 60 * 60_000;
 /** Of a block of an agent that is erased: its newest versions, and the characters of one redaction, that its readers forget. */
 export const maxVersionsTakenBack = 200;
 export const maxWordsTakenBack = 64 * 1024;

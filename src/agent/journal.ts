@@ -13,7 +13,7 @@ import { journal, journalNames } from "./schema.ts";
  *
  * Invariants
  * 1. Rows are appended, and only a redaction changes them: words that somebody took back go from them (`redaction/`), and from
- *    those that are appended while it lasts. A replay reads from them where its run stands (`run/next-step.ts`).
+ *    those that are appended while it lasts. Runs of long ago are cut (`api/journal-cuts.ts`). A replay reads from them where its run stands (`run/next-step.ts`).
  * 2. A call that was started has its `call` row before its effect, and its `result` row after.
  * 3. The model messages of a run are its `inbox`, `preview`, `assistant` and `result` rows in order; `call` rows
  *    are no message.

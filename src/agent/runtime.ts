@@ -9,6 +9,7 @@ import { createJobs, jobsTimer } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
 import { handleCompartments, tellMinds } from "./api/compartments.ts";
+import { handleCuts } from "./api/journal-cuts.ts";
 import { handleCarried, tellCarried } from "./api/related.ts";
 import { suspendedLookMs, watchdogMs } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
@@ -231,5 +232,6 @@ export const createRuntime = (
   };
   handleCompartments(runtime);
   handleCarried(runtime);
+  handleCuts(runtime);
   return runtime;
 };

@@ -51,6 +51,8 @@ export type SpaceSnapshot = Pick<
   Space,
   "id" | "name" | "shareOrigin" | "wakePolicy" | "createdAt" | "confidential" | "release"
 > & {
+  /** Days for which it keeps messages, by its own setting or its workspace's; left out: until somebody deletes them. */
+  retentionDays?: number;
   workspaceId: string;
   version: number;
   members: Member[];

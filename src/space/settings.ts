@@ -3,6 +3,7 @@ import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
 import { isoTime } from "../shared/clock.ts";
 import { type Database, Remembered } from "../shared/database.ts";
+import { withoutNulls } from "../shared/without-nulls.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { space } from "./schema.ts";
 
@@ -65,6 +66,7 @@ export const snapshotOf = (row: SettingsRow, members: readonly MemberRow[]): Spa
     ...{ id, workspaceId, name, shareOrigin, wakePolicy, version },
     ...(confidentialFrom === null ? {} : { confidential: true as const }),
     ...(release === null ? {} : { release }),
+    ...withoutNulls({ retentionDays: retentionOf(row) ?? null }),
     createdAt: isoTime(createdAt),
     members: members.map(toldMember),
   };

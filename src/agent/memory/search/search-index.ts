@@ -250,6 +250,14 @@ export const createSearchIndex = (
       return { upTo: rows.length < limit ? undefined : rows.at(-1)?.id, changed: changed.length };
     },
 
+    /** Takes out what these runs thought and did. In a transaction. */
+    removeRuns(runIds: string[]): void {
+      const run = sql`substr(${searchEntries.ref}, 1, instr(${searchEntries.ref}, ':') - 1)`;
+      remove(
+        sql`${searchEntries.type} = 'consciousness' and ${run} in (select value from json_each(${JSON.stringify(runIds)}))`,
+      );
+    },
+
     /** Takes out the next messages of a space. Answers whether there are no more. */
     dropSpace(spaceId: string, limit: number): boolean {
       const isIts = and(eq(searchEntries.type, "message"), eq(searchEntries.spaceId, spaceId));

@@ -106,6 +106,9 @@ export class Search {
   /** Takes words out of the next passages. In a transaction. Answers how far that came, undefined at the end. */
   redact: SearchIndex["redact"] = (...asked) => this.#index.redact(...asked);
 
+  /** The journal of these runs is cut. In a transaction. */
+  forgetRuns = (runIds: string[]): void => this.#index.removeRuns(runIds);
+
   async search(query: SearchQuery): Promise<SearchAnswer> {
     const { clock, timers, identity } = this.#services;
     const index = this.#index;

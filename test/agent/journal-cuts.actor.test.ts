@@ -1,0 +1,89 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { journalLookMs, maxPastRuns } from "../../src/agent/bounds.ts";
+import type { ExportPlace } from "../../src/protocol/agent-rpc.ts";
+import { SearchQuery } from "../../src/protocol/search.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { call, step, text } from "../support/scripted-model.ts";
+import { type AgentSettings, agentStub, ended, openScene, passTime, rowsIn, scripted } from "./fixture.ts";
+
+/** The journal of runs that are older than their spaces keep messages. */
+const old = 3;
+
+/** An agent whose first runs were three days ago. Each thought of a tree. As many came since as its inputs may show. */
+const open = async (settings: Partial<AgentSettings>) => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3 * 24 * 60 * 60_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const scene = await openScene(settings);
+  const { space, husam, house, analyst } = scene;
+  scripted((_, index) => step(text(`I thought of quince${index + 1}.`)));
+  for (let count = 1; count <= old + 1; count += 1) {
+    if (count > old) vi.useRealTimers();
+    await space.post(husam, `message ${count}`);
+    await ended(house.workspaceId, analyst, count);
+  }
+  const names = (await rowsIn(analyst, "SELECT name FROM pragma_table_info('runs')")).map(({ name }) => String(name));
+  const made: Record<string, string> = { ordinal: "ordinal + n", id: "id || n", kept_before: "ordinal + n - 1" };
+  await rowsIn(
+    analyst,
+    `WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < ${maxPastRuns - 1})
+     INSERT INTO runs SELECT ${names.map((name) => made[name] ?? name).join()} FROM runs, more WHERE ordinal = ${old + 1}`,
+  );
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  return {
+    ...scene,
+    /** What is in its memory is read anew. */
+    restart: () => runInDurableObject(agentStub(analyst), (_, state) => state.abort("a crash")).catch(() => undefined),
+    keep: async (retentionDays: number) => unwrap(await space.stub().update(key, { retentionDays })),
+    firstKept: async () => (await rowsIn(analyst, "SELECT min(run_ordinal) AS first FROM journal"))[0]?.first,
+    /** It has looked, and found nothing more. */
+    looked: () =>
+      vi.waitFor(async () => {
+        const [job] = await rowsIn(analyst, "SELECT due_at FROM jobs WHERE kind = 'cut-journal'");
+        expect(Number(job?.due_at)).toBeGreaterThan(Date.now() + 60_000);
+      }),
+  };
+};
+
+test.each(["consciousness", "timeline"] as const)(
+  "[L18] the journal of old runs that no input shows is cut, with what is found of it (%s)",
+  async (continuity) => {
+    const { house, analyst, ask, keep, firstKept, looked, restart } = await open({ continuity });
+    const { workspaceId } = house;
+    const agent = () => env.AGENT.getByName(analyst.id);
+    const find = async () =>
+      unwrap(await agent().search(workspaceId, SearchQuery.parse({ query: "quince1", mode: "fts" }))).items.length;
+    expect(await find()).toBe(1);
+    await rowsIn(analyst, `UPDATE windows SET first_run = ${old + 1}`);
+    await restart();
+    await keep(30);
+    await looked();
+    expect(await firstKept()).toBe(1);
+    await keep(2);
+    vi.useFakeTimers({ toFake: ["Date"] });
+    await passTime(analyst, journalLookMs);
+    await vi.waitFor(async () => expect(await firstKept()).toBe(old + 1), 10_000);
+    expect(await find()).toBe(0);
+    const [first] = unwrap(await agent().runs(workspaceId, { limit: 100 })).items.reverse();
+    expect(unwrap(await agent().run(workspaceId, first?.id ?? "")).steps).toEqual([]);
+    let exported = "";
+    for (let from: ExportPlace | null = null; ; ) {
+      const page: { text: string; next: ExportPlace | null } = unwrap(await agent().exportPage(workspaceId, from));
+      exported += page.text;
+      from = page.next;
+      if (from === null) break;
+    }
+    expect([exported.includes("quince1."), exported.includes(`quince${old + 1}.`)]).toEqual([false, true]);
+    scripted([step(call("get_my_runs", { limit: 50 })), step(text("Well."))]);
+    const runs = await ask("And now?", old + maxPastRuns + 1);
+    expect(runs.at(-1)?.status).toBe("completed");
+  },
+);
+
+test("[L18] what a window shows is not cut, however old it is", async () => {
+  const { keep, firstKept, looked } = await open({});
+  await keep(1);
+  await looked();
+  expect(await firstKept()).toBe(1);
+});
