@@ -90,10 +90,8 @@ export const authenticate = async (request: Request, env: Env, ids: Ids, options
     env.PUBLIC_ORIGIN,
   );
   if (bearer === undefined) {
-    throw new ColloquyError(
-      "unauthorized",
-      "Send Authorization: Bearer with a secret key (sk_…) or an entity's token.",
-    );
+    const detail = "Send Authorization: Bearer with a secret key (sk_…) or an entity's token.";
+    throw new ColloquyError("unauthorized", detail);
   }
   // A token that is proven is not the operator's key, so it is not compared with it.
   const proven = provenToken(env, bearer, options.now) ?? provenJwt(bearer, workspaceId, options.now);

@@ -21,10 +21,8 @@ export const ownOrigin = ({ url, headers }: Request, publicOrigin: string | unde
   const { origin, href } = URL.parse(publicOrigin || url) ?? { origin: "", href: "" };
   if (!publicOrigin) return isForwardedHttps(headers) ? origin.replace(/^http:/, "https:") : origin;
   if (/^https?:/.test(origin) && href === `${origin}/`) return origin;
-  throw new ColloquyError(
-    "internal",
-    "PUBLIC_ORIGIN is no origin: set it to one such as https://colloquy.example.com.",
-  );
+  const detail = "PUBLIC_ORIGIN is no origin: set it to one such as https://colloquy.example.com.";
+  throw new ColloquyError("internal", detail);
 };
 
 const isForwardedHttps = (headers: Headers): boolean => /^https\b/i.test(headers.get("x-forwarded-proto") ?? "");

@@ -63,10 +63,8 @@ const withoutKey = async (response: Response, apiKey: string | undefined): Promi
 /** Refuses a web page: the address is wrong, and a retry would not help. */
 const refusePage = (response: Response): Response => {
   if (!response.ok || !/^text\/html\b/i.test(response.headers.get("content-type") ?? "")) return response;
-  throw new ColloquyError(
-    "model_nonsense",
-    "The model's baseUrl answers with a web page: set baseUrl to an address that speaks OpenAI's API.",
-  );
+  const detail = "The model's baseUrl answers with a web page: set baseUrl to an address that speaks OpenAI's API.";
+  throw new ColloquyError("model_nonsense", detail);
 };
 
 /** A server that speaks OpenAI's API. Its `fetch` follows no redirect and returns no key. */

@@ -115,42 +115,34 @@ messages.route("PATCH /v1/spaces/{spaceId}/messages/{messageId}", {
 /** How long agents may take to say what they have; one that is silent is left out. */
 const relatedWaitMs = 3000;
 
-/** What agents wrote down of a message, their compartments for its space too. */
+/** What agents wrote down of a message, their compartments for its space too. `isToGo`: they delete it, as far as they can. */
 const relatedOf = async (
   context: HttpContext,
-  spaceId: string,
-  messageId: string,
+  { spaceId, messageId }: Record<"spaceId" | "messageId", string>,
   { agents, isConfidential }: { agents: string[]; isConfidential: boolean },
-): Promise<RelatedItem[]> => {
+  isToGo: boolean,
+): Promise<Record<"related" | "removed", RelatedItem[]>> => {
   const { workspaceId } = context.var.principal;
   const minds = agents.flatMap((agentId) => [
     { agentId, mindId: agentId },
     ...(isConfidential ? [{ agentId, mindId: mindIdOf(context, agentId, spaceId), spaceId }] : []),
   ]);
-  const found: RelatedItem[] = [];
+  const found: Record<"related" | "removed", RelatedItem[]> = { related: [], removed: [] };
   const ask = async ({ mindId, ...whose }: (typeof minds)[number]): Promise<void> => {
-    const answer = await agentAt(context, mindId).related(workspaceId, messageId);
-    if (answer.ok) found.push(...answer.value.map((item) => ({ ...whose, ...item })));
+    const agent = agentAt(context, mindId);
+    const answer = await agent.related(workspaceId, messageId);
+    for (const item of answer.ok ? answer.value : []) {
+      const { label = "", id = "" } = item;
+      const remove = () =>
+        item.kind === "block"
+          ? agent.deleteBlock(workspaceId, label, "system", authorOf(context))
+          : agent.deleteArchival(workspaceId, id);
+      const isGone = isToGo && (await remove()).ok;
+      found[isGone ? "removed" : "related"].push({ ...whose, ...item });
+    }
   };
   await settledWithin(relatedWaitMs, Promise.allSettled(minds.map(ask)));
-  return [...found];
-};
-
-/** Has agents delete these. Answers those that are gone by now. */
-const deleteAll = async (context: HttpContext, items: RelatedItem[]): Promise<RelatedItem[]> => {
-  const { workspaceId } = context.var.principal;
-  const gone: RelatedItem[] = [];
-  const remove = async (item: RelatedItem): Promise<void> => {
-    const { agentId, spaceId, label = "", id = "" } = item;
-    const agent = agentAt(context, spaceId === undefined ? agentId : mindIdOf(context, agentId, spaceId));
-    const { ok } =
-      item.kind === "block"
-        ? await agent.deleteBlock(workspaceId, label, "system", authorOf(context))
-        : await agent.deleteArchival(workspaceId, id);
-    if (ok) gone.push(item);
-  };
-  await settledWithin(relatedWaitMs, Promise.allSettled(items.map(remove)));
-  return [...gone];
+  return { related: [...found.related], removed: [...found.removed] };
 };
 
 messages.route("DELETE /v1/spaces/{spaceId}/messages/{messageId}", {
@@ -171,19 +163,18 @@ messages.route("DELETE /v1/spaces/{spaceId}/messages/{messageId}", {
     "What is left of the message, with `deleted`; and for an admin or a secret key what agents wrote down of it and still have, to be deleted by their own routes. With `related=true`, `removed` is what was deleted of it, and `related` what is left: ask again",
   ],
   problems: ["not_found", "conflict", "invalid_request"],
-  handle: async ({ context, space, params: { spaceId, messageId }, query }) => {
+  handle: async ({ context, space, params, query }) => {
     const isOwner = await mayOwn(context);
     if (query.related === "true" && !isOwner) {
-      throw new ColloquyError(
-        "forbidden",
-        "Only an admin or a secret key deletes what agents wrote: leave out related.",
-      );
+      const detail = "Only an admin or a secret key deletes what agents wrote: leave out related.";
+      throw new ColloquyError("forbidden", detail);
     }
-    const { message, ...heard } = await inSpace(context, (principal) => space.deleteMessage(principal, messageId));
-    const related = isOwner ? await relatedOf(context, spaceId, messageId, heard) : [];
-    if (query.related !== "true") return { message, related };
-    const removed = await deleteAll(context, related);
-    return { message, related: related.filter((item) => !removed.includes(item)), removed };
+    const { message, ...heard } = await inSpace(context, (principal) =>
+      space.deleteMessage(principal, params.messageId),
+    );
+    if (!isOwner) return { message, related: [] };
+    const { related, removed } = await relatedOf(context, params, heard, query.related === "true");
+    return { message, related, ...(query.related === "true" && { removed }) };
   },
 });
 

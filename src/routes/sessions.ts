@@ -149,10 +149,8 @@ sessions.route("POST /v1/session", {
       if (current) {
         const { entity } = offerOf(await workspace.offeredSession(hash));
         if (entity.id !== current.entity.id) {
-          throw new ColloquyError(
-            "signed_in",
-            `You are signed in as ${current.entity.name}. Sign in as ${entity.name} instead?`,
-          );
+          const detail = `You are signed in as ${current.entity.name}. Sign in as ${entity.name} instead?`;
+          throw new ColloquyError("signed_in", detail);
         }
       }
       return { workspaceId, ...offerOf(await workspace.useSignInCode(hash, session)) };

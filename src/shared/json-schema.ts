@@ -49,10 +49,8 @@ const stepTextCharacters = 32;
 
 const spend = (steps: number): void => {
   if (isAffordable("maxSchemaSteps", steps)) return;
-  throw new ColloquyError(
-    "invalid_request",
-    "it takes too many steps: simplify the schema, or shorten the value (maxSchemaSteps)",
-  );
+  const detail = "it takes too many steps: simplify the schema, or shorten the value (maxSchemaSteps)";
+  throw new ColloquyError("invalid_request", detail);
 };
 
 // The library's own pattern for this one takes exponential time; RFC 3986 has no such thing as a `url` beside `uri`.

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ClientFrame, closeCodes, type DurableEvent, type ErrorFrame } from "../protocol/events.ts";
 import { messageId, toolCallId } from "../protocol/ids.ts";
 import { ClientKey, type Message } from "../protocol/message.ts";
-import { hasScope } from "../protocol/principal.ts";
+import { hasScope, type Principal } from "../protocol/principal.ts";
 import { maxTextBytes, textBytes } from "../protocol/text.ts";
 import { ColloquyError, type Issue, problem } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
@@ -46,9 +46,7 @@ export const receiveFrame = async (
   try {
     const raw = rawFrame(data);
     names = Named.safeParse(raw).data ?? {};
-    const frame = parseFrame(raw);
-    if (frame.type === "message.delete") await removeMessage(services, session, frame.messageId);
-    else obey(services, session, frame);
+    await obey(services, session, parseFrame(raw));
   } catch (error) {
     if (!(error instanceof ColloquyError)) log.error("frame.failed", error, { entityId });
     const { code, message, issues } =
@@ -62,35 +60,28 @@ export const receiveFrame = async (
   }
 };
 
-const requireWriting = ({ principal }: SpaceSession): void => {
-  if (principal.kind !== "key" || hasScope(principal)) return;
-  throw new ColloquyError("forbidden", "The secret key of this socket may only read: open one by a key of scope full");
-};
-
 /** As by HTTP, only where the space refuses an entity is the workspace asked whether it is an admin. */
-const removeMessage = async (services: SpaceServices, session: SpaceSession, messageId: string): Promise<void> => {
-  requireWriting(session);
-  const { principal } = session;
+const removeMessage = async (services: SpaceServices, principal: Principal, messageId: string): Promise<void> => {
   try {
     deleteMessage(services, principal, messageId);
   } catch (error) {
-    if (!(error instanceof ColloquyError) || error.code !== "forbidden" || principal.kind === "key") throw error;
-    if (!(await services.isAdmin(principal))) throw error;
+    const isRefused = error instanceof ColloquyError && error.code === "forbidden" && principal.kind === "entity";
+    if (!isRefused || !(await services.isAdmin(principal))) throw error;
     deleteMessage(services, { ...principal, admin: true }, messageId);
   }
 };
 
-const obey = (
-  services: SpaceServices,
-  session: SpaceSession,
-  frame: Exclude<ClientFrame, { type: "message.delete" }>,
-): void => {
-  requireWriting(session);
+const obey = async (services: SpaceServices, session: SpaceSession, frame: ClientFrame): Promise<void> => {
   const { principal } = session;
+  if (principal.kind === "key" && !hasScope(principal)) {
+    const detail = "The secret key of this socket may only read: open one by a key of scope full";
+    throw new ColloquyError("forbidden", detail);
+  }
   // A repeated message is answered to its sender alone: the others have it.
   const tell = (event: { type: DurableEvent["type"]; cursor: number; message: Message }): void =>
     services.sockets.send(session, JSON.stringify(event));
   if (frame.type === "message.edit") editMessage(services, principal, frame.messageId, frame.text);
+  else if (frame.type === "message.delete") await removeMessage(services, principal, frame.messageId);
   else if (frame.type === "read") markRead(services, principal, frame.messageId);
   else if (frame.type === "typing") tellTyping(services, session.data.entityId);
   else if (frame.type === "tool.result") {
@@ -135,13 +126,8 @@ const parseFrame = (raw: unknown): ClientFrame => {
     throw new ColloquyError("text_too_long", `A message has at most ${maxTextBytes} bytes of UTF-8 (maxTextBytes)`);
   }
   const issues = parsed.error.issues.map(({ path, message }): Issue => ({ path: path.join("."), message }));
-  throw new ColloquyError(
-    "bad_frame",
-    "Send message.send, message.edit, message.delete, read, typing or tool.result as the protocol says",
-    {
-      issues,
-    },
-  );
+  const detail = "Send message.send, message.edit, message.delete, read, typing or tool.result as the protocol says";
+  throw new ColloquyError("bad_frame", detail, { issues });
 };
 
 /** The parts of a bad frame that its refusal needs: which message or call it names, and the text, for its length. */

@@ -128,10 +128,8 @@ const closeUnreading = ({ sockets, members }: SpaceServices): void => {
 const becomesConfidential = ({ confidentialFrom }: SettingsRow, wanted: boolean | undefined): boolean => {
   if (confidentialFrom === null) return wanted === true;
   if (wanted !== false) return false;
-  throw new ColloquyError(
-    "conflict",
-    "A confidential space stays confidential: make a new space for what may be known elsewhere",
-  );
+  const detail = "A confidential space stays confidential: make a new space for what may be known elsewhere";
+  throw new ColloquyError("conflict", detail);
 };
 
 /** Where the space is confidential, an agent hears in its compartment what is said there. In a transaction. */

@@ -70,10 +70,8 @@ export const editMessage = (
   const row = rowOf(services, messageId);
   const before = messageOf(row.frame);
   if (before.kind === "tool_call" || before.sender.id !== member.entityId || member.type === "agent") {
-    throw new ColloquyError(
-      "forbidden",
-      "Only the person or service who said a message edits it: say it anew yourself",
-    );
+    const detail = "Only the person or service who said a message edits it: say it anew yourself";
+    throw new ColloquyError("forbidden", detail);
   }
   if (before.deleted) throw new ColloquyError("gone", "The message was deleted: say it anew");
   checkText(text);

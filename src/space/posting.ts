@@ -100,10 +100,8 @@ export const requireOwnMind = (
   { agentId, mindId }: Pick<AgentMessage, "agentId" | "mindId">,
 ): void => {
   if (mindId === undefined || mindId === compartmentId(ids, agentId, settings.find()?.id ?? "")) return;
-  throw new ColloquyError(
-    "forbidden",
-    "A run of a confidential space speaks in that space alone: say it there, and let its people carry it",
-  );
+  const detail = "A run of a confidential space speaks in that space alone: say it there, and let its people carry it";
+  throw new ColloquyError("forbidden", detail);
 };
 
 /** Throws where an agent's open mind would wait for people of a confidential space, whom it does not hear (C18). */
@@ -184,10 +182,8 @@ const authorOf = ({ log }: SpaceServices, replyTo: string | undefined): string |
 
 export const checkText = (text: string): void => {
   if (textBytes(text) > maxTextBytes) {
-    throw new ColloquyError(
-      "text_too_long",
-      `A message has at most ${maxTextBytes} bytes of UTF-8 (maxTextBytes): say less, or in parts`,
-    );
+    const detail = `A message has at most ${maxTextBytes} bytes of UTF-8 (maxTextBytes): say less, or in parts`;
+    throw new ColloquyError("text_too_long", detail);
   }
   const parsed = MessageText.safeParse(text);
   if (!parsed.success) throw new ColloquyError("invalid_request", parsed.error.issues[0]?.message ?? "not a text");

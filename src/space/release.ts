@@ -10,10 +10,8 @@ export const requireRelease = (
 ): void => {
   if (!release) return;
   if (!isConfidential) {
-    throw new ColloquyError(
-      "invalid_request",
-      "release: only a confidential space has one: set `confidential: true` with it, or leave it out",
-    );
+    const detail = "release: only a confidential space has one: set `confidential: true` with it, or leave it out";
+    throw new ColloquyError("invalid_request", detail);
   }
   const { approvers, quorum } = release;
   if (!approvers) return;

@@ -6,9 +6,11 @@ import { openDatabase } from "../shared/database.ts";
 import { fault } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
 import { ringOf } from "../shared/secret-ring.ts";
+import { withTimeout } from "../shared/timeouts.ts";
 import { createJobs } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import { createAudit } from "./audit.ts";
+import { keyProofAnswerMs } from "./bounds.ts";
 import { createClientRates } from "./client-rates.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
@@ -21,7 +23,7 @@ import { createDecisions } from "./router/decisions.ts";
 import { createRouter } from "./router/router.ts";
 import { createRouterLedger } from "./router/router-ledger.ts";
 import { createSettings } from "./settings.ts";
-import { createSockets, isAdminAt } from "./space-sockets.ts";
+import { createSockets } from "./space-sockets.ts";
 import { LiveStreams } from "./streams/live-streams.ts";
 import { createToolCalls } from "./tool-calls/tool-calls.ts";
 import { usageOf } from "./usage.ts";
@@ -97,7 +99,11 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     ...{ db, clock, timers, jobs, settings, members, log, subscribers, decisions, toolCalls, sockets, live, delivery },
     ...{ transaction, record, audit, usage },
     noteRead: audit.noteRead,
-    isAdmin: (principal: EntityPrincipal) => isAdminAt(env, principal),
+    async isAdmin({ workspaceId, entityId }: EntityPrincipal): Promise<boolean> {
+      const asked = env.WORKSPACE.getByName(workspaceId).standing(entityId);
+      const standing = await withTimeout(keyProofAnswerMs, asked);
+      return standing.ok && standing.value.role === "admin";
+    },
     ids,
     ...{ formerAgents, forgetting },
     router: createRouter({ ...around, jobs, ledger, record, noteSecretUsed: audit.noteSecretUsed }),

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { Env } from "../env/env.ts";
-import type { EntityPrincipal, Principal } from "../protocol/principal.ts";
+import type { Principal } from "../protocol/principal.ts";
 import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { withTimeout } from "../shared/timeouts.ts";
 import {
   type AuthenticatedSockets,
   createAuthenticatedSockets,
@@ -54,15 +53,6 @@ export const createSockets = (
     prove: ({ principal }) => credentialsUntil(WORKSPACE.getByName(principal.workspaceId), principal),
   });
 
-/** Whether the workspace says now that the entity of a socket is an admin. */
-export const isAdminAt = async (
-  { WORKSPACE }: Pick<Env, "WORKSPACE">,
-  { workspaceId, entityId }: EntityPrincipal,
-): Promise<boolean> => {
-  const standing = await withTimeout(keyProofAnswerMs, WORKSPACE.getByName(workspaceId).standing(entityId));
-  return standing.ok && standing.value.role === "admin";
-};
-
 /** Throws `unavailable` where there are too many sockets for one more of this member, opened by it itself or by a key. */
 export const requireSocketRoom = (
   sockets: Pick<SpaceSockets, "size" | "all">,
@@ -70,10 +60,8 @@ export const requireSocketRoom = (
   by: Principal["kind"] = "key",
 ): void => {
   if (sockets.size >= maxSockets) {
-    throw new ColloquyError(
-      "unavailable",
-      `This space has ${maxSockets} sockets, which is the most (maxSockets): try later`,
-    );
+    const detail = `This space has ${maxSockets} sockets, which is the most (maxSockets): try later`;
+    throw new ColloquyError("unavailable", detail);
   }
   let own = 0;
   let opened = 0;
@@ -89,9 +77,7 @@ export const requireSocketRoom = (
     );
   }
   if (own >= maxSocketsPerMember) {
-    throw new ColloquyError(
-      "unavailable",
-      `You have ${own} sockets here, which is the most (maxSocketsPerMember): close some first`,
-    );
+    const detail = `You have ${own} sockets here, which is the most (maxSocketsPerMember): close some first`;
+    throw new ColloquyError("unavailable", detail);
   }
 };

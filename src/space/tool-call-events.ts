@@ -59,10 +59,8 @@ export const recordToolCall = (services: SpaceServices, said: AgentToolCall): Me
   const space = spaceIn(services, said.workspaceId);
   const isOwn = ids.isIssued("tc", toolCallId) && isOwnedBy(toolCallId, said.mindId ?? agentId);
   if (!isOwn || messageId !== ids.deriveOwned("msg", space.id, toolCallId)) {
-    throw new ColloquyError(
-      "invalid_request",
-      `${toolCallId} is no tool call of ${agentId} whose message is ${messageId}`,
-    );
+    const detail = `${toolCallId} is no tool call of ${agentId} whose message is ${messageId}`;
+    throw new ColloquyError("invalid_request", detail);
   }
   const row = rowOf(services, space, toolCallId);
   if (!row) return deletedOf(services, messageId) ?? show(services, space, said);
@@ -129,10 +127,8 @@ export const answerToolCall = (
   const { space, member } = acting(services, principal);
   const bytes = textBytes(JSON.stringify(answer));
   if (bytes > maxAnswerBytes) {
-    throw new ColloquyError(
-      "payload_too_large",
-      `An answer has at most ${maxAnswerBytes} bytes of JSON (maxAnswerBytes); this one has ${bytes}`,
-    );
+    const detail = `An answer has at most ${maxAnswerBytes} bytes of JSON (maxAnswerBytes); this one has ${bytes}`;
+    throw new ColloquyError("payload_too_large", detail);
   }
   const found = rowOf(services, space, toolCallId);
   if (!found && deletedOf(services, services.ids.deriveOwned("msg", space.id, toolCallId))) {

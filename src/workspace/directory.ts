@@ -66,10 +66,8 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
     const agentName = asSeen(name);
     const owner = db.select().from(entities).where(eq(entities.agentName, agentName)).get();
     if (!owner || owner.id === id) return agentName;
-    throw new ColloquyError(
-      "name_taken",
-      `Another agent of this workspace is called ${JSON.stringify(name)}: choose a name of its own.`,
-    );
+    const detail = `Another agent of this workspace is called ${JSON.stringify(name)}: choose a name of its own.`;
+    throw new ColloquyError("name_taken", detail);
   };
 
   /** Those in the spaces of an entity, it too if it is in one. */

@@ -93,10 +93,8 @@ export const createKeys = (db: Database, clock: Clock, ended: (id: string) => vo
       throw new ColloquyError("forbidden", detail);
     }
     if (countOf(db, keys, isAlive()) >= most) {
-      throw new ColloquyError(
-        "limit_reached",
-        `A workspace has at most ${most} secret keys (maxKeys): revoke one first.`,
-      );
+      const detail = `A workspace has at most ${most} secret keys (maxKeys): revoke one first.`;
+      throw new ColloquyError("limit_reached", detail);
     }
     return db.insert(keys).values({ id, hash, name, scopes, createdAt: clock.now(), expiresAt }).returning().get();
   };

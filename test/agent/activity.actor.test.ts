@@ -208,8 +208,7 @@ test("a run that waits, and is ended by another, is told as ended by the log", a
     return index === 1 ? step(call("absorb_run", { runId: (await waiting())?.id ?? "" })) : step(text("Done."));
   });
   const sara = await house.person("Sara");
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  unwrap(await space.stub().addMember(key, sara));
+  unwrap(await space.stub().addMember(house.key, sara));
   await space.post(husam, "Ask me");
   await vi.waitFor(async () => expect((await waiting())?.status).toBe("waiting_reply"));
   const first = await waiting();

@@ -28,12 +28,11 @@ const stage = async (wakePolicy: "every_message" | "addressed" = "addressed", li
   const [husam, sara, tom] = [await house.person("Husam"), await house.person("Sara"), await house.person("Tom")];
   const analyst = await house.agent({ name: "Analyst", messaging: "threaded", limits, context });
   const space = await house.space("Alpha", [husam, sara, tom, analyst]);
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  unwrap(await space.stub().update(key, { wakePolicy }));
+  unwrap(await space.stub().update(house.key, { wakePolicy }));
   const runs = (count: number) => ended(house.workspaceId, analyst, count);
   const statuses = async () => (await inboxOf(house.workspaceId, analyst)).map(({ wakes, status }) => [wakes, status]);
   const agent = env.AGENT.getByName(analyst.id);
-  return { house, husam, sara, tom, analyst, space, key, runs, statuses, agent };
+  return { house, husam, sara, tom, analyst, space, key: house.key, runs, statuses, agent };
 };
 
 const continuities = ["consciousness", "timeline"] as const;
@@ -263,8 +262,7 @@ test("[K8] [B1] an awaited answer counts like any wake: two that ask each other 
     await house.agent({ name: "Two", messaging: "threaded", limits }),
   ];
   const space = await house.space("Alpha", [husam, one, two]);
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
+  unwrap(await space.stub().update(house.key, { wakePolicy: "addressed" }));
   scripted((options) => {
     const other = JSON.stringify(options.prompt[0]).includes('name: \\"One\\"') ? "Two" : "One";
     return asks(space.id, `@${other} and you?`);

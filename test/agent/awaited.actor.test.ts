@@ -109,10 +109,9 @@ test.each(continuities)("[K9] alone in a space the agent can wait for nobody (%s
 
 test("[K9] who is awaited is addressed, so that an agent whose message is answered wakes", async () => {
   const { house, husam, analyst, space } = await stage("timeline");
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
   const scribe = await house.agent({ name: "Scribe", continuity: "timeline" });
-  unwrap(await space.stub().addMember(key, scribe));
-  unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
+  unwrap(await space.stub().addMember(house.key, scribe));
+  unwrap(await space.stub().update(house.key, { wakePolicy: "addressed" }));
   scripted(async (_, index) => {
     if (index === 0) return step(call("send_message", { text: "I wrote it." }));
     if (index === 1) return step(text("Said."));

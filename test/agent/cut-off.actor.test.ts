@@ -13,8 +13,7 @@ const stage = async () => {
     continuity: "timeline",
     limits: { maxConcurrentRuns: 2 },
   });
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  return { house, husam, analyst, space, key, agent: env.AGENT.getByName(analyst.id) };
+  return { house, husam, analyst, space, key: house.key, agent: env.AGENT.getByName(analyst.id) };
 };
 
 type Stage = Awaited<ReturnType<typeof stage>>;

@@ -322,8 +322,7 @@ test("[R5] an agent that was removed from the space mid-stream says nothing ther
   ]);
   await space.post(husam, "Speak");
   await gate.reached;
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  unwrap(await space.stub().removeMember(key, analyst.id));
+  unwrap(await space.stub().removeMember(house.key, analyst.id));
   gate.open();
   const [run] = await ended(house.workspaceId, analyst, 1);
   expect(run?.steps[1]?.toolCalls[0]).toMatchObject({ status: "error" });

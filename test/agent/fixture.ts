@@ -4,6 +4,7 @@ import { afterEach, expect, onTestFinished, vi } from "vitest";
 import type { Agent } from "../../src/agent/agent.ts";
 import type { CallOptions } from "../../src/models/language-model.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
+import type { ExportPlace } from "../../src/protocol/agent-rpc.ts";
 import type { ServerFrame } from "../../src/protocol/events.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { EntityPrincipal } from "../../src/protocol/principal.ts";
@@ -37,6 +38,7 @@ export const openHouse = async () => {
   );
   return {
     workspaceId,
+    key: { kind: "key", workspaceId, keyId: "key" } as const,
     person: async (name: string): Promise<EntityRef> => {
       const id = ids.mint("ent");
       const workspace = env.WORKSPACE.getByName(workspaceId);
@@ -179,6 +181,19 @@ export const fillInbox = (agent: { id: string }, count: number) =>
      SELECT 'x' || i, 'service', '{"type":"service","serviceName":"s","payload":1,"root":{"id":"r","kind":"service"}}',
        'r', 0, 'pending', 0 FROM n`,
   );
+
+/** All pages of an agent's export. */
+export const exported = async (workspaceId: string, { id }: EntityRef): Promise<string> => {
+  let all = "";
+  for (let from: ExportPlace | null = null; ; ) {
+    const page: { text: string; next: ExportPlace | null } = unwrap(
+      await env.AGENT.getByName(id).exportPage(workspaceId, from),
+    );
+    all += page.text;
+    from = page.next;
+    if (from === null) return all;
+  }
+};
 
 /** Waits until the agent has ended `count` runs, and nothing is under way. Answers them, oldest first. */
 export const ended = async (workspaceId: string, agent: EntityRef, count: number): Promise<Run[]> =>

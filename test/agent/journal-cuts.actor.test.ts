@@ -2,11 +2,10 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { journalLookMs, maxPastRuns } from "../../src/agent/bounds.ts";
-import type { ExportPlace } from "../../src/protocol/agent-rpc.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, step, text } from "../support/scripted-model.ts";
-import { type AgentSettings, agentStub, ended, openScene, passTime, rowsIn, scripted } from "./fixture.ts";
+import { type AgentSettings, agentStub, ended, exported, openScene, passTime, rowsIn, scripted } from "./fixture.ts";
 
 /** The journal of runs that are older than their spaces keep messages. */
 const old = 3;
@@ -30,12 +29,11 @@ const open = async (settings: Partial<AgentSettings>) => {
     `WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < ${maxPastRuns - 1})
      INSERT INTO runs SELECT ${names.map((name) => made[name] ?? name).join()} FROM runs, more WHERE ordinal = ${old + 1}`,
   );
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
   return {
     ...scene,
     /** What is in its memory is read anew. */
     restart: () => runInDurableObject(agentStub(analyst), (_, state) => state.abort("a crash")).catch(() => undefined),
-    keep: async (retentionDays: number) => unwrap(await space.stub().update(key, { retentionDays })),
+    keep: async (retentionDays: number) => unwrap(await space.stub().update(house.key, { retentionDays })),
     firstKept: async () => (await rowsIn(analyst, "SELECT min(run_ordinal) AS first FROM journal"))[0]?.first,
     /** It has looked, and found nothing more. */
     looked: () =>
@@ -67,14 +65,8 @@ test.each(["consciousness", "timeline"] as const)(
     expect(await find()).toBe(0);
     const [first] = unwrap(await agent().runs(workspaceId, { limit: 100 })).items.reverse();
     expect(unwrap(await agent().run(workspaceId, first?.id ?? "")).steps).toEqual([]);
-    let exported = "";
-    for (let from: ExportPlace | null = null; ; ) {
-      const page: { text: string; next: ExportPlace | null } = unwrap(await agent().exportPage(workspaceId, from));
-      exported += page.text;
-      from = page.next;
-      if (from === null) break;
-    }
-    expect([exported.includes("quince1."), exported.includes(`quince${old + 1}.`)]).toEqual([false, true]);
+    const all = await exported(workspaceId, analyst);
+    expect([all.includes("quince1."), all.includes(`quince${old + 1}.`)]).toEqual([false, true]);
     scripted([step(call("get_my_runs", { limit: 50 })), step(text("Well."))]);
     const runs = await ask("And now?", old + maxPastRuns + 1);
     expect(runs.at(-1)?.status).toBe("completed");

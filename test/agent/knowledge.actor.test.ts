@@ -35,13 +35,12 @@ const stage = async (continuity: "consciousness" | "timeline", settings: Partial
     return { heard, run, made: made.filter(({ name }) => name !== "enter_space") };
   };
   const knows = async (asked: Parameters<typeof agent.knows>[1]) => unwrap(await agent.knows(house.workspaceId, asked));
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  const join = async () => unwrap(await space.stub().addMember(key, analyst));
+  const join = async () => unwrap(await space.stub().addMember(house.key, analyst));
   const leave = async () => {
-    unwrap(await space.stub().removeMember(key, analyst.id));
+    unwrap(await space.stub().removeMember(house.key, analyst.id));
     await vi.waitFor(async () => expect(await rowsIn(analyst, "select left from spaces")).toEqual([{ left: 1 }]));
   };
-  return { ...scene, key, join, leave, turn, knows };
+  return { ...scene, key: house.key, join, leave, turn, knows };
 };
 
 const asTool = (tool: string) => expect.objectContaining({ how: "tool", tool });

@@ -14,8 +14,7 @@ const stage = async (context: { maxEvents?: number }, wakePolicy: "every_message
   const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
   const analyst = await house.agent({ name: "Analyst", context });
   const space = await house.space("Alpha", [husam, sara, analyst]);
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  unwrap(await space.stub().update(key, { wakePolicy }));
+  unwrap(await space.stub().update(house.key, { wakePolicy }));
   const gate = createGate();
   const model = scripted((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
   await space.post(husam, "@Analyst begin");

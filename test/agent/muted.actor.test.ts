@@ -184,8 +184,7 @@ test("[R1] [B3] muted events over maxOverheardEvents are dropped, logged unless 
   onTestFinished(() => warned.mockRestore());
   await fillMuted(listener, 3, "space_message", { delivered: { message: { spaceId: space.id } } });
   await fillMuted(listener, maxOverheardEvents + 6, "plan", mutedPlan);
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
+  unwrap(await space.stub().update(house.key, { wakePolicy: "addressed" }));
   await space.post(husam, "@Sara a word");
   await space.post(husam, "@Listener are you there?");
   await ended(house.workspaceId, listener, 1);
@@ -243,8 +242,7 @@ test("an agent that becomes living is told what woke nobody and no stateless run
     await house.space("Beta", [husam, sara, analyst]),
   ] as const;
   const [alpha, beta] = spaces;
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  for (const space of spaces) unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
+  for (const space of spaces) unwrap(await space.stub().update(house.key, { wakePolicy: "addressed" }));
   scripted(() => step(text("Read.")));
   for (const aside of ["one", "two"]) await alpha.post(sara, aside);
   for (const aside of ["one", "two", "three"]) await beta.post(sara, aside);

@@ -33,8 +33,7 @@ const play = async (course: { deed: Deed; which: number }[]): Promise<void> => {
   const analyst = await house.agent({ name: "Analyst", continuity: "timeline", limits });
   const sara = await house.person("Sara");
   const space = await house.space("Alpha", [husam, sara, analyst]);
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
+  unwrap(await space.stub().update(house.key, { wakePolicy: "addressed" }));
   const agent = env.AGENT.getByName(analyst.id);
   // The clock stands: what failed is tried again only when the test lets time pass.
   vi.setSystemTime(Date.now());

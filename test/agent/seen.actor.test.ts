@@ -12,8 +12,7 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
   const analyst = await house.agent({ name: "Analyst", continuity: "timeline", ...settings });
   const room = async (name: string) => {
     const space = await house.space(name, [husam, sara, analyst]);
-    const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-    unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
+    unwrap(await space.stub().update(house.key, { wakePolicy: "addressed" }));
     return space;
   };
   const space = await room("Alpha");

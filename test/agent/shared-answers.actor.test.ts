@@ -12,8 +12,7 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
   const timeline = { messaging: "threaded", continuity: "timeline" } as const;
   const analyst = await house.agent({ name: "Analyst", ...timeline, ...settings });
   const space = await house.space("Alpha", [husam, sara, tom, analyst]);
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
+  unwrap(await space.stub().update(house.key, { wakePolicy: "addressed" }));
   const agent = env.AGENT.getByName(analyst.id);
   const runs = () => runsOf(house.workspaceId, analyst);
   const inbox = () => inboxOf(house.workspaceId, analyst);
@@ -25,7 +24,7 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
     await told(space.id);
   };
   const last = async () => (await space.messages()).at(-1)?.id ?? "";
-  return { house, husam, sara, tom, analyst, space, key, agent, runs, inbox, stand, reply, last };
+  return { house, husam, sara, tom, analyst, space, key: house.key, agent, runs, inbox, stand, reply, last };
 };
 
 type Scene = Awaited<ReturnType<typeof stage>>;

@@ -69,8 +69,7 @@ test("[R2] an agent that crashed after it spoke, and left the space, is told tha
   const crashed = armFault("agent.after-effect");
   await space.post(husam, "Say it");
   await crashed;
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  unwrap(await space.stub().removeMember(key, analyst.id));
+  unwrap(await space.stub().removeMember(house.key, analyst.id));
   const [run] = await ended(house.workspaceId, analyst, 1);
   expect(await space.texts()).toEqual(["Husam: Say it", "Analyst: Said."]);
   expect(run?.steps[0]?.toolCalls[0]).toMatchObject({ status: "complete", output: { success: true } });

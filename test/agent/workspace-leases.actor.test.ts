@@ -198,15 +198,14 @@ test("[L10] a router leases what its calls may cost, and wakes nobody once the d
   const house = await openHouse();
   const [husam, mona] = [await house.person("Husam"), await house.person("Mona")];
   const space = await house.space("Alpha", [husam, mona, await house.agent({ name: "Analyst" })]);
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
   const router = { model: { provider: "rehearsal" as const, deltasPerSecond: 0 }, maxTokensPerDay: 200_000 };
   const rpc = () => env.SPACE.getByName(space.id);
-  unwrap(await rpc().update(key, { router, wakePolicy: "addressed" }));
+  unwrap(await rpc().update(house.key, { router, wakePolicy: "addressed" }));
   scripted(() => step(text('{"wake": []}')));
   const post = async (words: string) => (await space.post(husam, words)).id;
   const decided = (messageId: string) =>
     vi.waitFor(async () => {
-      const routing = unwrap(await rpc().routing(key, messageId));
+      const routing = unwrap(await rpc().routing(house.key, messageId));
       expect(routing.outcome).not.toBe("pending");
       return routing;
     });

@@ -3,15 +3,14 @@ import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, vi } from "vitest";
 import type { CallOptions } from "../../src/models/language-model.ts";
-import type { ExportPlace } from "../../src/protocol/agent-rpc.ts";
 import { CreateBlock } from "../../src/protocol/block.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
-import { agentStub, ids, inboxOf, openHouse, runsOf, told } from "../agent/fixture.ts";
-import { allRows } from "../support/rows.ts";
+import { agentStub, exported, ids, inboxOf, openHouse, runsOf, told } from "../agent/fixture.ts";
+import { rowsWith } from "../support/rows.ts";
 import { call, installModel, type ScriptedStep, scriptedModel, step, text } from "../support/scripted-model.ts";
 
 /**
@@ -65,11 +64,6 @@ const looking =
     return step(text("Well."));
   };
 
-const rowsWith = (object: unknown, words: string): Promise<string[]> =>
-  runInDurableObject(object as DurableObjectStub, (_, { storage }) =>
-    allRows(storage).filter((row) => row.includes(words)),
-  );
-
 const atRest = (workspaceId: string, minds: readonly EntityRef[]): Promise<void> =>
   vi.waitFor(
     async () => {
@@ -82,18 +76,6 @@ const atRest = (workspaceId: string, minds: readonly EntityRef[]): Promise<void>
     },
     { timeout: 20_000 },
   );
-
-const exported = async (workspaceId: string, { id }: EntityRef): Promise<string> => {
-  let all = "";
-  for (let from: ExportPlace | null = null; ; ) {
-    const page: { text: string; next: ExportPlace | null } = unwrap(
-      await env.AGENT.getByName(id).exportPage(workspaceId, from),
-    );
-    all += page.text;
-    from = page.next;
-    if (from === null) return all;
-  }
-};
 
 /** What is said, as far as the test knows: each with its marked word. */
 type Said = { message: Message; mark: string; by: EntityRef; spaceId: string };

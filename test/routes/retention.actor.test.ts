@@ -10,7 +10,7 @@ import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { openBoth } from "../agent/compartment.ts";
 import { agentStub, ended, scripted, told } from "../agent/fixture.ts";
 import { call, expectOk, type House, openHouse } from "../support/house.ts";
-import { allRows } from "../support/rows.ts";
+import { rowsWith } from "../support/rows.ts";
 import { answer, step, text } from "../support/scripted-model.ts";
 import { problemIn } from "./operations.ts";
 
@@ -28,11 +28,6 @@ const threeDaysAgo = async <T>(act: () => Promise<T>): Promise<T> => {
   return done;
 };
 
-const rowsWith = (object: unknown, words: string): Promise<string[]> =>
-  runInDurableObject(object as DurableObjectStub, (_, { storage }) =>
-    allRows(storage).filter((row) => row.includes(words)),
-  );
-
 test.each(["consciousness", "timeline"] as const)(
   "[L18] what is too old is gone from every row of spaces, agents and compartments (%s)",
   async (continuity) => {
@@ -47,13 +42,13 @@ test.each(["consciousness", "timeline"] as const)(
     const { space, secret, husam, house, analyst } = scene;
     scripted(() => step(text("Well.")));
     await space.post(husam, "I like the apricots of the south");
-    const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
     const objects = [
       ...[agentStub(analyst), agentStub(secret.mind), env.WORKSPACE.getByName(house.workspaceId)],
       ...[env.SPACE.getByName(space.id), env.SPACE.getByName(secret.space.id)],
     ];
     expect((await rowsWith(objects[0], "quinces")).length).toBeGreaterThan(0);
-    for (const { id } of [space, secret.space]) unwrap(await env.SPACE.getByName(id).update(key, { retentionDays: 1 }));
+    for (const { id } of [space, secret.space])
+      unwrap(await env.SPACE.getByName(id).update(house.key, { retentionDays: 1 }));
     await vi.waitFor(
       async () => {
         for (const words of ["quinces", "medlars", "persimmons"]) {
@@ -64,7 +59,7 @@ test.each(["consciousness", "timeline"] as const)(
     );
     await told(space.id);
     expect((await rowsWith(objects[0], "apricots of the south")).length).toBeGreaterThan(0);
-    const { items } = unwrap(await env.SPACE.getByName(space.id).list(key, { limit: 10 }));
+    const { items } = unwrap(await env.SPACE.getByName(space.id).list(house.key, { limit: 10 }));
     expect(items.filter(({ deleted }) => deleted?.expired)).toHaveLength(2);
     expect(items.at(-1)?.text).toBe("I like the apricots of the south");
   },

@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { Agent } from "../../src/agent/agent.ts";
@@ -6,7 +5,7 @@ import type { Message } from "../../src/protocol/message.ts";
 import type { MessageChange } from "../../src/protocol/rpc.ts";
 import { type Outcome, ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
-import { allRows } from "../support/rows.ts";
+import { rowsWith } from "../support/rows.ts";
 import { counted } from "./counted.ts";
 import {
   answers,
@@ -36,8 +35,6 @@ const postedBy = async (home: House, who: typeof ann, text: string): Promise<Mes
   unwrap(await home.rpc.post(home.as(who), { text })).message;
 const codeOf = (outcome: Outcome<unknown>): string => (outcome.ok ? "" : outcome.problem.code);
 const changesTold = (agent: typeof ann): MessageChange[] => deliveredTo(agent).flatMap(({ changes = [] }) => changes);
-const rowsWith = (home: House, words: string): Promise<string[]> =>
-  runInDurableObject(home.stub, (_, { storage }) => allRows(storage).filter((row) => row.includes(words)));
 
 test("[L1] an edit and a deletion are events, and every answer tells the message as it is", async () => {
   const home = await house([ann, bob]);
@@ -59,7 +56,7 @@ test("[L1] an edit and a deletion are events, and every answer tells the message
   const anew = await listen(home, home.as(ann), "?cursor=0");
   await anew.until("message.deleted");
   expect(anew.of("space.message").map(({ message }) => message)).toEqual([edited, gone]);
-  for (const words of ["quinces", "medlars"]) expect(await rowsWith(home, words)).toEqual([]);
+  for (const words of ["quinces", "medlars"]) expect(await rowsWith(home.stub, words)).toEqual([]);
 });
 
 test("[L1] what is edited twice and then deleted leaves no words, and stays deleted", async () => {
@@ -76,7 +73,7 @@ test("[L1] what is edited twice and then deleted leaves no words, and stays dele
   expect(unwrap(await home.rpc.deleteMessage(home.as(ann), message.id))).toEqual(gone);
   expect(codeOf(await home.rpc.editMessage(home.as(ann), message.id, "again"))).toBe("gone");
   expect(codeOf(await home.rpc.post(home.as(bob), { text: "yes", replyTo: message.id }))).toBe("gone");
-  expect(await rowsWith(home, "quince")).toEqual([]);
+  expect(await rowsWith(home.stub, "quince")).toEqual([]);
 });
 
 test("[L1] its own key finds a message that was edited or deleted, and posts no other", async () => {
@@ -120,7 +117,7 @@ test("[L1] an edit wakes nobody, and agents are told of it once, with the words 
     ...{ seq: edited.seq + 1, kind: "edited", message: edited, was: ["the quinces @Robo"] },
   });
   expect(heardBy(agent)).toHaveLength(1);
-  await vi.waitFor(async () => expect(await rowsWith(home, "quinces")).toEqual([]));
+  await vi.waitFor(async () => expect(await rowsWith(home.stub, "quinces")).toEqual([]));
 });
 
 test("[L1] an agent that was away hears what is left of the messages, in their order", async () => {
@@ -133,7 +130,7 @@ test("[L1] an agent that was away hears what is left of the messages, in their o
   const [first, second] = [await postedBy(home, ann, "quinces"), await postedBy(home, ann, "medlars")];
   unwrap(await home.rpc.deleteMessage(home.as(ann), first.id));
   unwrap(await home.rpc.editMessage(home.as(ann), second.id, "pears"));
-  expect(await rowsWith(home, "medlars")).toHaveLength(1);
+  expect(await rowsWith(home.stub, "medlars")).toHaveLength(1);
   isAway = false;
   await vi.waitFor(() => expect(heardBy(agent).at(-1)).toBe("pears"));
   await settled(home);
@@ -142,7 +139,7 @@ test("[L1] an agent that was away hears what is left of the messages, in their o
     ["deleted", "quinces"],
     ["edited", "medlars"],
   ]);
-  for (const words of ["quinces", "medlars"]) expect(await rowsWith(home, words)).toEqual([]);
+  for (const words of ["quinces", "medlars"]) expect(await rowsWith(home.stub, words)).toEqual([]);
 });
 
 test("[L1] a tool call's message is deleted once the call is over, with all that it told", async () => {
@@ -160,7 +157,7 @@ test("[L1] a tool call's message is deleted once the call is over, with all that
   expect(unwrap(await home.rpc.list(home.as(ann), { limit: 9 })).items).toEqual([message]);
   const answered = await home.rpc.answerToolCall(home.as(ann), call.toolCallId, { result: 1 });
   expect(codeOf(answered)).toBe("gone");
-  expect(await rowsWith(home, "quinces")).toEqual([]);
+  expect(await rowsWith(home.stub, "quinces")).toEqual([]);
 });
 
 test("[C17] [L1] a mind that hears a space no more is told of an edit as of a deletion", async () => {

@@ -1,3 +1,5 @@
+import { runInDurableObject } from "cloudflare:test";
+
 /** Each row of each table of an object, those of its indexes of words too, as text: to look for words that are to be gone. */
 export const allRows = ({ sql }: DurableObjectStorage): string[] => {
   const tables = sql
@@ -11,3 +13,9 @@ export const allRows = ({ sql }: DurableObjectStorage): string[] => {
 
 const asText = (value: SqlStorageValue): string =>
   value instanceof ArrayBuffer ? new TextDecoder("latin1").decode(value) : String(value);
+
+/** The rows of an object that hold these words. */
+export const rowsWith = (object: unknown, words: string): Promise<string[]> =>
+  runInDurableObject(object as DurableObjectStub, (_, { storage }) =>
+    allRows(storage).filter((row) => row.includes(words)),
+  );

@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CreateBlock } from "../../src/protocol/block.ts";
@@ -7,7 +6,7 @@ import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults, type FaultPoint } from "../../src/shared/fault.ts";
 import { openBoth } from "../agent/compartment.ts";
 import { agentStub, ended, ids, openScene, scripted, told } from "../agent/fixture.ts";
-import { allRows } from "../support/rows.ts";
+import { rowsWith } from "../support/rows.ts";
 import { answer, call, step, text } from "../support/scripted-model.ts";
 
 /** What is left of who, or what, was erased. */
@@ -18,11 +17,6 @@ type Scene = Awaited<ReturnType<typeof openScene>>;
 const key = { id: "key" };
 const workspaceAt = (workspaceId: string) => env.WORKSPACE.getByName(workspaceId);
 const agentAt = ({ id }: { id: string }) => env.AGENT.getByName(id);
-const rowsWith = (object: unknown, words: string): Promise<string[]> =>
-  runInDurableObject(object as DurableObjectStub, (_, { storage }) =>
-    allRows(storage).filter((row) => row.includes(words)),
-  );
-
 const erase = async ({ house }: Pick<Scene, "house">, kind: ErasureKind, id: string): Promise<Erasure> =>
   unwrap(await workspaceAt(house.workspaceId).beginErasure({ kind, id }, key));
 

@@ -16,41 +16,33 @@ import type { AgentRuntime } from "./agent-runtime.ts";
 const kind = "cut-journal";
 const dayMs = 24 * 60 * 60_000;
 
-/** From the space: how long it keeps messages. In the turn that takes the delivery in. */
+/** The space says how long it keeps messages. */
 export const armCuts = (jobs: Jobs, { space }: Delivery): void => {
   if (space.retentionDays !== undefined && jobs.keys(kind).length === 0) jobs.set({ kind, key: kind });
 };
 
-/** Days by space, those that it left too; and for runs of no space, where all that it is in have a setting. */
-const daysKept = ({ db, services }: AgentRuntime): { days: Record<string, number>; ofNone: number | null } => {
+/** In a transaction. Answers how many runs were cut; undefined where all spaces keep what is said. */
+const cutSome = ({ db, services }: AgentRuntime): number | undefined => {
+  const { runs, windows, search, clock } = services;
   const mine = services.spaces.mine();
-  const all = [
+  const known = [
     ...db
-      .select({ snapshot: spaces.snapshot })
+      .select({ space: spaces.snapshot })
       .from(spaces)
       .all()
-      .map((row) => row.snapshot),
+      .map(({ space }) => space),
     ...mine,
   ];
-  const days = Object.fromEntries(
-    all.flatMap((each) => (each.retentionDays === undefined ? [] : [[each.id, each.retentionDays]])),
-  );
-  const ofNone = mine.length > 0 && mine.every(({ id }) => days[id] !== undefined);
-  return { days, ofNone: ofNone ? Math.max(...mine.map(({ id }) => days[id] ?? 0)) : null };
-};
-
-/** In a transaction. Answers how many runs were cut. */
-const cutSome = (runtime: AgentRuntime, { days, ofNone }: ReturnType<typeof daysKept>): number => {
-  const {
-    db,
-    services: { runs, windows, search, clock },
-  } = runtime;
+  const days = new Map(known.flatMap(({ id, retentionDays }) => (retentionDays ? [[id, retentionDays]] : [])));
+  if (days.size === 0) return undefined;
+  /** What keeps all is as if it kept this many days. */
+  const forEver = 1e9;
+  const ofNone = Math.max(...mine.map(({ id }) => days.get(id) ?? forEver), mine.length === 0 ? forEver : 0);
   const next = runs.nextOrdinal();
   const shownFrom = windows.newest("consciousness")?.firstRun ?? next;
   const before = Math.min(next - maxPastRuns, shownFrom, runs.past(next).keptBefore || next);
-  // Of a space that is not known, or that keeps all, nothing is cut: an infinite number of days.
-  const kept = sql`coalesce((select max(coalesce(each.value, 1e9)) from json_each(space_ids) its
-    left join json_each(${JSON.stringify(days)}) each on each.key = its.value), ${ofNone}, 1e9)`;
+  const kept = sql`coalesce((select max(coalesce(each.value, ${forEver})) from json_each(space_ids) its
+    left join json_each(${JSON.stringify(Object.fromEntries(days))}) each on each.key = its.value), ${ofNone})`;
   const isIts = sql`run_ordinal = ordinal`;
   const old = db.all<{ ordinal: number; id: string; from: number; to: number }>(sql`
     select ordinal, id, journal_from as "from", journal_to as "to" from runs
@@ -58,7 +50,6 @@ const cutSome = (runtime: AgentRuntime, { days, ofNone }: ReturnType<typeof days
       and exists (select 1 from journal where seq between journal_from and journal_to and ${isIts})
       and not exists (select 1 from calls where ${isIts}) and not exists (select 1 from waits where ${isIts})
     order by ordinal limit ${cutRunsAtOnce}`);
-  if (old.length === 0) return 0;
   for (const { ordinal, from, to } of old) {
     db.run(sql`delete from journal where seq between ${from} and ${to} and run_ordinal = ${ordinal}`);
   }
@@ -67,18 +58,12 @@ const cutSome = (runtime: AgentRuntime, { days, ofNone }: ReturnType<typeof days
   return old.length;
 };
 
-export const handleCuts = (runtime: AgentRuntime): void => {
-  const {
-    jobs,
-    services: { clock, transaction, isSuspended },
-  } = runtime;
-  jobs.handle(kind, {
+export const handleCuts = (runtime: AgentRuntime): void =>
+  runtime.jobs.handle(kind, {
     atOnce: 1,
     async run() {
-      const kept = daysKept(runtime);
-      if (Object.keys(kept.days).length === 0) return undefined;
-      const cut = isSuspended() ? 0 : transaction(() => cutSome(runtime, kept));
-      return clock.now() + (cut === cutRunsAtOnce ? redactionPauseMs : journalLookMs);
+      const { clock, transaction, isSuspended } = runtime.services;
+      const cut = isSuspended() ? 0 : transaction(() => cutSome(runtime));
+      return cut === undefined ? cut : clock.now() + (cut === cutRunsAtOnce ? redactionPauseMs : journalLookMs);
     },
   });
-};

@@ -277,10 +277,8 @@ export const placeWait = (services: InboxServices, ordinal: number, callId: stri
 const requireFitting = (what: string, payload: unknown, hint: string): void => {
   const bytes = textBytes(JSON.stringify(payload));
   if (bytes <= maxPayloadBytes) return;
-  throw new ColloquyError(
-    "payload_too_large",
-    `${what} has ${bytes} bytes; maxPayloadBytes is ${maxPayloadBytes}${hint}`,
-  );
+  const detail = `${what} has ${bytes} bytes; maxPayloadBytes is ${maxPayloadBytes}${hint}`;
+  throw new ColloquyError("payload_too_large", detail);
 };
 
 /**

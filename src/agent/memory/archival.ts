@@ -39,10 +39,8 @@ export const createArchival = (
       const known = db.select().from(archival).where(eq(archival.id, entry.id)).get();
       if (known) return asEntry(known);
       if (countOf(db, archival) >= maxArchivalEntries) {
-        throw new ColloquyError(
-          "limit_reached",
-          `maxArchivalEntries (${maxArchivalEntries}) is reached; delete some first`,
-        );
+        const detail = `maxArchivalEntries (${maxArchivalEntries}) is reached; delete some first`;
+        throw new ColloquyError("limit_reached", detail);
       }
       const row = { ...entry, createdAt: clock.now() };
       return asEntry(db.insert(archival).values(row).returning().get());

@@ -50,10 +50,8 @@ export const createMemories = (db: Database, clock: Clock, open: OpenItems<Memor
       return asMemory({ key, ...changes });
     }
     if ([...value].length > maxMemoryCharacters) {
-      throw new ColloquyError(
-        "text_too_long",
-        `a memory holds at most ${maxMemoryCharacters} characters (maxMemoryCharacters); shorten "${key}"`,
-      );
+      const detail = `a memory holds at most ${maxMemoryCharacters} characters (maxMemoryCharacters); shorten "${key}"`;
+      throw new ColloquyError("text_too_long", detail);
     }
     const insert = known
       .writing()

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, isNotNull, lt, min, or, sql } from "drizzle-orm";
+import { and, asc, eq, gte, isNotNull, lt, min, or, sql } from "drizzle-orm";
 import type { Redaction } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { among, type Database, Remembered } from "../../shared/database.ts";
@@ -231,17 +231,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     const known = knownFrom === null ? [] : [id, ...(messageIds ?? [])].filter((each) => each.startsWith("msg_"));
     if (known.length > 0) forgotten(known);
     if (isOfErased(id)) addUp(id);
-    const kept = db
-      .select({ at: redactions.at })
-      .from(redactions)
-      .orderBy(desc(redactions.at))
-      .limit(1)
-      .offset(maxRedactionsKept);
-    const oldest = kept.get()?.at;
-    if (oldest !== undefined)
-      db.delete(redactions)
-        .where(and(lt(redactions.at, oldest), sql`${redactions.words} is null`))
-        .run();
+    const oldest = sql`(select at from redactions order by at desc limit 1 offset ${maxRedactionsKept})`;
+    db.run(sql`delete from redactions where words is null and at < ${oldest}`);
   };
 
   /** With what waits of the same entity and space, while nothing of that is begun. The same again changes nothing. */
@@ -282,10 +273,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
         .onConflictDoUpdate({ target: redactions.id, set: fresh })
         .run();
       // What an edit said last goes with its author.
-      db.update(redactions)
-        .set({ text: null })
-        .where(among(redactions.id, messageIds ?? []))
-        .run();
+      const edits = among(redactions.id, messageIds ?? []);
+      db.update(redactions).set({ text: null }).where(edits).run();
       moves += 1;
       open.forget();
       scrubs.forget();

@@ -68,10 +68,8 @@ export class LiveStreams {
   open(open: ChannelOpen, onStop: () => void): Channel {
     const earlier = this.#channels.get(open.runId);
     if (!earlier && this.#channels.size >= maxChannels) {
-      throw new ColloquyError(
-        "limit_reached",
-        `${maxChannels} runs speak here, which is the most (maxChannels): try later`,
-      );
+      const detail = `${maxChannels} runs speak here, which is the most (maxChannels): try later`;
+      throw new ColloquyError("limit_reached", detail);
     }
     const channel: Channel = { open, active: earlier?.active ?? false, streams: new Map(), stopped: undefined, onStop };
     if (earlier) {

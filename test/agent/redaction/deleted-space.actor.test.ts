@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault, disarmFaults, type FaultPoint } from "../../../src/shared/fault.ts";
-import { allRows } from "../../support/rows.ts";
+import { rowsWith } from "../../support/rows.ts";
 import { answer, call, step, text } from "../../support/scripted-model.ts";
 import { openBoth, openCompartment } from "../compartment.ts";
 import { agentStub, ended, openScene, scripted, told, userTexts } from "../fixture.ts";
@@ -12,9 +12,6 @@ import { agentStub, ended, openScene, scripted, told, userTexts } from "../fixtu
 afterEach(disarmFaults);
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
-
-const rowsWith = (object: DurableObjectStub, text: string): Promise<string[]> =>
-  runInDurableObject(object, (_, { storage }) => allRows(storage).filter((row) => row.includes(text)));
 
 const objectsOf = ({ analyst, space, house }: Scene): DurableObjectStub[] => {
   const stubs = [agentStub(analyst), env.SPACE.getByName(space.id), env.WORKSPACE.getByName(house.workspaceId)];

@@ -1,11 +1,10 @@
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CreateBlock } from "../../../src/protocol/block.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
-import { allRows } from "../../support/rows.ts";
+import { rowsWith } from "../../support/rows.ts";
 import { answer, call, step, text, waitAt } from "../../support/scripted-model.ts";
 import { openBoth } from "../compartment.ts";
 import { agentStub, ended, openScene, rowsIn, scripted, told, userTexts, waits } from "../fixture.ts";
@@ -13,15 +12,12 @@ import { agentStub, ended, openScene, rowsIn, scripted, told, userTexts, waits }
 /** What an agent keeps of messages that were edited or deleted. */
 const words = "the quinces of the old orchard";
 
-const rowsWith = (object: DurableObjectStub, text: string): Promise<string[]> =>
-  runInDurableObject(object, (_, { storage }) => allRows(storage).filter((row) => row.includes(text)));
 const spaceStub = (id: string): DurableObjectStub => env.SPACE.getByName(id) as unknown as DurableObjectStub;
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
 
 const remove = async ({ space, house }: Scene, messageId: string) => {
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  return unwrap(await space.stub().deleteMessage(key, messageId));
+  return unwrap(await space.stub().deleteMessage(house.key, messageId));
 };
 /** Neither the agent nor the space holds these words. */
 const gone = ({ analyst, space }: Scene, text: string): Promise<void> =>
@@ -104,8 +100,7 @@ describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
     const own = (await space.messages()).at(-1);
     await remove(scene, own?.id ?? "");
     await gone(scene, "medlars");
-    const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-    unwrap(await space.stub().removeMember(key, analyst.id));
+    unwrap(await space.stub().removeMember(house.key, analyst.id));
     await told(space.id);
     await remove(scene, message.id);
     await gone(scene, "quinces");
@@ -202,8 +197,7 @@ test("[L4] words that no message is named for go by one call, again as once", as
 test("[L4] what another space was told of a message as an origin goes there too", async () => {
   const scene = await openScene({ continuity: "timeline" });
   const { space, husam, house, analyst } = scene;
-  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
-  unwrap(await space.stub().update(key, { shareOrigin: "text" }));
+  unwrap(await space.stub().update(house.key, { shareOrigin: "text" }));
   const carol = await house.person("Carol");
   const other = await house.space("Beta", [carol, analyst]);
   await told(space.id);

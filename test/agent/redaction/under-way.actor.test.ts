@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { expect, test, vi } from "vitest";
 import { places } from "../../../src/agent/redaction/places.ts";
 import { erasedName } from "../../../src/protocol/entity.ts";
@@ -6,7 +5,7 @@ import type { Message } from "../../../src/protocol/message.ts";
 import type { MessageChange } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
-import { allRows } from "../../support/rows.ts";
+import { rowsWith } from "../../support/rows.ts";
 import { step, text, waitAt } from "../../support/scripted-model.ts";
 import { agentStub, ended, openScene, rowsIn, scripted } from "../fixture.ts";
 
@@ -35,8 +34,7 @@ const open = async () => {
       unwrap(await agent.forgetMessages(house.workspaceId, [change]));
     },
     redactions: () => rowsIn(analyst, "SELECT id, words, message_ids, place FROM redactions ORDER BY rowid"),
-    rowsWith: (words: string): Promise<string[]> =>
-      runInDurableObject(agentStub(analyst), (_, { storage }) => allRows(storage).filter((row) => row.includes(words))),
+    rowsWith: (words: string): Promise<string[]> => rowsWith(agentStub(analyst), words),
   };
 };
 

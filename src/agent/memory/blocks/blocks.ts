@@ -95,10 +95,8 @@ export const createBlocks = (
     const { row, permission } = granted(label, granteeId, by.confidential);
     if (by.kind === "person" && shares.isWithheld(row, granteeId, by.confidential === true)) {
       const why = 'what is written in it leaves this space; its owner may allow that (confidential: "allowed")';
-      throw new ColloquyError(
-        "forbidden",
-        `"${label}" is an open block, which a confidential space only reads: ${why}`,
-      );
+      const detail = `"${label}" is an open block, which a confidential space only reads: ${why}`;
+      throw new ColloquyError("forbidden", detail);
     }
     const consented = by.kind === "agent" && by.consented === true;
     return { row, writer: { kind: by.kind, now, name: by.name, permission, consented } };

@@ -23,10 +23,8 @@ export const checkSize = (schema: BlockSchema, value: Json, charLimit: number, v
   if (size <= charLimit) return;
   const before = valueBefore ? sizeOf(schema, valueBefore()) : 0;
   if (size < before) return;
-  throw new ColloquyError(
-    "text_too_long",
-    `The block would hold ${size} characters; its charLimit is ${charLimit}, and it holds ${before} now`,
-  );
+  const detail = `The block would hold ${size} characters; its charLimit is ${charLimit}, and it holds ${before} now`;
+  throw new ColloquyError("text_too_long", detail);
 };
 
 /** Keeps the newest `maxItems` of a list. Throws where a content is more than any block holds. */

@@ -93,10 +93,8 @@ const waitsForNobody = (why: string): ColloquyError =>
 const authorOf = async ({ services, signal }: ToolContext, spaceId: string, messageId: string): Promise<EntityName> => {
   const answer = await callWithRetry(() => spaceMessage(services, spaceId, messageId), signal);
   if (answer.ok || answer.problem.code !== "not_found") return unwrap(answer).sender;
-  throw new ColloquyError(
-    "unknown_reference",
-    "replyToMessageId: it is no message of the active space; read_messages shows those that are",
-  );
+  const detail = "replyToMessageId: it is no message of the active space; read_messages shows those that are";
+  throw new ColloquyError("unknown_reference", detail);
 };
 
 /**

@@ -63,10 +63,8 @@ export const guardedFetch = (guard: GuardInput): Fetch => {
       throw new ColloquyError("unavailable", "it cannot be reached", { cause: error });
     });
     if (!isRedirect(response)) return bounded(response, guard.broke);
-    throw new ColloquyError(
-      "tool_misconfigured",
-      "it redirects elsewhere, which is not followed: set url to the final address",
-    );
+    const detail = "it redirects elsewhere, which is not followed: set url to the final address";
+    throw new ColloquyError("tool_misconfigured", detail);
   };
 };
 
