@@ -50,7 +50,7 @@ export const maxBatchLength = 1024 * 1024;
 export const maxTailLength = 256 * 1024;
 /** How often an agent is told of messages that do not wake it, where there are many. */
 export const listenIntervalMs = 250;
-/** A delivery begins so long after what was posted is on disk: the answer of the post goes out before an agent thinks. */
+/** A delivery begins so long after what was posted or changed is on disk: its answer goes out before an agent works. */
 export const answerFirstMs = 1;
 /** How long after an agent has heard its space stores that. */
 export const storeHeardMs = 100;

@@ -151,9 +151,10 @@ export class Delivery {
     return this.#around.settings.find()?.confidentialFrom ?? Number.POSITIVE_INFINITY;
   }
 
-  /** A person or a service said it, and waits for the answer of the post. */
-  #isPosted({ type, entityId }: LogRow): boolean {
-    return type === "space.message" && this.#around.members.find(entityId ?? "")?.type !== "agent";
+  /** A person or a service posted, edited or deleted it, and waits for the answer. */
+  #isPosted(row: LogRow): boolean {
+    const isTheirs = this.#around.members.find(row.entityId ?? "")?.type !== "agent";
+    return isChange(row) || (row.type === "space.message" && isTheirs);
   }
 
   /**
