@@ -99,7 +99,7 @@ test("[L16] an admin erases a person, is told what cannot be known, and reads th
   await page.getByRole("button", { name: "Erase for good" }).click();
   const report = page.getByRole("dialog", { name: "Erased: Mona" });
   await report.getByText("all that may have held something have let it go").waitFor();
-  await report.getByText("Left to visit0").waitFor();
+  await report.getByText("objects visited, 0 left").waitFor();
   await report.getByText("What a model wrote in its own words").waitFor();
   await small.reload();
   await small.getByRole("button", { name: "Report" }).click();

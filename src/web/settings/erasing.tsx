@@ -27,35 +27,21 @@ export const EraseQuestion = ({ name }: { name: string }) => (
   </>
 );
 
-const facts = ({ objects, left, rows, requests }: Erasure): [string, number][] => [
-  ["Objects visited", objects],
-  ["Left to visit", left],
-  ["Rows changed", rows],
-  ["Requests", requests],
-];
-
 /** How far an erasure has come, and once it is over what it did. */
 export const ErasureReport = ({ erasure }: { erasure: Erasure }) => {
-  const { waiting, unknown, createdAt, completedAt } = erasure;
+  const { objects, left, rows, requests, waiting, unknown, completedAt } = erasure;
+  const isOver = completedAt !== undefined;
   return (
     <>
       <p role="status">
-        {completedAt === undefined ? (
-          <>
-            Since {full(createdAt)}. It goes on by itself{waiting[0] && `; ${waiting[0]} is next`}.
-          </>
-        ) : (
-          <>Done, {full(completedAt)}: all that may have held something have let it go.</>
-        )}
+        {isOver
+          ? `Done, ${full(completedAt)}: all that may have held something have let it go.`
+          : "It goes on by itself."}
       </p>
-      <dl className="facts">
-        {facts(erasure).map(([label, value]) => (
-          <div key={label}>
-            <dt className="soft">{label}</dt>
-            <dd className="numeric">{numberText(value)}</dd>
-          </div>
-        ))}
-      </dl>
+      <p className="numeric">
+        {numberText(objects)} objects visited, {numberText(left)} left{waiting[0] && ` (next: ${waiting[0]})`};{" "}
+        {numberText(rows)} rows changed, by {numberText(requests)} requests.
+      </p>
       <p>What cannot be known, and may be left:</p>
       <ul className="points">
         {unknown.map((words) => (
@@ -151,7 +137,7 @@ export const People = () => {
       </ul>
       {before.length > 0 && (
         <>
-          <h3>Erased so far</h3>
+          <h3 className="small">Erased so far</h3>
           <ul className="people">
             {before.map((erasure) => (
               <li key={erasure.id} className="row">

@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { Dialog } from "../look/dialog.tsx";
 
-const daysText = (days: number): string => (days === 1 ? "a day" : `${days} days`);
-
 /** How long messages stay, in words. */
 export const keptWords = (days: number | undefined): string =>
-  days === undefined ? "Messages stay for ever." : `Messages are deleted ${daysText(days)} after they were said.`;
+  days === undefined
+    ? "Messages stay for ever."
+    : `Messages are deleted ${days === 1 ? "a day" : `${days} days`} after they were said.`;
 
 type RetentionDialogProps = {
   title: string;

@@ -53,33 +53,28 @@ const names: Record<LimitName, string> = {
 
 /** What the operator allows, and what is used of it. */
 export const Limits = ({ limits, used }: LimitsInUse) => {
-  const isReached = (name: LimitName): boolean => used[name] >= (limits[name] ?? Number.POSITIVE_INFINITY);
-  const isNear = (name: LimitName): boolean => used[name] >= nearPart * (limits[name] ?? Number.POSITIVE_INFINITY);
+  const partOf = (name: LimitName): number => used[name] / (limits[name] ?? Number.POSITIVE_INFINITY);
   // Nobody leases tokens where they have no limit.
   const shown = limitNames.filter((name) => name !== "maxTokensPerDay" || limits[name] !== undefined);
   return (
     <>
-      <dl className="facts">
+      <ul>
         {shown.map((name) => {
           const text = name === "maxStorageBytes" ? bytesText : numberText;
-          const most = limits[name];
           return (
-            <div key={name}>
-              <dt className="soft">{names[name]}</dt>
-              <dd className="numeric">
-                {text(used[name])}
-                {most !== undefined && ` of ${text(most)}`}{" "}
-                {isReached(name) ? (
-                  <span className="badge tone-danger">used up</span>
-                ) : (
-                  isNear(name) && <span className="badge tone-warning">nearly used up</span>
+            <li key={name} className="row between numeric">
+              <span className="soft">{names[name]}</span>
+              <span>
+                {text(used[name])} {limits[name] !== undefined && `of ${text(limits[name])} `}
+                {partOf(name) >= nearPart && (
+                  <span className="badge tone-warning">{partOf(name) < 1 && "nearly "}used up</span>
                 )}
-              </dd>
-            </div>
+              </span>
+            </li>
           );
         })}
-      </dl>
-      {shown.some(isReached) && (
+      </ul>
+      {shown.some((name) => partOf(name) >= 1) && (
         <p className="notice tone-danger" role="alert">
           What is new is refused where a limit is used up: delete what you need no more, or ask the operator for more.
         </p>
@@ -87,19 +82,6 @@ export const Limits = ({ limits, used }: LimitsInUse) => {
     </>
   );
 };
-
-type Near = { id: string; about: About };
-
-/** The agents and spaces that near the end of their storage. */
-export const NearList = ({ near }: { near: readonly Near[] }) => (
-  <ul className="stack">
-    {near.map(({ id, about }) => (
-      <li key={id}>
-        <strong>{about.name ?? id}</strong> <span className="small soft">{storageWords(about.storage)}</span>
-      </li>
-    ))}
-  </ul>
-);
 
 const maxShown = 20;
 
@@ -115,5 +97,9 @@ export const NearTheEnd = () => {
       return found.filter((one) => storageWords(one.about.storage) !== null);
     }, [client, about]),
   );
-  return answer && answer.length > 0 && <NearList near={answer} />;
+  return answer?.map(({ id, about: { name, storage } }) => (
+    <p key={id}>
+      <strong>{name ?? id}</strong> <span className="small soft">{storageWords(storage)}</span>
+    </p>
+  ));
 };

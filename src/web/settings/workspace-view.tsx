@@ -1,4 +1,4 @@
-import { type ReactNode, useCallback, useId, useState } from "react";
+import { useCallback, useState } from "react";
 import { Button, IconButton } from "../look/button.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
@@ -28,23 +28,25 @@ export const WorkspaceView = ({ onMenu, onClose }: { onMenu: () => void; onClose
         )}
         {answer && (
           <>
-            <Section title="What it may use">
+            <section className="column stack">
+              <h2>What it may use</h2>
               <Limits {...answer} />
               <NearTheEnd />
-            </Section>
-            <Section title="What was used">
+            </section>
+            <section className="column stack">
+              <h2>What was used</h2>
               <Usage />
-            </Section>
-            <Section title="How long messages stay">
+            </section>
+            <section className="column stack">
+              <h2>How long messages stay</h2>
               <p>{keptWords(answer.workspace.retentionDays)}</p>
               <p className="small soft">A space may say otherwise, beside its members.</p>
-              <div>
-                <Button onClick={() => setChanging(true)}>Change</Button>
-              </div>
-            </Section>
-            <Section title="People and services">
+              <Button onClick={() => setChanging(true)}>Change</Button>
+            </section>
+            <section className="column stack">
+              <h2>People and services</h2>
               <People />
-            </Section>
+            </section>
           </>
         )}
       </div>
@@ -61,15 +63,5 @@ export const WorkspaceView = ({ onMenu, onClose }: { onMenu: () => void; onClose
         />
       )}
     </div>
-  );
-};
-
-const Section = ({ title, children }: { title: string; children: ReactNode }) => {
-  const id = useId();
-  return (
-    <section className="column stack" aria-labelledby={id}>
-      <h2 id={id}>{title}</h2>
-      {children}
-    </section>
   );
 };
