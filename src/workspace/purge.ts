@@ -24,6 +24,7 @@ import {
 } from "./schema.ts";
 import type { Sessions } from "./sessions.ts";
 import type { SignInCodes } from "./sign-in-codes.ts";
+import type { TokenLeases } from "./token-leases.ts";
 import type { Usage } from "./usage.ts";
 import type { WaitingCalls } from "./waiting-calls.ts";
 
@@ -35,6 +36,7 @@ type Removing = {
   waitingCalls: WaitingCalls;
   outbox: Outbox;
   usage: Usage;
+  tokenLeases: TokenLeases;
 };
 
 type Purging = {
@@ -53,7 +55,7 @@ const purged = [
 
 /** Nobody of this id is in the workspace any more: what they hold ends, and their spaces are told. In a transaction. */
 export const removeEntity = (services: Removing, id: string): Entity => {
-  const { directory, signInCodes, sessions, waitingCalls, outbox, usage } = services;
+  const { directory, signInCodes, sessions, waitingCalls, outbox, usage, tokenLeases: leases } = services;
   const entity = directory.get(id);
   directory.remove(id);
   if (entity.role === "admin") outbox.makerEnded(id);
@@ -61,6 +63,7 @@ export const removeEntity = (services: Removing, id: string): Entity => {
   sessions.forgetEntity(id);
   waitingCalls.forgetAgent(id);
   usage.forgetStorage(id);
+  leases.keep(id);
   return entity;
 };
 

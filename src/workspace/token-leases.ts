@@ -19,7 +19,8 @@ export const dayOf = (time: number): string => new Date(time).toISOString().slic
  * 1. What is leased anew fits: all leases of a day together are within its limit then.
  * 2. An agent has no more than its row says. It says itself what it has, and that stands in place of what was leased before: so
  *    an answer that was lost is given back with the next question.
- * 3. Questions are taken in the order of their numbers. One that is overtaken changes nothing.
+ * 3. What an agent has leased stays leased after its end, whoever is made under its id.
+ * 4. Questions are taken in the order of their numbers. One that is overtaken changes nothing.
  */
 export const createTokenLeases = (db: Database, clock: Clock, limit: () => number | undefined) => {
   const ofDay = (day: string) => eq(tokenLeases.day, day);
@@ -42,6 +43,12 @@ export const createTokenLeases = (db: Database, clock: Clock, limit: () => numbe
 
   return {
     today: (): number => leasedOn(dayOf(clock.now())),
+
+    /** The agent is gone. A repeated request may make another under its id, which has none of this. */
+    keep(agentId: string): void {
+      const kept = { agentId: `${agentId} ${crypto.randomUUID()}` };
+      db.update(tokenLeases).set(kept).where(eq(tokenLeases.agentId, agentId)).run();
+    },
 
     lease({ agentId, day, seq, held, booked, need, exact }: TokensAsked): TokensLeased {
       if (Math.abs(Date.parse(day) - Date.parse(dayOf(clock.now()))) > dayMs) {
@@ -69,3 +76,4 @@ export const createTokenLeases = (db: Database, clock: Clock, limit: () => numbe
     },
   };
 };
+export type TokenLeases = ReturnType<typeof createTokenLeases>;

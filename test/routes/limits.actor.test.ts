@@ -4,6 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { AuditEntry } from "../../src/protocol/audit.ts";
 import { LimitsInUse, limitNames, makingSpaceMs } from "../../src/protocol/limits.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { tellTimeoutMs } from "../../src/workspace/bounds.ts";
 import { adminKey, call, expectOk, type House, ids, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
@@ -189,4 +190,26 @@ test("[L8] a space that refuses to be made gives its place back at once", async 
   const answer = await call("/v1/spaces", { bearer: house.secretKey, body: { name: "Lab", members } });
   expect(await problemIn(answer)).toMatchObject({ code: "name_taken" });
   expect(await make(house, "/v1/spaces", "Lab")).toEqual([201, ""]);
+});
+
+test("[L10] what a deleted agent had leased stays leased, though another is made under its id", async () => {
+  const house = await openHouse();
+  await put(house, { maxTokensPerDay: 10_000 });
+  const [workspace, agentId] = [workspaceAt(house), ids.mint("ent")];
+  const asked = {
+    agentId,
+    day: new Date().toISOString().slice(0, 10),
+    held: 0,
+    booked: 0,
+    need: 8000,
+    exact: true as const,
+  };
+  // A repeated request whose answer was not kept makes it anew.
+  const make = async () => unwrap(await workspace.createAgentEntity(agentId, "Again"));
+  await make();
+  expect(unwrap(await workspace.leaseOfDay({ ...asked, seq: 1 }))).toMatchObject({ leased: 8000, is: "leased" });
+  unwrap(await workspace.removeEntity(agentId));
+  await make();
+  expect(unwrap(await workspace.leaseOfDay({ ...asked, seq: 2 }))).toMatchObject({ leased: 0 });
+  expect((await inUse(house)).used.maxTokensPerDay).toBe(8000);
 });
