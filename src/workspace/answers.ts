@@ -60,13 +60,11 @@ const noteUsage = (
 
 /** Who tells what was done in confidential spaces that these are not all in: the spaces, and agents' compartments. */
 const hiddenFrom = ({ usage, spaces, ids }: WorkspaceServices, readers: string[]): string[] => {
+  const issued = ids();
   const places = new Map(spaces.confidential(readers).map(({ id, isRead }) => [id, isRead]));
-  const minds = new Set(
-    spaces
-      .agentsNear(readers[0])
-      .flatMap(({ agentId, spaceId }) => (places.get(spaceId) ? compartmentId(ids(), agentId, spaceId) : [])),
-  );
-  const isHidden = (id: string): boolean => places.get(id) === false || (ids().isCompartment(id) && !minds.has(id));
+  const near = spaces.agentsNear(readers[0]).filter(({ spaceId }) => places.get(spaceId));
+  const minds = new Set(near.map(({ agentId, spaceId }) => compartmentId(issued, agentId, spaceId)));
+  const isHidden = (id: string): boolean => places.get(id) === false || (issued.isCompartment(id) && !minds.has(id));
   return usage.reporters().filter(isHidden);
 };
 

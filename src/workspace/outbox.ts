@@ -134,39 +134,36 @@ export const createOutbox = (surroundings: Surroundings) => {
     jobs.set({ kind: about === "suspend" ? haltKind : kind, key: `${about} ${target} ${subject}`, payload });
   };
 
-  const tellSpaces = (
-    about: "rename" | "remove" | "session" | "credentials",
-    entityId: string,
-    subject = entityId,
-  ): void => {
+  const tellSpaces = (about: "rename" | "remove" | "credentials", entityId: string, subject = entityId): void => {
     for (const target of spaces.spaceIdsOf(entityId)) tell(about, target, subject);
   };
 
   /** The minds of agents whose blocks an entity may follow are told: those in its spaces, of an admin, or of nobody's, all. */
   const tellMinds = (entityId: string | undefined, subject: string): void => {
+    const issued = ids();
     const minds = spaces
       .agentsNear(entityId)
       .flatMap(({ agentId, spaceId, confidential }) =>
-        confidential ? [agentId, compartmentId(ids(), agentId, spaceId)] : [agentId],
+        confidential ? [agentId, compartmentId(issued, agentId, spaceId)] : [agentId],
       );
     const isAnybody = entityId === undefined || directory.find(entityId)?.role === "admin";
     const targets = new Set([...minds, ...(isAnybody ? directory.agentIds() : [])]);
     for (const target of targets) tell("credentials", target, subject);
   };
 
+  /** What hangs on the entity itself, or on its session, has ended: its spaces are told, and the agents there. */
+  const tellOfEnd = (entityId: string, subject: string): void => {
+    tellSpaces("credentials", entityId, subject);
+    tellMinds(entityId, subject);
+  };
+
   return {
     entityRenamed: (entityId: string): void => tellSpaces("rename", entityId),
 
-    sessionEnded(entityId: string, sessionId: string): void {
-      tellSpaces("session", entityId, sessionId);
-      tellMinds(entityId, sessionId);
-    },
+    sessionEnded: (entityId: string, sessionId: string): void => tellOfEnd(entityId, sessionId),
 
-    /** An entity has signed out everywhere: its spaces are told, and the agents there. */
-    signedOut(entityId: string): void {
-      tellSpaces("credentials", entityId);
-      tellMinds(entityId, entityId);
-    },
+    /** An entity has signed out everywhere. */
+    signedOut: (entityId: string): void => tellOfEnd(entityId, entityId),
 
     /** A key, or an admin, may not sign anybody in any more: who was signed in by it may be in any space, and follow any block. */
     makerEnded(maker: string): void {

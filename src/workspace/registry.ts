@@ -36,19 +36,13 @@ export const createRegistry = (db: Database) => ({
     db.insert(registry).values(values).onConflictDoUpdate({ target: registry.id, set }).run();
   },
 
-  page: (request: PageRequest): Page<RegisteredWorkspace> =>
-    pageOf(
-      request,
-      ({ from = Number.MAX_SAFE_INTEGER, limit }) =>
-        db
-          .select()
-          .from(registry)
-          .where(lt(registry.position, from))
-          .orderBy(desc(registry.position))
-          .limit(limit)
-          .all(),
-      ({ workspace }) => workspace,
-    ),
+  page(request: PageRequest): Page<RegisteredWorkspace> {
+    const read = ({ from = Number.MAX_SAFE_INTEGER, limit }: { from: number | undefined; limit: number }) => {
+      const isNext = lt(registry.position, from);
+      return db.select().from(registry).where(isNext).orderBy(desc(registry.position)).limit(limit).all();
+    };
+    return pageOf(request, read, ({ workspace }) => workspace);
+  },
 });
 
 /**

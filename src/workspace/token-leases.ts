@@ -24,22 +24,11 @@ export const dayOf = (time: number): string => new Date(time).toISOString().slic
  */
 export const createTokenLeases = (db: Database, clock: Clock, limit: () => number | undefined) => {
   const ofDay = (day: string) => eq(tokenLeases.day, day);
-  const leasedOn = (day: string): number => {
-    const row = db
-      .select({ tokens: sum(tokenLeases.leased) })
-      .from(tokenLeases)
-      .where(ofDay(day))
-      .get();
-    return Number(row?.tokens ?? 0);
-  };
-  const bookedOn = (day: string): number => {
-    const row = db
-      .select({ tokens: sum(tokenLeases.booked) })
-      .from(tokenLeases)
-      .where(ofDay(day))
-      .get();
-    return Number(row?.tokens ?? 0);
-  };
+  const { leased: leasedTokens, booked: bookedTokens } = tokenLeases;
+  const sums = { leased: sum(leasedTokens).mapWith(Number), booked: sum(bookedTokens).mapWith(Number) };
+  /** All leases of a day together. */
+  const on = (day: string) => db.select(sums).from(tokenLeases).where(ofDay(day)).get();
+  const leasedOn = (day: string): number => on(day)?.leased ?? 0;
 
   return {
     today: (): number => leasedOn(dayOf(clock.now())),
@@ -72,7 +61,7 @@ export const createTokenLeases = (db: Database, clock: Clock, limit: () => numbe
         .run();
       if (need <= leased) return { seq, leased, is: "leased" };
       // What others have leased beyond what they booked is all that may come back.
-      return { seq, leased, is: bookedOn(day) - booked + need > most ? "spent" : "booked" };
+      return { seq, leased, is: (on(day)?.booked ?? 0) - booked + need > most ? "spent" : "booked" };
     },
   };
 };

@@ -22,6 +22,7 @@ const pruneEvery = 1000;
 /** Of the row that says how far a reporter has come. */
 const noDay = "";
 
+const isPlaceOfAny = eq(usage.day, noDay);
 const isOfSpace = eq(usage.subject, "");
 /** Where the figures of each kind stand, and whose they are. */
 const places: Record<UsageBy, { of: SQL; where: SQL | undefined }> = {
@@ -62,12 +63,8 @@ export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, 
   let stored = pruneEvery;
   /** What all reporters store: the rows that say how far each has come hold it as their tokens. */
   const storing = new Remembered(db, () => {
-    const all = db
-      .select({ bytes: figuresWithout([]).tokens })
-      .from(usage)
-      .where(eq(usage.day, noDay))
-      .get();
-    return all?.bytes ?? 0;
+    const { tokens: bytes } = figuresWithout([]);
+    return db.select({ bytes }).from(usage).where(isPlaceOfAny).get()?.bytes ?? 0;
   });
 
   const oldestDay = (): string => dayOf(clock.now() - usageDays * dayMs);
@@ -132,21 +129,15 @@ export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, 
       const isIts = and(eq(usage.kind, "all"), eq(usage.subject, agentId));
       const minds = db.select({ id: usage.reporter }).from(usage).where(isIts);
       const isMind = or(eq(usage.reporter, agentId), inArray(usage.reporter, minds));
-      db.update(usage)
-        .set({ tokens: 0 })
-        .where(and(eq(usage.day, noDay), isMind))
-        .run();
+      db.update(usage).set({ tokens: 0 }).where(and(isPlaceOfAny, isMind)).run();
       storing.forget();
     },
 
     /** Who has told what is stored. */
-    reporters: (): string[] =>
-      db
-        .select({ id: usage.reporter })
-        .from(usage)
-        .where(eq(usage.day, noDay))
-        .all()
-        .map(({ id }) => id),
+    reporters(): string[] {
+      const told = db.select({ id: usage.reporter }).from(usage).where(isPlaceOfAny);
+      return told.all().map(({ id }) => id);
+    },
 
     /** By day the newest first, else who used the most tokens first. Without the runs and messages of hidden reporters. */
     page({ by, from, to, ...request }: UsageRequest, hidden: string[] = []): UsagePage {
@@ -170,11 +161,8 @@ export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, 
         ...(by === "day" ? { day: named } : { id: named }),
         ...{ tokens, runs, messages },
       });
-      const total = db
-        .select(figures)
-        .from(usage)
-        .where(and(isWithin, eq(usage.kind, "all")))
-        .get();
+      const isTotal = and(isWithin, eq(usage.kind, "all"));
+      const total = db.select(figures).from(usage).where(isTotal).get();
       const none = { tokens: 0, runs: 0, messages: 0 };
       return { ...pageOf(request, read, entryOf), from, to, total: total?.tokens == null ? none : total };
     },
