@@ -106,7 +106,7 @@ test("[L16] an admin erases a person, is told what cannot be known, and reads th
   await small.getByRole("dialog", { name: "Erased: a person" }).waitFor();
   await shoot("erased", page, small);
   await report.getByRole("button", { name: "Done" }).click();
-  await page.getByText("Nobody is called so.").waitFor();
+  await page.getByText("Nobody is found.").waitFor();
   await page.getByRole("searchbox").fill("");
   await page.getByRole("button", { name: "Erase Sara" }).waitFor();
   expect(await page.getByRole("button", { name: "Erase Mona" }).count()).toBe(0);

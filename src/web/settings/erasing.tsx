@@ -120,7 +120,7 @@ export const People = () => {
         onChange={({ target }) => setSought(target.value)}
       />
       {problem && <p className="small danger">{problem}</p>}
-      {people.answer && shown.length === 0 && <p className="small soft">Nobody is called so.</p>}
+      {people.answer && shown.length === 0 && <p className="small soft">Nobody is found.</p>}
       <ul className="people">
         {shown.map((person) => (
           <li key={person.id} className="row">
