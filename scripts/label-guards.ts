@@ -43,6 +43,13 @@ const reading: Guard[] = [
     named: "an open mind is told what comes before the switch",
   },
   {
+    ...inBatch,
+    name: "an open mind that hears late is told no edit since the switch",
+    guard: "heardOf(messageIn(row), row.changedSeq, hearsUpTo)",
+    open: "messageIn(row)",
+    named: "an open mind that hears late",
+  },
+  {
     ...inSpace,
     name: "the switch withdraws what open minds asked people",
     file: "src/space/lifecycle.ts",

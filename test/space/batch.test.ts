@@ -20,15 +20,8 @@ const rowFor = (kind: Kind, seq: number): LogRow => {
   const row = { seq, messageCount: 0, ...none, frame: "{}" };
   if (kind === "said" || kind === "mine" || kind === "let out") {
     const sender = { id: kind === "said" ? other : me, name: "N", type: "agent" };
-    const message = {
-      id: ids.mintOwned("msg", spaceId),
-      seq,
-      spaceId,
-      kind: "text",
-      sender,
-      text: `${seq}`,
-      createdAt: at,
-    };
+    const id = ids.mintOwned("msg", spaceId);
+    const message = { id, seq, spaceId, kind: "text", sender, text: `${seq}`, createdAt: at };
     const routing: LogRow["routing"] = {
       root: { id: message.id, kind: "person" },
       wakePolicy: "every_message",
@@ -142,6 +135,11 @@ test("[C17] [D2] an open mind is told what comes before the switch, its compartm
       expect(open.leavings).toBe(all.leavings);
     }),
   );
+});
+
+test("[C17] an open mind that hears late is told no words of an edit since the switch", () => {
+  const edited = { ...rowFor("said", 1), changedSeq: 3 };
+  expect(batchFor({ ...openMind, inside: true }, [edited], new Map(), 2)).toMatchObject({ messages: [], cursor: 1 });
 });
 
 test("[C17] an open mind gets the same deliveries whatever a confidential space says", () => {

@@ -92,6 +92,7 @@ const indexBatch = (subscriber: Place, rows: LogRow[], openUpTo: number): Batch 
  */
 const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen, openUpTo: number): Batch => {
   const member = memberOf(subscriber);
+  const hearsUpTo = (subscriber.compartmentOf ?? null) === null ? openUpTo : Number.POSITIVE_INFINITY;
   const batch: Batch = {
     messages: [],
     answers: [],
@@ -111,8 +112,11 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen, openUpTo:
     batch.pending = true;
     if (row.type === "space.message" && row.routing) {
       const { root, repliedTo, own: words } = row.routing;
+      const message = heardOf(messageIn(row), row.changedSeq, hearsUpTo);
+      // Edited since the space is confidential: the edit's own row takes away what it heard.
+      if (message.deleted) continue;
       batch.messages.push({
-        message: messageIn(row),
+        message,
         root,
         triggerSource: sourceFor(member, row, row.routing, chosen.get(row.seq) ?? []),
         ...(repliedTo === member ? { repliesToIt: true } : {}),
@@ -121,8 +125,7 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen, openUpTo:
       length += row.frame.length;
     }
     if (isChange(row)) {
-      const end = (subscriber.compartmentOf ?? null) === null ? openUpTo : Number.POSITIVE_INFINITY;
-      const message = heardOf(messageIn(row), row.seq, end);
+      const message = heardOf(messageIn(row), row.seq, hearsUpTo);
       const kind = message.deleted ? "deleted" : "edited";
       batch.changes.push({ seq: row.seq, kind, message, was: row.was ?? [] });
       length += row.frame.length + JSON.stringify(row.was).length;
