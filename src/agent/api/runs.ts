@@ -127,10 +127,13 @@ export const runsArea: Area<"runs" | "run" | "cancelRun" | "feed"> = {
 };
 
 export const toolCallsArea: Area<"claimToolCall" | "answerToolCall"> = {
-  claimToolCall: ({ services }, id, claim) => {
-    const claimed = claimCall(services, id, claim);
-    services.wakeCalls();
-    return claimed;
+  claimToolCall: ({ services, loop }, id, claim) => {
+    try {
+      return claimCall(services, id, claim);
+    } finally {
+      loop.wake();
+      services.wakeCalls();
+    }
   },
   answerToolCall: async ({ services, loop }, id, answer) => {
     const answered = await answerCall(services, id, answer);

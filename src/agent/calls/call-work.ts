@@ -11,7 +11,7 @@ import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
 import { shownRequest } from "../tools/configured/shown-request.ts";
-import { failed, unknownInWords } from "../tools/outcome.ts";
+import { changedSinceApproval, failed, unknownInWords } from "../tools/outcome.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
 import { perform } from "./perform.ts";
@@ -106,6 +106,8 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
       case "list": {
         const { id, workspaceId } = identity.get();
         const listed = shouldBeListed(row);
+        const changed = listed ? changedSinceApproval(row) : undefined;
+        if (changed) return settle(callId, changed);
         const ask = () => env.WORKSPACE.getByName(workspaceId).noteToolCall(waitingCall(id, row), listed);
         unwrap(await callWithRetry<unknown>(ask, stopped.signal, "the workspace"));
         calls.change(callId, { listed, failures: 0 });

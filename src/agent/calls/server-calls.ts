@@ -142,6 +142,15 @@ export const claimCall = (
 ): WaitingToolCall => {
   const row = external(services, callId);
   if (isOver(row)) throw new ColloquyError("gone", `the call is over: it is ${statusOf(row)}`);
+  // Words may have been deleted from it since it was listed.
+  const changed = changedSinceApproval(row);
+  if (changed) {
+    services.transaction(() => {
+      services.calls.settle(callId, changed);
+      services.armLoop();
+    });
+    throw new ColloquyError("gone", "its arguments are not those that people approved any more: take another call");
+  }
   const now = services.clock.now();
   if (row.lease && row.lease.until > now && row.lease.holder !== holder) {
     throw new ColloquyError("conflict", `it is claimed until ${isoTime(row.lease.until)}: take another, or wait`);

@@ -124,11 +124,15 @@ describe.each(continuities)("%s", (continuity) => {
     const external = { executionType: "external", execution: undefined };
     const { card, agent, ann, workspaceId, shown, give } = await asking(continuity, { to: "staging" }, external);
     expect(card.awaits?.shown?.[1]).toMatchObject({ path: "target", text: expect.stringContaining("server") });
-    await rowsIn(agent, "UPDATE calls SET input = ? WHERE call_id = ?", '{"to":"prod"}', card.id);
+    const listed = async () => unwrap(await env.WORKSPACE.getByName(workspaceId).toolCalls({ limit: 9 })).items;
     unwrap(await give(ann, "deploy", yes));
+    await vi.waitFor(async () => expect(await listed()).toHaveLength(1));
+    await rowsIn(agent, "UPDATE calls SET input = ? WHERE call_id = ?", '{"to":"prod"}', card.id);
+    const claim = { holder: "a", leaseSeconds: 60 };
+    const claimed = await env.AGENT.getByName(agent.id).claimToolCall(workspaceId, card.id, claim);
+    expect(claimed).toMatchObject({ problem: { code: "gone" } });
     expect((await shown("deploy", "error")).error).toMatchObject({ code: "approval_changed" });
-    const { items } = unwrap(await env.WORKSPACE.getByName(workspaceId).toolCalls({ limit: 9 }));
-    expect(items).toEqual([]);
+    await vi.waitFor(async () => expect(await listed()).toEqual([]));
   });
 });
 
