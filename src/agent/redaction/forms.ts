@@ -1,4 +1,5 @@
 import { quote, quoteJson, quoteLines, visible } from "../../shared/quote.ts";
+import { createQuotedWords, inner } from "./quoted-words.ts";
 
 /**
  * Finds words of others in what an agent keeps, in each form that they have there: as they are, quoted, with escapes, behind
@@ -26,10 +27,8 @@ export type Words = {
   idParts?: string[] | undefined;
 };
 
-const inner = (json: string): string => json.slice(1, -1);
-
 /** A text one level deeper: in a JSON string, ours or anybody's. */
-const deeper = (text: string): string[] => [inner(JSON.stringify(text)), inner(quoteJson(text))];
+const deeper = (text: string): string[] => [inner(text), quoteJson(text).slice(1, -1)];
 
 /** Each way in which a text may stand in another, from the most usual on. */
 const formsOf = (text: string): string[] => {
@@ -129,12 +128,10 @@ export const createScrub = ({ was: words, now, senderNames = [], areNames = fals
   const kept = now === undefined ? [] : formsOf(now);
   const forms = was.flatMap(formsOf);
   const long = forms.filter((form) => form.length >= leastStretch);
-  const short = [...new Set(was.filter((each) => each.length < leastStretch && each.trim() !== "" && each !== now))];
-  const quotedShort = short.flatMap((each) => {
-    const [quoted, marked] = [each, mark].map(quote).map((one) => [one, inner(JSON.stringify(one))]);
-    return (quoted ?? []).map((found, depth): [string, string] => [found, marked?.[depth] ?? ""]);
-  });
-  const sender = senderNames.map(quote).flatMap((name) => [name, inner(JSON.stringify(name))]);
+  const isShort = (each: string): boolean => each.length < leastStretch && each.trim() !== "" && each !== now;
+  const short = new Set(was.filter(isShort));
+  const quotedShort = createQuotedWords([...short], mark);
+  const sender = senderNames.map(quote).flatMap((name) => [name, inner(name)]);
 
   const grams = gramsOf(long);
   const keptGrams = gramsOf(kept);
@@ -190,21 +187,15 @@ export const createScrub = ({ was: words, now, senderNames = [], areNames = fals
     return spans;
   };
 
-  const withoutShort = (line: string): string => {
-    let left = line;
-    for (const [quoted, marked] of quotedShort) left = left.replaceAll(quoted, marked);
-    return left;
-  };
-
   const scrubText = (text: string, named = false): string => {
     const spans = long.length === 0 ? [] : stretches(text);
     const left = spans.length === 0 ? text : replaced(text, spans, mark);
-    if (short.length === 0 || !quotedShort.some(([quoted]) => left.includes(quoted))) return left;
-    if (named) return withoutShort(left);
+    if (short.size === 0 || !quotedShort.isIn(left)) return left;
+    if (named) return quotedShort.without(left);
     const isTheirs = (line: string): boolean => sender.some((name) => line.includes(name));
     return left
       .split("\n")
-      .map((line) => (isTheirs(line) ? withoutShort(line) : line))
+      .map((line) => (isTheirs(line) ? quotedShort.without(line) : line))
       .join("\n");
   };
 
@@ -212,7 +203,7 @@ export const createScrub = ({ was: words, now, senderNames = [], areNames = fals
     if (typeof value === "string") {
       if (isFixed(key, value)) return value;
       const isName = areNames && /(?:name|sharedFrom)$/i.test(key);
-      return (named || isName) && short.includes(value) ? mark : scrubText(value, named);
+      return (named || isName) && short.has(value) ? mark : scrubText(value, named);
     }
     if (typeof value !== "object" || value === null) return value;
     let isSame = true;
@@ -229,7 +220,7 @@ export const createScrub = ({ was: words, now, senderNames = [], areNames = fals
     text: scrubText,
     value: <Value>(value: Value, named = false) => scrubValue(value, named) as Value,
     mayHold(json) {
-      if (short.some((each) => json.includes(inner(JSON.stringify(each))))) return true;
+      if (quotedShort.mayBeIn(json)) return true;
       for (let at = 0; at + gramLength <= json.length; at += 1) {
         if (first[place(json.charCodeAt(at), json.charCodeAt(at + 1))] === 0) continue;
         if (deepest.has(json.slice(at, at + gramLength))) return true;

@@ -105,3 +105,14 @@ test.each<[string, string, string, string]>([
   expect(scrub.text(now)).toBe(now);
   expect(performance.now() - from).toBeLessThan(1000);
 });
+
+test("[L4] [C13] the deletion of a call that says 10,000 short words holds nobody up", () => {
+  const words = Array.from({ length: 10_000 }, (_, index) => `w${index}`);
+  const scrub = createScrub({ was: words, senderNames: ["Ann"], idParts: [idPart] });
+  const lines = words.map((each) => `["Kitchen"] "Ann": "${each}"`).join("\n");
+  const from = performance.now();
+  scrub.mayHold("Nothing of all that was said stands here. ".repeat(12_000));
+  const left = JSON.stringify([scrub.value(words, true), scrub.value(lines)]);
+  expect(performance.now() - from).toBeLessThan(1000);
+  expect(left.includes('"w77')).toBe(false);
+});

@@ -1,0 +1,60 @@
+import { quote } from "../../shared/quote.ts";
+
+/** The text as it stands in a JSON string. */
+export const inner = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** A beginning that each quoted word has. */
+const beginning = 3;
+const [quotationMark, backslash] = [34, 92];
+
+/**
+ * Finds quoted words in a text. They are looked up by their beginnings: with the number of words the time does not grow, since
+ * a call may say ten thousand of them, and who waits for their end is not its agent alone (C13).
+ */
+const createFinder = (words: ReadonlyMap<string, string>) => {
+  const lengths = new Map<string, number[]>();
+  for (const word of words.keys()) {
+    const known = lengths.get(word.slice(0, beginning)) ?? [];
+    if (!known.includes(word.length)) lengths.set(word.slice(0, beginning), [...known, word.length]);
+  }
+  /** The next one from a place on. */
+  return (text: string, from: number): { at: number; word: string } | undefined => {
+    for (let at = from; at + beginning <= text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code !== quotationMark && code !== backslash) continue;
+      for (const length of lengths.get(text.slice(at, at + beginning)) ?? []) {
+        const word = text.slice(at, at + length);
+        if (words.has(word)) return { at, word };
+      }
+    }
+    return undefined;
+  };
+};
+
+/** Takes short words out where they stand whole, in quotes, of others or escaped once. Pure. */
+export const createQuotedWords = (words: string[], mark: string) => {
+  const once = words.map((word): [string, string] => [quote(word), quote(mark)]);
+  const twice = once.map(([word, marked]): [string, string] => [inner(word), inner(marked)]);
+  const quoted = new Map([...once, ...twice]);
+  const next = createFinder(quoted);
+  const held = [...words.map((word) => JSON.stringify(word)), ...quoted.keys(), ...twice.map(([word]) => inner(word))];
+  const nextHeld = createFinder(new Map(held.map((word) => [word, mark])));
+  return {
+    isIn: (text: string): boolean => next(text, 0) !== undefined,
+
+    /** Whether a column may hold one: the text, or the JSON of a value. */
+    mayBeIn: (column: string): boolean => nextHeld(column, 0) !== undefined,
+
+    without(text: string): string {
+      let [made, at] = ["", 0];
+      for (let found = next(text, at); found; found = next(text, at)) {
+        const { at: from, word } = found;
+        // Its last quotation mark may be the first of another.
+        const end = word.startsWith("\\") ? 2 : 1;
+        made += text.slice(at, from) + (quoted.get(word) ?? "").slice(0, -end);
+        at = from + word.length - end;
+      }
+      return made + text.slice(at);
+    },
+  };
+};
