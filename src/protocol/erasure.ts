@@ -21,7 +21,7 @@ export const Erasure = component("Erasure", {
   objects: z
     .int()
     .meta({ description: "Objects that were visited whole: spaces, agents, compartments, the workspace" }),
-  rows: z.int().meta({ description: "Rows that were changed or deleted there" }),
+  rows: z.int().meta({ description: "Rows that changed there, none of confidential spaces" }),
   requests: z.int().default(0).meta({ description: "How often the workspace asked these objects" }),
   left: z.int().meta({ description: "Objects that are not visited whole yet" }),
   waiting: z.array(z.string()).meta({ description: "The ids of the first of those that are left" }),

@@ -178,8 +178,11 @@ export const createErasures = (surroundings: Surroundings) => {
     db.transaction(() => {
       // What is told of an object's others is gone from it in the end.
       const objects = Math.max(step.objects, before.objects);
+      // How many rows held the words would prove guesses of what is said there (C19).
+      const isHidden = spaces.confidential([]).some(({ id }) => id === before.target);
+      const counted = isHidden ? { rows: 0, requests: 1 } : { requests: before.requests + 1 };
       db.update(erasureVisits)
-        .set({ ...step, objects, requests: before.requests + 1 })
+        .set({ ...step, objects, ...counted })
         .where(isVisit(before))
         .run();
       const all = [...new Set([...(find(row.id)?.names ?? []), ...names])].slice(0, maxWaitingShown);

@@ -185,6 +185,23 @@ test("[L16] an erased person is gone from compartments, from what was fed and sa
   expect(unwrap(await workspaceAt(house.workspaceId).erasures({ limit: 10 })).items).toEqual([report]);
 });
 
+test("[C19] [L16] the report of an erasure proves no guess of a confidential space's words", async () => {
+  const rowsWhere = async (...said: [string, ...string[]]): Promise<number> => {
+    const scene = await openBoth({ continuity: "timeline" });
+    const { house, analyst, secret, husam } = scene;
+    const mona = await house.person("Mona");
+    const [other, board] = [await house.space("Beta", [mona, analyst]), await house.space("C", [mona, husam], true)];
+    scripted([step(text("Well.")), step(text("Well."))]);
+    await other.post(mona, "we sell the northern orchard");
+    await ended(house.workspaceId, analyst, 1);
+    await secret.ask(said[0], 1);
+    for (const each of said) await board.post(mona, each);
+    await erase(scene, "person", mona.id);
+    return (await done(scene, mona.id)).rows;
+  };
+  expect(await rowsWhere("we sell the northern orchard", "yes")).toBe(await rowsWhere("we keep the meadow"));
+});
+
 test("[L16] an erased workspace keeps ids and numbers, which its operator reads", async () => {
   const scene = await openBoth({});
   const { house, space, secret, analyst } = scene;

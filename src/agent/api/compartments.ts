@@ -279,15 +279,13 @@ export const compartmentsArea: Area<
     const own = transaction(() => redactions.forgets(part));
     if (!own.isDone || isToBeTold()) return { isDone: false };
     if (!isOfErased(part.id)) return { isDone: true };
-    let [rows, objects] = [own.rows, 1];
-    // They are told, and have done it: each says once more how much that was.
+    let objects = 1;
+    // They are told, and have done it. How many rows that were is for nobody outside (C19).
     await workOff(db.select().from(compartments).all(), maxCompartmentsAtOnce, async ({ mindId }) => {
       const asked = await answerOf(env.AGENT.getByName(mindId).forgetSpace(identity.get().workspaceId, spaceId, part));
-      if (isGone(asked)) return;
-      rows += unwrap(asked).rows ?? 0;
-      objects += 1;
+      if (!isGone(asked) && unwrap(asked)) objects += 1;
     });
-    return { isDone: true, rows, objects };
+    return { isDone: true, rows: own.rows, objects };
   },
   confidentialSpaces: confidentialSpacesOf,
   openCompartment: ({ db, services: { ids, identity, search } }, spaceId) => {
