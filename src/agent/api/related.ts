@@ -14,10 +14,10 @@ const writesBlocks = new Set(["block_edit", "block_create"]);
 
 /** The runs whose rows name the message, among the newest rows. */
 const runsNaming = ({ db }: AgentRuntime, messageIds: string[]): number[] => {
-  const isIn = (part: string) => sql`instr(content, ${part}) > 0 or instr(meta, ${part}) > 0`;
+  const parts = JSON.stringify(messageIds.map(ownPart));
   const rows = db.all<{ run: number }>(sql`select distinct run_ordinal as run from
     (select run_ordinal, content, meta from journal order by seq desc limit ${maxRelatedRows})
-    where ${sql.join(messageIds.map(ownPart).map(isIn), sql` or `)}`);
+    where exists (select 1 from json_each(${parts}) where instr(content, value) > 0 or instr(meta, value) > 0)`);
   return rows.map(({ run }) => run);
 };
 
