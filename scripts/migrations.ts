@@ -66,10 +66,18 @@ const newestOf = (actor: string): string => {
     if (db.prepare(`SELECT count(*) AS rows FROM "${name}"`).get()?.rows === 0) continue;
     throw new Error(`migrations/${actor} fill ${name}, which newest.sql cannot`);
   }
+  // How a full-text table is set, in words of FTS5. Its version is its own.
+  const settings = made.flatMap(({ name, sql }) => {
+    if (!/^CREATE VIRTUAL TABLE/.test(String(sql))) return [];
+    const rows = db.prepare(`SELECT k, v FROM "${name}_config" WHERE k <> 'version'`).all();
+    return rows.map(
+      ({ k, v }) => `INSERT INTO \`${name}\` (\`${name}\`, \`rank\`) VALUES ('${k}', ${JSON.stringify(v)})`,
+    );
+  });
   db.close();
   const journal = "CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)";
   const newest = `INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', ${entries.at(-1)?.when})`;
-  return [journal, newest, ...made.map(({ sql }) => sql)].map((statement) => `${statement};\n`).join("");
+  return [journal, newest, ...made.map(({ sql }) => sql), ...settings].map((statement) => `${statement};\n`).join("");
 };
 
 const tablesOf = (snapshot: unknown): unknown => (snapshot as { tables: unknown }).tables;

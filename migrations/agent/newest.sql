@@ -411,3 +411,4 @@ CREATE TABLE `secret_uses` (
 	`last_at` integer NOT NULL
 );
 CREATE UNIQUE INDEX `secret_uses_use` ON `secret_uses` (`name`,`kind`,`by`,`host`,`cause`);
+INSERT INTO `search_words` (`search_words`, `rank`) VALUES ('secure-delete', 1);

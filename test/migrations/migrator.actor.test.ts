@@ -16,11 +16,15 @@ const history = (...entries: [when: number, sql: string][]): Migrations => ({
   ].join("\n"),
 });
 
-/** Without which migrations ran: a new object has run none. */
-const tablesOf = (storage: DurableObjectStorage): string[] =>
-  dump(storage)
-    .split(/;\n/)
-    .filter((statement) => !statement.includes("__drizzle_migrations"));
+/** With how full-text tables are set, without which migrations ran: a new object has run none. */
+const tablesOf = (storage: DurableObjectStorage): unknown[] => {
+  const made = dump(storage).split(/;\n/);
+  const settings = [...storage.sql.exec("SELECT name FROM sqlite_master WHERE name GLOB '*_config'")];
+  return [
+    ...made.filter((statement) => !statement.includes("__drizzle_migrations")),
+    ...settings.map(({ name }) => [name, [...storage.sql.exec(`SELECT * FROM "${name}"`)]]),
+  ];
+};
 
 test.each(Object.entries(histories))(
   "a new object of kind %s has the tables that its whole history ends in",
