@@ -30,7 +30,7 @@ import type { SpaceIndex } from "./space-index.ts";
  *
  * Invariants
  * 1. An object is a visit, a row that is stored with its job. A visit goes on from what is stored of it, so what a crash cuts is
- *    asked again, and what is counted is counted once.
+ *    asked again, and what is counted is counted once. Visits stay, with ids and numbers, as long as the erasure does.
  * 2. A phase begins in the transaction that ends the one before. Agents forget an entity's names after the spaces told all of them.
  * 3. An object is visited first when the last go's pause is over: what is visited is done before others begin, and people post
  *    meanwhile. One that waits for others holds nobody up. The pauses are in memory: a crash begins them anew.
@@ -103,7 +103,8 @@ export const createErasures = (surroundings: Surroundings) => {
 
   const visit = (erasureId: string, targets: string[]): void => {
     for (const target of targets) {
-      db.insert(erasureVisits).values({ erasureId, target }).onConflictDoNothing().run();
+      const again = { target: [erasureVisits.erasureId, erasureVisits.target], set: { isDone: false } };
+      db.insert(erasureVisits).values({ erasureId, target }).onConflictDoUpdate(again).run();
       jobs.set({ kind, key: `${erasureId} ${target}`, dueAt: turn() });
     }
   };
@@ -130,17 +131,15 @@ export const createErasures = (surroundings: Surroundings) => {
       visit(id, targets);
       if (targets.length > 0) return;
     }
-    const { rows, objects, requests } = sumsOf(id);
+    // The workspace's own object is counted once, however often an erasure goes on.
     const own = purge(row.kind, id);
     const end = {
       names: [],
-      rows: row.rows + rows + own,
-      objects: row.objects + objects + 1,
-      requests: row.requests + requests,
+      rows: row.objects === 0 ? own : row.rows,
+      objects: row.objects || 1,
       completedAt: clock.now(),
     };
     db.update(erasures).set(end).where(eq(erasures.id, id)).run();
-    db.delete(erasureVisits).where(isOf(id)).run();
     audit.note({ action: "erasure.done", actor: { id: "workspace" }, target: id, detail: { kind: row.kind } });
   };
 
@@ -250,7 +249,10 @@ export const createErasures = (surroundings: Surroundings) => {
     if (countOf(db, erasures) < maxErasures) return;
     const isOver = sql`${erasures.completedAt} is not null`;
     const oldest = db.select({ id: erasures.id }).from(erasures).where(isOver).orderBy(asc(erasures.position)).limit(1);
-    for (const { id } of oldest.all()) db.delete(erasures).where(eq(erasures.id, id)).run();
+    for (const { id } of oldest.all()) {
+      db.delete(erasures).where(eq(erasures.id, id)).run();
+      db.delete(erasureVisits).where(isOf(id)).run();
+    }
   };
 
   /** What is erased, by the names that it has. Throws where there is no such thing. */

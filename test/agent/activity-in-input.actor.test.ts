@@ -13,11 +13,10 @@ type Room = Awaited<ReturnType<Awaited<ReturnType<typeof openHouse>>["space"]>>;
 /** The analyst and a designer are in Alpha, the designer also in Beta: quiet spaces, where only a mention wakes. */
 const stage = async (settings: Partial<AgentSettings> = {}) => {
   const house = await openHouse();
-  const { workspaceId } = house;
+  const { workspaceId, key } = house;
   const husam = await house.person("Husam");
   const analyst = await house.agent({ name: "Analyst", ...settings });
   const designer = await house.agent({ name: "Designer" });
-  const key = { kind: "key", workspaceId, keyId: "key" } as const;
   const quiet = async (name: string, members: Parameters<typeof house.space>[1]): Promise<Room> => {
     const space = await house.space(name, members);
     unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));

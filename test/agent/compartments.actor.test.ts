@@ -78,12 +78,11 @@ const openApart = async (continuity: (typeof continuities)[number][0] = "conscio
 /** An agent in a confidential space. */
 const openBoard = async (settings: Partial<AgentSettings> = {}) => {
   const house = await openHouse();
-  const { workspaceId } = house;
+  const { workspaceId, key } = house;
   const husam = await house.person("Husam");
   const polaris = await house.agent({ name: "Polaris", ...settings });
   const space = await house.space("Board", [husam, polaris], true);
   const mind = mindIn(polaris, space.id);
-  const key = { kind: "key", workspaceId, keyId: "key" } as const;
   return {
     ...{ house, workspaceId, husam, polaris, space, mind, key },
     agent: env.AGENT.getByName(polaris.id),

@@ -127,6 +127,27 @@ test("[L16] what an erased person edited is gone in its last words too", async (
   expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("medlars");
 });
 
+test("[L16] a space made during an erasure is erased too, and each object counted once", async () => {
+  const scene = await openScene();
+  const { house, analyst } = scene;
+  const mona = await house.person("Mona");
+  scripted([step(text("Well.")), step(text("Well."))]);
+  const other = await house.space("Beta", [mona, analyst]);
+  await other.post(mona, "I like the quinces of the old orchard");
+  await ended(house.workspaceId, analyst, 1);
+  await erase(scene, "person", mona.id);
+  const first = await done(scene, mona.id);
+  const late = await house.space("Late", [mona, analyst]);
+  const again = await vi.waitFor(async () => {
+    const report = await done(scene, mona.id);
+    expect(report.completedAt).not.toBe(first.completedAt);
+    return report;
+  });
+  // Of the late space, beside itself: the coming of Mona, and her leaving.
+  expect([again.objects, again.rows]).toEqual([first.objects + 1, first.rows + 2]);
+  await goneFrom([env.SPACE.getByName(late.id)], ["Mona"]);
+});
+
 test("[L16] an erased agent takes its messages, its name, and what its readers were given", async () => {
   const scene = await openScene();
   const { house, analyst, space, husam, agent } = scene;

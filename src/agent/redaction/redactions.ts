@@ -182,7 +182,9 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     db.select({ last: sql<number>`coalesce(max(ordinal), 0)` }).from(runs).get()?.last ?? 0;
 
   const isHeld = ({ id, lastRun }: Row): boolean => {
-    const isRunning = sql`${runs.status} = 'running' and ${runs.ordinal} <= ${lastRun}`;
+    // One that pauses reads its journal anew when it goes on.
+    const isAwake = sql`coalesce(${runs.resumeAt}, 0) <= ${clock.now()}`;
+    const isRunning = sql`${runs.status} = 'running' and ${runs.ordinal} <= ${lastRun} and ${isAwake}`;
     const running = db.select({ ordinal: runs.ordinal }).from(runs).where(isRunning).limit(1).get();
     return running !== undefined || [...(awaited.get(id) ?? [])].some((each) => underWay.has(each));
   };

@@ -9,6 +9,12 @@ const words = "Never pay an invoice above 1000 EUR without the board";
 const said = JSON.stringify({ said: words });
 const hour = 3_600_000;
 
+const forget = async ({ agent, house, analyst }: Awaited<ReturnType<typeof openScene>>, since: number) => {
+  unwrap(await agent.redact(house.workspaceId, [{ id: "erasure:1", words: [words], since }]));
+  const left = () => rowsIn(analyst, "SELECT words FROM redactions");
+  await vi.waitFor(async () => expect(await left()).toEqual([{ words: null }]));
+};
+
 type Row = { columns: Record<string, string | number>; key: string };
 /** A row that was written at a time. */
 const places: Record<string, (at: number, nth: number) => Row> = {
@@ -35,7 +41,8 @@ const places: Record<string, (at: number, nth: number) => Row> = {
     key: "call_id",
     columns: {
       ...{ call_id: `call${nth}`, run_ordinal: 900, tool: "{}", input: said, root: "{}", attached: 0 },
-      ...{ phase: "done", created_at: at },
+      // It came later, whenever the call was made.
+      ...{ phase: "done", created_at: at, outcome: said },
     },
   }),
   summaries: (at, nth) => ({
@@ -54,7 +61,8 @@ const places: Record<string, (at: number, nth: number) => Row> = {
 test.each(Object.keys(places))(
   "[L4] what is older than a deleted message stays in `%s`, what came since goes",
   async (table) => {
-    const { house, analyst, agent } = await openScene();
+    const scene = await openScene();
+    const { analyst } = scene;
     const now = Date.now();
     const rowAt = places[table] as (typeof places)[string];
     const rows = [rowAt(now - hour, 1), rowAt(now, 2)];
@@ -63,48 +71,24 @@ test.each(Object.keys(places))(
       const values = names.map(() => "?").join();
       await rowsIn(analyst, `INSERT INTO ${table} (${names.join()}) VALUES (${values})`, ...Object.values(columns));
     }
-    unwrap(await agent.redact(house.workspaceId, [{ id: "erasure:1", words: [words], since: now - 1000 }]));
-    await vi.waitFor(async () =>
-      expect(await rowsIn(analyst, "SELECT words FROM redactions")).toEqual([{ words: null }]),
-    );
-    const left = await rowsIn(
-      analyst,
-      `SELECT * FROM ${table} WHERE ${rows[0]?.key} IN (?, ?)`,
-      ...rows.map(({ key, columns }) => columns[key] ?? ""),
-    );
+    await forget(scene, now - 1000);
+    const keys = rows.map(({ key, columns }) => columns[key] ?? "");
+    const left = await rowsIn(analyst, `SELECT * FROM ${table} WHERE ${rows[0]?.key} IN (?, ?)`, ...keys);
+    expect(left.filter(({ outcome }) => String(outcome).includes(words))).toEqual([]);
     expect(left.map((row) => JSON.stringify(row).includes(words))).toEqual([true, false]);
   },
 );
 
-test("[L4] an outcome that came since goes from a call that is older than the message", async () => {
-  const { house, analyst, agent } = await openScene();
-  const now = Date.now();
-  await rowsIn(
-    analyst,
-    `INSERT INTO calls (call_id, run_ordinal, tool, input, root, attached, phase, outcome, created_at)
-     VALUES ('call1', 900, '{}', '{}', '{}', 0, 'done', ?, ?)`,
-    said,
-    now - hour,
-  );
-  unwrap(await agent.redact(house.workspaceId, [{ id: "erasure:1", words: [words], since: now - 1000 }]));
-  await vi.waitFor(async () =>
-    expect(await rowsIn(analyst, "SELECT words FROM redactions")).toEqual([{ words: null }]),
-  );
-  expect(await rowsIn(analyst, "SELECT outcome FROM calls")).toEqual([{ outcome: '{"said":"[deleted]"}' }]);
-});
-
 test("[L4] a plan that fires after a message with its words was said keeps them", async () => {
-  const { house, analyst, agent } = await openScene();
-  const { workspaceId } = house;
+  const scene = await openScene();
+  const { analyst, agent } = scene;
+  const { workspaceId } = scene.house;
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   unwrap(await agent.putPlan(workspaceId, "pay", { name: "Pay", instruction: words, cron: "0 * * * *" }));
   const since = Date.now() + 1000;
   scripted([step(text("Well."))]);
   await passTime(analyst, 2 * hour);
   await ended(workspaceId, analyst, 1);
-  unwrap(await agent.redact(workspaceId, [{ id: "erasure:1", words: [words], since }]));
-  await vi.waitFor(async () =>
-    expect(await rowsIn(analyst, "SELECT words FROM redactions")).toEqual([{ words: null }]),
-  );
+  await forget(scene, since);
   expect(unwrap(await agent.plans(workspaceId))).toMatchObject([{ instruction: words }]);
 });

@@ -18,8 +18,7 @@ const objectsOf = ({ analyst, space, house }: Scene): DurableObjectStub[] => {
   return stubs as unknown as DurableObjectStub[];
 };
 
-const keyOf = ({ house }: Scene) => ({ kind: "key", workspaceId: house.workspaceId, keyId: "key" }) as const;
-const deleteSpace = async (scene: Scene) => unwrap(await scene.space.stub().remove(keyOf(scene)));
+const deleteSpace = async (scene: Scene) => unwrap(await scene.space.stub().remove(scene.house.key));
 
 /** No row of the agent, the space and the workspace holds one of these. */
 const gone = (scene: Scene, marked: string[], timeout = 5000): Promise<void> =>
@@ -71,7 +70,7 @@ describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
     scripted(answer(space.id, "Fine."));
     await space.post(husam, "I like the quinces of the old orchard");
     await ended(house.workspaceId, analyst, 1);
-    unwrap(await space.stub().removeMember(keyOf(scene), analyst.id));
+    unwrap(await space.stub().removeMember(scene.house.key, analyst.id));
     await told(space.id);
     await deleteSpace(scene);
     await gone(scene, ["quinces", "Alpha"]);
@@ -147,7 +146,7 @@ test.each([
   for (let index = 0; index < count; index += 1) {
     unwrap(await space.stub().post(principal, { text: `${index} `.padEnd(length, "-") }));
   }
-  unwrap(await space.stub().addMember(keyOf(scene), analyst));
+  unwrap(await space.stub().addMember(scene.house.key, analyst));
   scripted([step(text("Well."))]);
   await space.post(husam, "I like the quinces of the old orchard");
   await ended(house.workspaceId, analyst, 1);

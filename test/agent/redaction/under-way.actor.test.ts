@@ -6,8 +6,8 @@ import type { MessageChange } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
 import { rowsWith } from "../../support/rows.ts";
-import { step, text, waitAt } from "../../support/scripted-model.ts";
-import { agentStub, ended, ids, openScene, rowsIn, scripted } from "../fixture.ts";
+import { apiError, refusal, step, text, waitAt } from "../../support/scripted-model.ts";
+import { agentStub, ended, ids, openScene, passTime, rowsIn, scripted } from "../fixture.ts";
 
 /** What an erased person said waits for more of it, while the agent goes on. */
 const open = async () => {
@@ -54,6 +54,21 @@ test("[L16] what an erased person said in a space is looked for together, until 
     await forget({ ...said[0], id: ids.mintOwned("msg", spaces[0].id) } as Message);
   await vi.waitFor(async () => expect((await redactions()).map(({ id }) => id)).toEqual([`${mona.id} rows`]));
   for (const word of ["quinces", "medlars", "damsons"]) expect(await rowsWith(word)).toEqual([]);
+});
+
+test("[L4] a run that pauses holds up no redaction, and goes on without the words", async () => {
+  const { model, space, husam, house, analyst, agent, redactions, rowsWith } = await open();
+  model.push(refusal(apiError(429, { responseHeaders: { "retry-after": "7200" } })), step(text("Well.")));
+  const message = await space.post(husam, "I like the quinces of the old orchard");
+  const stateOf = async () => unwrap(await agent.describe(house.workspaceId)).activity?.state;
+  await vi.waitFor(async () => expect(await stateOf()).toBe("backing_off"));
+  unwrap(await space.stub().deleteMessage(house.key, message.id));
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ words: null }]));
+  expect(await rowsWith("quinces")).toEqual([]);
+  vi.useFakeTimers({ toFake: ["Date"] });
+  await passTime(analyst, 14_400_000);
+  await ended(house.workspaceId, analyst, 1);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("quinces");
 });
 
 test("[L16] a run that begins before its redaction is done is waited for", async () => {
