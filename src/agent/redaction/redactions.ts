@@ -274,8 +274,9 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
         .values({ id, isKnown, ...fresh })
         .onConflictDoUpdate({ target: redactions.id, set: fresh })
         .run();
-      // What an edit said last goes with its author.
-      const edits = among(redactions.id, messageIds ?? []);
+      // What an edit said last goes with its author, and with its space.
+      const isOfSpace = spaceId !== null && id.startsWith(`${spaceId} `);
+      const edits = isOfSpace ? eq(redactions.spaceId, spaceId) : among(redactions.id, messageIds ?? []);
       db.update(redactions).set({ text: null }).where(edits).run();
       moves += 1;
       open.forget();

@@ -102,18 +102,20 @@ test("[L13] a compartment forgets what it was fed of a deleted space, its own en
   const { space, husam, house, analyst, secret } = scene;
   const third = await openCompartment(scene, "Council");
   const model = scripted(answer(space.id, "Fine."));
-  await space.post(husam, "I like the quinces of the old orchard");
+  const message = await space.post(husam, "I like the quinces of the old orchard");
   await ended(house.workspaceId, analyst, 1);
   model.push(step(text("Well.")), step(text("Well.")));
   await secret.ask("What do you know?", 1);
   await third.ask("The medlars are a secret of the council", 1);
   const [fed, ends] = [agentStub(secret.mind), agentStub(third.mind)];
   expect(await rowsWith(fed, "quinces")).not.toEqual([]);
+  unwrap(await space.stub().editMessage(space.as(husam), message.id, "I like the sorrels of the old orchard"));
+  await vi.waitFor(async () => expect(await rowsWith(fed, "sorrels")).not.toEqual([]));
   await deleteSpace(scene);
   await deleteSpace({ ...scene, space: third.space });
-  await gone(scene, ["quinces", "medlars"]);
+  await gone(scene, ["quinces", "sorrels", "medlars"]);
   await vi.waitFor(async () => {
-    expect(await rowsWith(fed, "quinces")).toEqual([]);
+    for (const word of ["quinces", "sorrels"]) expect(await rowsWith(fed, word)).toEqual([]);
     expect(await rowsWith(ends, "medlars")).toEqual([]);
   });
 });
