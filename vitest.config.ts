@@ -60,7 +60,7 @@ class LongestFirst extends BaseSequencer {
 
 /**
  * Three projects, one after another: promises to users end to end in a real browser, actors in workerd, pure modules in
- * node. Actors wait for each other at times, so three files at once share two cores well.
+ * node. Actors wait for each other at times, so four files at once share two cores well.
  */
 export default defineConfig({
   test: {
@@ -101,7 +101,7 @@ export default defineConfig({
         ],
         test: {
           name: "actors",
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           // A workerd of its own for each file costs as much as its tests. `test/support/patience.ts` clears up between files.
           isolate: false,

@@ -1,5 +1,6 @@
 import type { Locator, Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import type { Agent } from "../../src/protocol/agent.ts";
 import { browserForFile, houseForFile, modelForFile, onEach } from "./support/for-file.ts";
 import type { Person } from "./support/house.ts";
 import { openPage, phone, shoot } from "./support/page.ts";
@@ -49,10 +50,21 @@ const spaceId = await house.addSpace("The office", [husam.id, sara.id, planner])
 const [his, hers] = await Promise.all([open(husam), open(sara, { viewport: phone })]);
 const both = onEach(his, hers);
 
+/** A run that has its last step to make would hear the next words, and take the script that is meant for them. */
+const rests = (): Promise<void> =>
+  vi.waitFor(
+    async () => {
+      const { agent } = await house.api.get<{ agent: Agent }>(`/v1/agents/${planner}`);
+      expect(agent.activity?.state).not.toBe("running");
+    },
+    { timeout: 10_000 },
+  );
+
 /** Husam asks, and the agent calls a tool; then it says `after`. */
 const calls = async (name: string, input: string | string[], after: string, more: object = {}): Promise<void> => {
   const speech = { name: "send_message", arguments: { text: after } };
   const made = { toolCalls: [{ name, arguments: [input].flat() }], ...more };
+  await rests();
   fake.script([made, { toolCalls: [speech] }, { text: "That was all." }], model);
   await his.getByRole("combobox").fill(`please: ${after}`);
   await his.keyboard.press("Enter");
