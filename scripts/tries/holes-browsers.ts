@@ -85,7 +85,8 @@ const cardInBrowsers = async (stage: Stage, { attack }: Tries, his: Browser, her
     "in the page: no click, key or script on the button approves before the folded text was read",
     async () => {
       const button = card(victim).getByRole("button", { name: "Approve" });
-      const before = own.requests.length;
+      // Other holes' requests may come late.
+      const mails = (): number => own.requests.filter(({ body }) => body.includes("THE-LAST-WORDS")).length;
       await button.evaluate((element: HTMLButtonElement) => {
         element.click();
         element.dispatchEvent(new MouseEvent("click", { bubbles: true }));
@@ -96,9 +97,7 @@ const cardInBrowsers = async (stage: Stage, { attack }: Tries, his: Browser, her
       await victim.keyboard.press("Space");
       await wait(1500);
       const isDisabled = await button.isDisabled();
-      return isDisabled && own.requests.length === before
-        ? undefined
-        : { isDisabled, sent: own.requests.length - before };
+      return isDisabled && mails() === 0 ? undefined : { isDisabled, sent: mails() };
     },
   );
   await attack(
