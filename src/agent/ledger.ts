@@ -4,7 +4,7 @@ import type { Env } from "../env/env.ts";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { TokensBooked } from "../protocol/agent-rpc.ts";
 import type { TokensAsked, TokensLeased } from "../protocol/limits.ts";
-import type { Clock } from "../shared/clock.ts";
+import { type Clock, dayMs } from "../shared/clock.ts";
 import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
 import { errorKind, unwrap } from "../shared/errors.ts";
 import { meter } from "../shared/meter.ts";
@@ -39,8 +39,6 @@ import { ledger } from "./schema.ts";
  * 7. So it is in the row of the space that its run is for, which bounds nothing: it tells what was used where (L15).
  */
 export type Ledger = ReturnType<typeof createLedger>;
-
-const dayMs = 24 * 60 * 60_000;
 
 const ofDay = prepared((db) => rowsBy(db, ledger, ledger.day));
 const store = prepared((db) =>

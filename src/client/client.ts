@@ -155,7 +155,7 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     getWorkspace: () => http({ path: at("workspace"), answer: WorkspaceInUse }),
     updateWorkspace: (changes: UpdateWorkspace) =>
       http({ method: "PATCH", path: at("workspace"), body: changes, answer: WorkspaceAnswer }),
-    /** What was used in the last 30 days; the most first, or the newest day. */
+    /** The use of the last 30 days. The largest comes first; by day, the newest does. */
     usage: (query: PageQuery & { by: UsageBy }) => http({ path: at("usage"), query, answer: UsagePage }),
     audit: (query: PageQuery & Pick<AuditFilters, "action">) =>
       http({ path: at("workspace", "audit"), query, answer: pageOf(AuditEntry) }),

@@ -106,7 +106,7 @@ export const madeBy = (principal: Principal, entityId: string) => {
   return { ...hung, impersonatedBy, ...(generation !== undefined && { impersonatorGeneration: generation }) };
 };
 
-/** Who has to be in a confidential space for the session to read it. */
+/** The people of a session. It reads a confidential space only while all of them are members. */
 export const readersOf = ({ entityId, impersonatedBy }: EntityPrincipal): string[] => [
   entityId,
   ...(impersonatedBy === undefined ? [] : [impersonatedBy]),

@@ -49,7 +49,7 @@ export type UsageRequest = {
   to: string;
   limit: number;
   cursor?: string | undefined;
-  /** Who asks, where that is no key. Of a confidential space that they are not all in, tokens alone are told (C19). */
+  /** The people who ask; left out for a key. Where one of them is not in a confidential space, only its tokens are told (C19). */
   readers?: string[];
 };
 

@@ -115,7 +115,7 @@ messages.route("PATCH /v1/spaces/{spaceId}/messages/{messageId}", {
 /** How long agents may take to say what they have; one that is silent is left out. */
 const relatedWaitMs = 3000;
 
-/** What agents wrote down of a message, their compartments for its space too. `isToGo`: they delete it, as far as they can. */
+/** The blocks and archival entries that agents and their compartments wrote of a message. `isToGo`: they are deleted. */
 const relatedOf = async (
   context: HttpContext,
   { spaceId, messageId }: Record<"spaceId" | "messageId", string>,

@@ -1,13 +1,12 @@
 import type { z } from "zod";
 import { readersOf } from "../protocol/principal.ts";
 import { UsagePage, usageDays, usageFilters } from "../protocol/usage.ts";
-import { isoTime, systemClock } from "../shared/clock.ts";
+import { dayMs, isoTime, systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { badPage, pageQuery } from "./route-parts.ts";
 
-const dayMs = 24 * 60 * 60_000;
 /** Days that are told of where the question names none. */
 const usualDays = 30;
 

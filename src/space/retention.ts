@@ -1,4 +1,4 @@
-import { isoTime } from "../shared/clock.ts";
+import { dayMs, isoTime } from "../shared/clock.ts";
 import { expireAgainMs, expiredAtOnce, retentionLookMs } from "./bounds.ts";
 import { expireMessages } from "./message-changes.ts";
 import { spaceIn } from "./rights.ts";
@@ -6,8 +6,6 @@ import type { SpaceServices } from "./services.ts";
 import { publicSpace, retentionOf } from "./settings.ts";
 
 const kind = "retention";
-const dayMs = 24 * 60 * 60_000;
-
 /** What is older than the space keeps is looked for, at once. In the transaction that sets how long that is. */
 export const armRetention = ({ jobs, settings }: Pick<SpaceServices, "jobs" | "settings">): void => {
   if (retentionOf(settings.find()) !== undefined) jobs.set({ kind, key: kind, payload: { after: 0 } });

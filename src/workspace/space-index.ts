@@ -1,7 +1,7 @@
 import { and, desc, eq, getTableColumns, gt, inArray, lt } from "drizzle-orm";
 import type { IndexDelivery, Page, PageRequest } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
-import { type Clock, isoTime } from "../shared/clock.ts";
+import { type Clock, dayMs, isoTime } from "../shared/clock.ts";
 import { countOf, type Database, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxSpaces, maxSpacesOfPerson, maxSpacesOfPersonPerDay } from "./bounds.ts";
@@ -21,8 +21,6 @@ const spaceOf = (row: typeof spaces.$inferSelect): Space => {
     createdAt,
   };
 };
-
-const dayMs = 24 * 60 * 60_000;
 
 export type SpaceIndex = ReturnType<typeof createSpaceIndex>;
 

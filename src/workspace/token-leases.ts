@@ -1,12 +1,11 @@
 import { and, eq, lt, sum } from "drizzle-orm";
 import type { TokensAsked, TokensLeased } from "../protocol/limits.ts";
-import type { Clock } from "../shared/clock.ts";
+import { type Clock, dayMs } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxTokensLeased } from "./bounds.ts";
 import { tokenLeases } from "./schema.ts";
 
-const dayMs = 24 * 60 * 60_000;
 /** What is left is leased in parts, so that one agent does not take it all. */
 const parts = 8;
 

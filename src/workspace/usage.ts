@@ -9,14 +9,13 @@ import {
   type UsageRow,
   usageDays,
 } from "../protocol/usage.ts";
-import type { Clock } from "../shared/clock.ts";
+import { type Clock, dayMs } from "../shared/clock.ts";
 import { among, countOf, type Database, Remembered } from "../shared/database.ts";
 import { maxUsageDetails } from "./bounds.ts";
 import { pageOf } from "./page.ts";
 import { usage } from "./schema.ts";
 import { dayOf } from "./token-leases.ts";
 
-const dayMs = 24 * 60 * 60_000;
 /** Rows that are stored before those that are too many, or too old, are looked for. */
 const pruneEvery = 1000;
 /** Of the row that says how far a reporter has come. */

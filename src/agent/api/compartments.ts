@@ -52,7 +52,7 @@ const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
 const isGone = (outcome: Outcome<unknown>): boolean => !outcome.ok && outcome.problem.code === "not_found";
 
 const ofItsMinds = ["openCompartment", "feed", "leaseTokens", "settleTokens"] as const;
-/** What an agent takes as a whole: a compartment takes none of it. */
+/** The methods that the open mind of an agent serves. A compartment refuses them. */
 const ofOpenMind = new Set<string>([
   ...ofItsMinds,
   ...(["update", "checkUpdate", "setSecrets", "setSuspended", "meterTokens", "reseal", "takeBackBlocks"] as const),

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Delivery } from "../../protocol/rpc.ts";
+import { dayMs } from "../../shared/clock.ts";
 import type { Jobs } from "../../timers/jobs.ts";
 import { cutRunsAtOnce, journalLookMs, maxPastRuns, redactionPauseMs } from "../bounds.ts";
 import { spaces } from "../schema.ts";
@@ -14,8 +15,6 @@ import type { AgentRuntime } from "./agent-runtime.ts";
  * 3. While a space of the agent has such a setting, the agent has the job. A crash repeats nothing.
  */
 const kind = "cut-journal";
-const dayMs = 24 * 60 * 60_000;
-
 /** The space says how long it keeps messages. */
 export const armCuts = (jobs: Jobs, { space }: Delivery): void => {
   if (space.retentionDays !== undefined && jobs.keys(kind).length === 0) jobs.set({ kind, key: kind });
@@ -35,7 +34,7 @@ const cutSome = ({ db, services }: AgentRuntime): number | undefined => {
   ];
   const days = new Map(known.flatMap(({ id, retentionDays }) => (retentionDays ? [[id, retentionDays]] : [])));
   if (days.size === 0) return undefined;
-  /** What keeps all is as if it kept this many days. */
+  /** The days of a space that keeps all messages. */
   const forEver = 1e9;
   const ofNone = Math.max(...mine.map(({ id }) => days.get(id) ?? forEver), mine.length === 0 ? forEver : 0);
   const next = runs.nextOrdinal();

@@ -274,7 +274,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
         .values({ id, isKnown, ...fresh })
         .onConflictDoUpdate({ target: redactions.id, set: fresh })
         .run();
-      // What an edit said last goes with its author, and with its space.
+      // An edited message keeps its new text here. The text goes when its author or its space goes.
       const isOfSpace = spaceId !== null && id.startsWith(`${spaceId} `);
       const edits = isOfSpace ? eq(redactions.spaceId, spaceId) : among(redactions.id, messageIds ?? []);
       db.update(redactions).set({ text: null }).where(edits).run();
@@ -344,7 +344,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       }
     },
 
-    /** What was read before this number changed may hold old words. */
+    /** A number that changes when words are taken out. Rows that were read before that may hold old words. */
     moves: (): number => moves,
 
     /** The messages that became others, of those that its runs knew, oldest first. */

@@ -190,7 +190,7 @@ const failed = async (live: InLoop, thrown: unknown): Promise<RunRow | null> => 
   const error: Failure = { code, message };
   if (code === "internal") log.error("run.failed", thrown, loggedRun(services, run));
   const now = services.clock.now();
-  // It is no fault: the run goes on when its workspace does, which wakes the loop. A compartment may not be told yet.
+  // A suspension is no fault. The loop wakes when the workspace resumes. A compartment may not know of the suspension yet.
   if (code === "suspended") return pause(live, error, services.isSuspended() ? now : now + watchdogMs);
   const firstFaultAt = run.firstFaultAt ?? now;
   const faults = { faults: run.faults + 1, firstFaultAt };

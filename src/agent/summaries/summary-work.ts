@@ -153,7 +153,7 @@ const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSig
   });
   const text = fittedSummary(answer, tokens);
   if (text === "") throw new ColloquyError("model_nonsense", "the model wrote an empty summary");
-  // It may tell what was edited or deleted meanwhile: it is asked for again, a little later, since more may follow.
+  // The summary may hold words that were edited or deleted meanwhile. It is made again a little later, since more may follow.
   if (redactions.moves() !== moves) summaries.update(subject, { tryAt: clock.now() + summaryFirstRetryMs });
   else summaries.folded(subject, { text, base, upTo: end.at });
 };

@@ -299,7 +299,7 @@ const takenOverSection = ({ takenOver, config }: TimelineSnapshot, room: number)
     reason: (left) => `${left} do not fit context.maxTokens`,
   });
 
-/** What became of messages that its runs knew. */
+/** The messages of earlier runs that were edited or deleted since. */
 const changesSection = ({ changes = [] }: TimelineSnapshot, room: number): Cut =>
   listSection(room, {
     ...{ name: "state_changes", heading: `${grammar.headings.stateChanges}\n  MESSAGES:` },

@@ -226,7 +226,7 @@ type Gathering = { ordinal: number; window: WindowRow; event: InboxData; trigger
 
 const toldNow = ({ redactions }: RunServices): ToldState => toldMessages(redactions.known());
 
-/** What became of messages since a run was told. */
+/** A line for each message that was edited or deleted since the run was told of such changes. */
 const changesSince = (services: RunServices, run: () => RunRow | undefined): string[] => {
   const now = toldNow(services);
   return Object.keys(now).length === 0 ? [] : messageNews(run()?.told ?? {}, now);
