@@ -30,6 +30,7 @@ import m0027 from './0027_supreme_vindicator.sql';
 import m0028 from './0028_suspended.sql';
 import m0029 from './0029_whole_sebastian_shaw.sql';
 import m0030 from './0030_workable_newton_destine.sql';
+import m0031 from './0031_amused_gabe_jones.sql';
 
   export default {
     journal,
@@ -64,7 +65,8 @@ m0026,
 m0027,
 m0028,
 m0029,
-m0030
+m0030,
+m0031
     }
   }
   

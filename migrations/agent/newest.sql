@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795555703357);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795704517810);
 CREATE TABLE `agent` (
 	`id` text PRIMARY KEY NOT NULL,
 	`workspace_id` text NOT NULL,
@@ -91,7 +91,7 @@ CREATE TABLE `ledger` (
 	`day` text PRIMARY KEY NOT NULL,
 	`spent` integer NOT NULL,
 	`reserved` text NOT NULL
-) WITHOUT ROWID;
+, `within` text DEFAULT '{}' NOT NULL) WITHOUT ROWID;
 CREATE TABLE `mcp_lists` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`tools` text NOT NULL,

@@ -1,4 +1,4 @@
-import { gte, lt, or, sql } from "drizzle-orm";
+import { gte, sql } from "drizzle-orm";
 import { z } from "zod";
 import type { Env } from "../env/env.ts";
 import type { AgentConfig } from "../protocol/agent.ts";
@@ -19,7 +19,9 @@ import {
 } from "./bounds.ts";
 import { askOpenMind, callWithRetry } from "./call-with-retry.ts";
 import type { Identity } from "./identity.ts";
+import type { Account } from "./records.ts";
 import { ledger } from "./schema.ts";
+import { byBusiness, reservedIn, settledIn, total } from "./tokens.ts";
 
 /**
  * B2: tokens a day (UTC), in the agent's own object.
@@ -34,20 +36,23 @@ import { ledger } from "./schema.ts";
  *    way for `maxLeaseMs`, since its compartment may have crashed.
  * 5. Where the workspace limits tokens, all of that is within what is leased of its day (L10). What is leased grows only by
  *    the answer to the newest question, which says what the agent had.
- * 6. A step that a person pays for is in the person's row of the day too, by the same rules and in the same write: what one
+ * 6. A step that a person pays for is in the person's account of the day too, by the same rules and in the same write: what one
  *    person's steps are billed and reserve is within their share at every start, however many runs go on (C11).
- * 7. So it is in the row of the space that its run is for, which bounds nothing: it tells what was used where (L15).
+ * 7. So it is in the account of the space that its run is for, which bounds nothing: it tells what was used where (L15).
+ * 8. Accounts lie within the day's row, so that a step writes one. Where there are many, those without a step under way move
+ *    out of it in that write, each into a row of its own. What is in both is added.
  */
 export type Ledger = ReturnType<typeof createLedger>;
 
 const ofDay = prepared((db) => rowsBy(db, ledger, ledger.day));
+const given = sql.placeholder("rows");
 const store = prepared((db) =>
   db
     .insert(ledger)
-    .select(sql`select value ->> 0, value ->> 1, value ->> 2 from json_each(${sql.placeholder("rows")}) where true`)
+    .select(sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${given}) where true`)
     .onConflictDoUpdate({
       target: ledger.day,
-      set: { spent: sql`excluded.spent`, reserved: sql`excluded.reserved` },
+      set: { spent: sql`excluded.spent`, reserved: sql`excluded.reserved`, within: sql`excluded.within` },
     }),
 );
 
@@ -57,7 +62,7 @@ export const createLedger = (
   clock: Clock,
   billedOf: (step: string) => number | undefined = () => undefined,
 ) => {
-  /** The rows of one day that were read: the day's, persons' and spaces'. Undefined where there is none. */
+  /** The rows of one day that were read: the day's, and those that moved out of it. Undefined where there is none. */
   const known = new Remembered<Known>(db, () => ({ day: "", rows: new Map() }));
 
   const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
@@ -84,14 +89,31 @@ export const createLedger = (
   const journaled = (row: LedgerRow): LedgerRow =>
     Object.keys(row.reserved).reduce((known, step) => {
       const billed = billedOf(step);
-      return billed === undefined ? known : settled(known, step, billed);
+      return billed === undefined ? known : settledIn(known, step, billed);
     }, row);
 
-  const write = (rows: LedgerRow[]): void =>
-    void store(db).run({ rows: JSON.stringify(rows.map((row) => [row.day, row.spent, JSON.stringify(row.reserved)])) });
+  const write = (rows: LedgerRow[]): void => {
+    const json = JSON.stringify;
+    const values = rows.map(({ day, spent, reserved, within }) => [day, spent, json(reserved), json(within)]);
+    store(db).run({ rows: json(values) });
+  };
   const keep = (day: string, rows: LedgerRow[]): void => {
     write(rows);
     for (const row of rows) held(day).set(row.day, row);
+  };
+
+  /** What is booked of a person. */
+  const ofPerson = (day: string, person: string) => [rowOf(day)?.within[person], rowOf(day, person)];
+
+  /** The day's row, with others where it holds too many accounts. */
+  const movedOut = (row: LedgerRow): LedgerRow[] => {
+    if (Object.keys(row.within).length <= maxWithin) return [row];
+    const { busy, idle } = byBusiness(row.within);
+    const out = idle.map(([of, { spent }]): LedgerRow => {
+      const before = rowOf(row.day, of)?.spent ?? 0;
+      return { ...noRow, day: keyOf(row.day, of), spent: before + spent };
+    });
+    return [{ ...row, within: Object.fromEntries(busy) }, ...out];
   };
 
   /** Steps that were reserved since the object began, and are not settled. Of leases their names tell. */
@@ -100,20 +122,20 @@ export const createLedger = (
   let settlement = Promise.withResolvers<void>();
 
   /** What will count of this row at least, whatever its steps under way are billed. */
-  const atLeast = (row: LedgerRow | undefined): number => {
+  const atLeast = (...accounts: (Account | undefined)[]): number => {
     const isUnderWay = (step: string): boolean => {
       const [, , leasedAt] = step.split(" ");
       return leasedAt === undefined ? begun.has(step) : Number(leasedAt) > clock.now() - maxLeaseMs;
     };
-    const underWay = Object.entries(row?.reserved ?? {}).filter(([step]) => isUnderWay(step));
-    return total(row) - underWay.reduce((sum, [, tokens]) => sum + tokens, 0);
+    const steps = accounts.flatMap((account) => Object.entries(account?.reserved ?? {}));
+    return steps.reduce((sum, [step, tokens]) => sum - (isUnderWay(step) ? tokens : 0), total(...accounts));
   };
 
-  /** Days that are forgotten, and earlier rows of persons and spaces. */
-  const isOver = () => {
-    const told = dayOf(clock.now() - usageMemoryMs);
-    const isDetail = sql`instr(${ledger.day}, ' ') > 0 and substr(${ledger.day}, 1, 10) < ${told}`;
-    return or(lt(ledger.day, dayOf(clock.now() - ledgerMemoryMs)), isDetail);
+  /** Days are forgotten, and earlier the accounts of persons and spaces. */
+  const forget = (): void => {
+    const [first, told] = [dayOf(clock.now() - ledgerMemoryMs), dayOf(clock.now() - usageMemoryMs)];
+    db.run(sql`delete from ledger where day < ${first} or (instr(day, ' ') > 0 and substr(day, 1, 10) < ${told})`);
+    db.run(sql`update ledger set within = '{}' where substr(day, 1, 10) < ${told} and within <> '{}'`);
   };
 
   return {
@@ -132,30 +154,23 @@ export const createLedger = (
     reserve(step: string, tokens: number, limit: number, share?: Share, spaceId?: string | null): boolean {
       const day = today();
       const row = rowOf(day);
-      if (!row) db.delete(ledger).where(isOver()).run();
-      const payer = share && rowOf(day, share.person);
-      if (total(row) + tokens > limit || (share && total(payer) + tokens > share.limit)) return false;
-      const reserving = (key: string, before: LedgerRow | undefined): LedgerRow => {
-        // A call of this step that was cut may have been billed.
-        const { spent, reserved } = before
-          ? settled(before, step, before.reserved[step] ?? 0)
-          : { spent: 0, reserved: {} };
-        return { day: key, spent, reserved: { ...reserved, [step]: tokens } };
-      };
-      const payers = share ? [reserving(keyOf(day, share.person), payer)] : [];
-      const places = spaceId ? [reserving(keyOf(day, spaceId), rowOf(day, spaceId))] : [];
-      keep(day, [reserving(day, row), ...payers, ...places]);
+      if (!row) forget();
+      const paid = share ? total(...ofPerson(day, share.person)) : 0;
+      if (total(row) + tokens > limit || (share && paid + tokens > share.limit)) return false;
+      const within = { ...row?.within };
+      for (const of of [share?.person, spaceId]) if (of) within[of] = reservedIn(within[of] ?? noRow, step, tokens);
+      keep(day, movedOut({ day, ...reservedIn(row ?? noRow, step, tokens), within }));
       begun.add(step);
       return true;
     },
 
     /** Why so many tokens do not fit. */
     lacks(tokens: number, limit: number, share?: Share): Exclude<TokensBooked, "reserved"> | "unleased" {
-      const [row, payer] = [rowOf(today()), share && rowOf(today(), share.person)];
-      if (total(row) + tokens <= limit && (!share || total(payer) + tokens <= share.limit)) return "unleased";
+      const [row, payer] = [rowOf(today()), share ? ofPerson(today(), share.person) : []];
+      if (total(row) + tokens <= limit && (!share || total(...payer) + tokens <= share.limit)) return "unleased";
       if (atLeast(row) + tokens > limit) return "day";
-      if (!share || total(payer) + tokens <= share.limit) return "day_booked";
-      return atLeast(payer) + tokens > share.limit ? "share" : "share_booked";
+      if (!share || total(...payer) + tokens <= share.limit) return "day_booked";
+      return atLeast(...payer) + tokens > share.limit ? "share" : "share_booked";
     },
 
     settlement: (): Promise<void> => settlement.promise,
@@ -164,15 +179,23 @@ export const createLedger = (
     used(): { day: string; of: string | null; tokens: number }[] {
       const isRecent = gte(ledger.day, dayOf(clock.now() - usageMemoryMs));
       const rows = db.select().from(ledger).where(isRecent).orderBy(ledger.day).all();
-      return rows.flatMap((row) => {
-        const [day = "", of = null] = row.day.split(" ");
-        if (row.day === meteredKey || of === ofWorkspace) return [];
-        return [{ day, of, tokens: atLeast(day === today() ? rowAt(row.day) : journaled(row)) }];
+      const accounts = rows.flatMap((stored): [key: string, Account][] => {
+        const [day = "", name] = stored.day.split(" ");
+        if (stored.day === meteredKey || name === ofWorkspace) return [];
+        const row = (day === today() ? rowAt(stored.day) : undefined) ?? journaled(stored);
+        return [
+          [stored.day, row],
+          ...Object.entries(row.within).map(([of, each]): [string, Account] => [keyOf(day, of), each]),
+        ];
+      });
+      return [...Map.groupBy(accounts, ([key]) => key)].map(([key, all]) => {
+        const [day = "", of = null] = key.split(" ");
+        return { day, of, tokens: atLeast(...all.map(([, account]) => account)) };
       });
     },
 
     /** From now on its tokens are leased from the workspace's day, or no more. */
-    meter: (isMetered: boolean): void => keep(today(), [{ day: meteredKey, spent: Number(isMetered), reserved: {} }]),
+    meter: (isMetered: boolean): void => keep(today(), [{ ...noRow, day: meteredKey, spent: Number(isMetered) }]),
 
     /** The tokens that are leased for today. Undefined where the workspace has no limit. */
     leased: (): number | undefined =>
@@ -188,7 +211,7 @@ export const createLedger = (
       const booked = total(rowOf(day));
       const held = gives ? booked : Math.max(booked, row?.spent ?? 0);
       const seq = (row?.reserved[seqKey] ?? 0) + 1;
-      keep(day, [{ day: keyOf(day, ofWorkspace), spent: held, reserved: { [seqKey]: seq } }]);
+      keep(day, [{ ...noRow, day: keyOf(day, ofWorkspace), spent: held, reserved: { [seqKey]: seq } }]);
       return { day, seq, held, booked };
     },
 
@@ -203,18 +226,16 @@ export const createLedger = (
      * The step was billed so many tokens, none if it was refused, on the day on which it began. `inMemory`: a restart comes to the
      * same total, or to a larger one if the step was not journaled.
      */
-    settle(step: string, billed: number, inMemory = false, person?: string, spaceId?: string | null): void {
-      const ofStep = (day: string, read: (key: string) => LedgerRow | undefined): LedgerRow[] =>
-        [day, ...[person, spaceId].flatMap((of) => (of ? keyOf(day, of) : []))].flatMap((key) => {
-          const row = read(key);
-          return row?.reserved[step] === undefined ? [] : settled(row, step, billed);
-        });
-      const after = ofStep(today(), rowAt);
-      // Rows of the day before are not held in memory.
-      const before = after.length > 0 ? [] : ofStep(dayOf(clock.now() - dayMs), (key) => ofDay(db).get({ key }));
-      if (after.length + before.length > 0) meter.count("tokens", {}, billed);
-      if (!inMemory && after.length + before.length > 0) write([...after, ...before]);
-      for (const row of after) held(today()).set(row.day, row);
+    settle(step: string, billed: number, inMemory = false): void {
+      const holding = (row: LedgerRow | undefined) => (row?.reserved[step] === undefined ? undefined : row);
+      // The row of the day before is not held in memory.
+      const row = holding(rowOf(today())) ?? holding(ofDay(db).get({ key: dayOf(clock.now() - dayMs) }));
+      if (row) {
+        const after = settledIn(row, step, billed);
+        meter.count("tokens", {}, billed);
+        if (!inMemory) write([after]);
+        if (row.day === today()) held(row.day).set(row.day, after);
+      }
       begun.delete(step);
       settlement.resolve();
       settlement = Promise.withResolvers();
@@ -253,8 +274,8 @@ export type Budget = {
     signal?: AbortSignal,
     spaceId?: string | null,
   ): Promise<TokensBooked>;
-  /** As `Ledger.settle`. */
-  settle: Ledger["settle"];
+  /** As `Ledger.settle`. `person`: who pays, for an open mind of the last release. */
+  settle(step: string, billed: number, inMemory?: boolean, person?: string): void;
   /**
    * In the open mind: reserves in its ledger, and leases more of the workspace's day where that is needed. `isBooked`: another
    * question has booked it; it throws where nobody waits for it any more.
@@ -335,13 +356,8 @@ export const createBudget = (
       const ask = () => {
         lateUntil = until;
         until = clock.now() + spaceAnswerMs;
-        return env.AGENT.getByName(id).leaseTokens(workspaceId, {
-          lease,
-          tokens,
-          person,
-          until,
-          spaceId: compartmentSpaceId,
-        });
+        const booking = { lease, tokens, person, until, spaceId: compartmentSpaceId };
+        return env.AGENT.getByName(id).leaseTokens(workspaceId, booking);
       };
       let booked: TokensBooked | undefined;
       try {
@@ -353,9 +369,9 @@ export const createBudget = (
       }
       return booked;
     },
-    settle(step, billed, inMemory, person, spaceId) {
+    settle(step, billed, inMemory, person) {
       const known = leases.get(step);
-      if (known === undefined) return ledger.settle(step, billed, inMemory, person, spaceId);
+      if (known === undefined) return ledger.settle(step, billed, inMemory);
       leases.delete(step);
       settleAt(known.lateUntil, known.lease, { billed, person });
     },
@@ -375,13 +391,9 @@ const seqKey = "seq";
 
 /** Rows of persons and spaces that are kept in memory. */
 const maxHeldRows = 1000;
+/** Accounts of persons and spaces within the day's row, which each step writes. */
+const maxWithin = 32;
+
+const noRow: LedgerRow = { day: "", spent: 0, reserved: {}, within: {} };
 
 const keyOf = (day: string, of: string | undefined): string => (of === undefined ? day : `${day} ${of}`);
-
-const total = (row: LedgerRow | undefined): number =>
-  Object.values(row?.reserved ?? {}).reduce((sum, tokens) => sum + tokens, row?.spent ?? 0);
-
-const settled = (row: LedgerRow, step: string, billed: number): LedgerRow => {
-  const { [step]: _, ...reserved } = row.reserved;
-  return { ...row, spent: row.spent + billed, reserved };
-};

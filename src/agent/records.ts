@@ -143,3 +143,6 @@ export type McpTool = {
 
 /** A tool that its server has and the agent has not, and why. */
 export type LeftOut = { tool: string; reason: string };
+
+/** What is booked of tokens. `reserved`: what the steps under way, by name (`ordinal:step`), may cost. */
+export type Account = { spent: number; reserved: Record<string, number> };

@@ -300,11 +300,13 @@ export const windows = sqliteTable("windows", {
   createdAt: integer("created_at").notNull(),
 });
 
-/** Tokens a day, UTC (B2), and of a person's share of today (`day`, a blank, the person). `reserved`: what the steps under way, by name (`ordinal:step`), may cost. */
+/** Tokens a day, UTC (B2). Where its persons and spaces are many, some have rows of their own (`day`, a blank, the id). */
 export const ledger = sqliteTable("ledger", {
   day: text("day").primaryKey(),
   spent: integer("spent").notNull(),
-  reserved: text("reserved", { mode: "json" }).$type<Record<string, number>>().notNull(),
+  reserved: text("reserved", { mode: "json" }).$type<records.Account["reserved"]>().notNull(),
+  /** Of a day: the accounts of persons (C11) and spaces (L15) in it, which are parts of it. */
+  within: text("within", { mode: "json" }).$type<Record<string, records.Account>>().notNull().default({}),
 });
 
 export const memories = sqliteTable("memories", {

@@ -4,6 +4,7 @@ import { textBytes } from "../protocol/text.ts";
 import { oncePerObject } from "../shared/once-per-object.ts";
 import { excerpt, visible } from "../shared/quote.ts";
 import { maxToolOutputBytes, maxToolOutputTokens } from "./bounds.ts";
+import type { Account } from "./records.ts";
 
 /**
  * Estimated tokens, before the correction by what the model's provider billed. `tokenx` looks at words and
@@ -89,4 +90,39 @@ export const correct = (ratio: number, estimated: number, billed: number): numbe
   if (!Number.isFinite(billed) || billed <= 0 || estimated <= 0) return ratio;
   const observed = Math.min(highest, Math.max(lowest, billed / estimated));
   return ratio * (1 - weight) + observed * weight;
+};
+
+/** What is booked of some accounts together. */
+export const total = (...accounts: (Account | undefined)[]): number =>
+  accounts
+    .flatMap((account) => [account?.spent ?? 0, ...Object.values(account?.reserved ?? {})])
+    .reduce((sum, tokens) => sum + tokens, 0);
+
+const settled = <Of extends Account>(account: Of, step: string, billed: number): Of => {
+  const { [step]: _, ...reserved } = account.reserved;
+  return { ...account, spent: account.spent + billed, reserved };
+};
+
+/** A call of the step that was cut may have been billed: it counts whole. */
+export const reservedIn = (account: Account, step: string, tokens: number): Account => {
+  const { spent, reserved } = settled(account, step, account.reserved[step] ?? 0);
+  return { spent, reserved: { ...reserved, [step]: tokens } };
+};
+
+type Accounts = Record<string, Account>;
+
+/** In the day and in each account within it that the step is in. */
+export const settledIn = <Day extends Account & { within: Accounts }>(day: Day, step: string, billed: number): Day => {
+  const within = { ...day.within };
+  for (const [of, account] of Object.entries(within)) {
+    if (step in account.reserved) within[of] = settled(account, step, billed);
+  }
+  return { ...settled(day, step, billed), within };
+};
+
+/** Those with steps under way, and the others. */
+export const byBusiness = (accounts: Accounts): Record<"busy" | "idle", [of: string, Account][]> => {
+  const isBusy = ([, { reserved }]: [string, Account]): boolean => Object.keys(reserved).length > 0;
+  const all = Object.entries(accounts);
+  return { busy: all.filter(isBusy), idle: all.filter((account) => !isBusy(account)) };
 };

@@ -10,6 +10,7 @@ import { createGate } from "../support/gate.ts";
 import { call, type ScriptedStep, step, text, waitAt } from "../support/scripted-model.ts";
 import {
   type AgentSettings,
+  accountsOf,
   agentStub,
   ended,
   ids,
@@ -48,10 +49,7 @@ const open = async (settings: Partial<AgentSettings> = {}) => {
       if (ended) return ended.error;
     }
   };
-  const ledger = async () => {
-    const rows = await rowsIn(analyst, "SELECT day, spent, reserved FROM ledger ORDER BY day");
-    return rows.map(({ day, spent, reserved }) => [String(day).slice(11), spent, reserved]);
-  };
+  const ledger = () => accountsOf(analyst);
   return { ...scene, ...{ board, mind, askBoard, askOn, ledger }, compartment: env.AGENT.getByName(mind.id) };
 };
 

@@ -172,6 +172,20 @@ export const inboxOf = async (workspaceId: string, agent: EntityRef) =>
 export const rowsIn = (agent: { id: string }, query: string, ...values: SqlStorageValue[]) =>
   runInDurableObject(agentStub(agent), (_, { storage }) => storage.sql.exec(query, ...values).toArray());
 
+/** What an agent's ledger holds, as it is stored: of the day under "", then of each person and space within. */
+export const accountsOf = async (agent: { id: string }): Promise<[of: string, spent: number, reserved: string][]> => {
+  const rows = await rowsIn(agent, "SELECT day, spent, reserved, within FROM ledger ORDER BY day");
+  type Within = Record<string, { spent: number; reserved: unknown }>;
+  return rows.flatMap(({ day, spent, reserved, within }) => [
+    [String(day).slice(11), Number(spent), String(reserved)],
+    ...Object.entries(JSON.parse(String(within)) as Within).map(([of, account]): [string, number, string] => [
+      of,
+      account.spent,
+      JSON.stringify(account.reserved),
+    ]),
+  ]);
+};
+
 /** Puts so many events of a service into an agent's inbox, which wake nobody there. */
 export const fillInbox = (agent: { id: string }, count: number) =>
   rowsIn(

@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { histories } from "../../migrations/histories.ts";
 import { maxLeaseMs } from "../../src/agent/bounds.ts";
 import { createLedger } from "../../src/agent/ledger.ts";
 import { openDatabase } from "../../src/shared/database.ts";
@@ -132,7 +133,7 @@ test("[B2] [L15] a step that ends after midnight counts as billed, on the day of
     expect(ledger.reserve(lease, 5000, 10_000, share, "spc_alpha")).toBe(true);
     now += 2000;
     expect(ledger.reserve("2:0", 50, 10_000)).toBe(true);
-    ledger.settle(lease, 100, false, share.person, "spc_alpha");
+    ledger.settle(lease, 100);
     expect(ledger.spent()).toBe(50);
     now += maxLeaseMs;
     const day = "2026-02-18";
@@ -141,6 +142,79 @@ test("[B2] [L15] a step that ends after midnight counts as billed, on the day of
       { day, of: share.person, tokens: 100 },
       { day, of: "spc_alpha", tokens: 100 },
       { day: "2026-02-19" },
+    ]);
+  });
+});
+
+test("[C11] [L15] [B3] accounts that moved out of a day's row count as those within", async () => {
+  const house = await openHouse();
+  const agent = await house.agent({ name: "Analyst" });
+  await runInDurableObject(agentStub(agent), (_, { storage }) => {
+    const journal = new Map<string, number>();
+    const clock = { now: () => Date.parse("2026-02-18T12:00:00Z") };
+    const open = () => createLedger(openDatabase(storage), clock, (step) => journal.get(step));
+    let ledger = open();
+    const told = new Map<string | null, number>();
+    const waiting: { step: string; of: (string | null)[] }[] = [];
+    for (let index = 0; index < 300; index += 1) {
+      const [step, person, spaceId] = [`${index}:0`, `ent_${index % 50}`, `spc_${index % 70}`];
+      const share = { person, limit: 1_000_000 };
+      expect(ledger.reserve(step, 1000, 10_000_000, share, spaceId)).toBe(true);
+      waiting.push({ step, of: [null, person, spaceId] });
+      if (index % 11 === 0) ledger = open();
+      if (index % 3 === 0) continue;
+      const { step: over, of } = waiting.splice((index * 7) % waiting.length, 1)[0] ?? { step: "", of: [] };
+      const billed = index % 5 === 0 ? 0 : index;
+      if (billed > 0) journal.set(over, billed);
+      ledger.settle(over, billed, billed > 0);
+      for (const each of of) told.set(each, (told.get(each) ?? 0) + billed);
+    }
+    // Nobody knows any more that these are under way: they count as reserved.
+    ledger = open();
+    for (const { of } of waiting) for (const each of of) told.set(each, (told.get(each) ?? 0) + 1000);
+    const used = ledger.used();
+    expect(used).toHaveLength(1 + 50 + 70);
+    expect(new Map(used.map(({ of, tokens }) => [of, tokens]))).toEqual(told);
+    const [row] = storage.sql.exec("SELECT within FROM ledger WHERE day = '2026-02-18'").toArray();
+    expect(Object.keys(JSON.parse(String(row?.within))).length).toBeLessThan(50 + 70);
+  });
+});
+
+test("[C11] [L15] steps that a release finds under way are settled where their tokens are booked", async () => {
+  const house = await openHouse();
+  const agent = await house.agent({ name: "Analyst" });
+  await runInDurableObject(agentStub(agent), (_, { storage }) => {
+    const day = "2026-02-18";
+    const rows = [
+      [day, 500, { "1:0": 400 }],
+      [`${day} ent_husam`, 300, { "1:0": 400 }],
+      [`${day} ent_sara`, 200, {}],
+      [`${day} spc_alpha`, 500, { "1:0": 400 }],
+      [`${day} workspace`, 9000, { seq: 2 }],
+    ] as const;
+    storage.sql.exec("DELETE FROM ledger");
+    for (const [key, spent, reserved] of rows) {
+      storage.sql.exec(
+        "INSERT INTO ledger (day, spent, reserved) VALUES (?, ?, ?)",
+        key,
+        spent,
+        JSON.stringify(reserved),
+      );
+    }
+    const [, ...moves] = (histories.agent.migrations.m0031 ?? "").split("--> statement-breakpoint");
+    for (const statement of moves) storage.sql.exec(statement);
+    const ledger = createLedger(openDatabase(storage), { now: () => Date.parse(`${day}T12:00:00Z`) });
+    ledger.settle("1:0", 110);
+    expect(ledger.used()).toEqual([
+      { day, of: null, tokens: 610 },
+      { day, of: "ent_husam", tokens: 410 },
+      { day, of: "spc_alpha", tokens: 610 },
+      { day, of: "ent_sara", tokens: 200 },
+    ]);
+    expect(storage.sql.exec("SELECT day FROM ledger ORDER BY day").toArray()).toMatchObject([
+      { day },
+      { day: `${day} ent_sara` },
+      { day: `${day} workspace` },
     ]);
   });
 });

@@ -58,8 +58,8 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
     if (acting === each) return each.ledger;
     if (acting) acting.rows = sql.exec("SELECT * FROM ledger").toArray();
     sql.exec("DELETE FROM ledger");
-    for (const { day, spent, reserved } of each.rows) {
-      sql.exec("INSERT INTO ledger (day, spent, reserved) VALUES (?, ?, ?)", day, spent, reserved);
+    for (const { day, spent, reserved, within } of each.rows) {
+      sql.exec("INSERT INTO ledger VALUES (?, ?, ?, ?)", day, spent, reserved, within);
     }
     acting = each;
     return each.ledger;
@@ -117,7 +117,7 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
 test("[L10] agents never have more than their workspace's day, whatever is lost, late or cut", async () => {
   await withStorage(async (storage) => {
     await createSchema(openDatabase(storage), histories.workspace);
-    storage.sql.exec("CREATE TABLE ledger (day text PRIMARY KEY, spent integer, reserved text)");
+    storage.sql.exec("CREATE TABLE ledger (day text PRIMARY KEY, spent integer, reserved text, within text)");
     fc.assert(
       fc.property(fc.array(action, { maxLength: 80, size: "max" }), (actions) => play(storage, actions)),
       { numRuns: 300, seed: 5 },

@@ -307,8 +307,8 @@ export const compartmentsArea: Area<
     };
     return budget.book({ step, tokens, person, spaceId }, isBooked);
   },
-  settleTokens: ({ services: { ledger, usage } }, { lease, billed, person, spaceId }) => {
-    ledger.settle(lease, billed, false, person, spaceId);
+  settleTokens: ({ services: { ledger, usage } }, { lease, billed }) => {
+    ledger.settle(lease, billed);
     usage.noted();
     return null;
   },

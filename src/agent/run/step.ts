@@ -148,7 +148,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     const reserved = await reserve(input, name, cost);
     if ("ending" in reserved) return reserved;
     const settle = (billed: number, inMemory?: boolean): void =>
-      services.budget.settle(name, billed, inMemory, reserved.payer ?? undefined, run.trigger.spaceId);
+      services.budget.settle(name, billed, inMemory, reserved.payer ?? undefined);
     await storedBeforeRequest(services.object);
     const startedAt = services.clock.now();
     const trace = (of: Pick<TracedStep, "came" | "error">): void =>
