@@ -129,12 +129,18 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
     this.#created = hasSchema(ctx.storage);
     if (!this.#created) return;
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
-    if (isMigrated(ctx.storage, histories.space)) return;
-    void ctx.blockConcurrencyWhile(() => createSchema(this.#services.db, histories.space));
+    const { db, timers } = this.#services;
+    void ctx.blockConcurrencyWhile(async () => {
+      if (!isMigrated(ctx.storage, histories.space)) await createSchema(db, histories.space);
+      timers.begin(await ctx.storage.getAlarm());
+    });
   }
 
   async create(input: NewSpace): Promise<Outcome<SpaceView>> {
-    if (!this.#created) await createSchema(this.#services.db, histories.space);
+    if (!this.#created) {
+      await createSchema(this.#services.db, histories.space);
+      this.#services.timers.begin(null);
+    }
     this.#created = true;
     this.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
     const answered = this.#answer(() => createSpace(this.#services, input));

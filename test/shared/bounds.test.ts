@@ -37,6 +37,7 @@ const ofOneFile = [
   "agent/memory/documents/text-changes.ts: maxWordEdits",
   "agent/memory/search/match-expression.ts: maxQueryTerms",
   "agent/ledger.ts: maxHeldRows",
+  "agent/ledger.ts: maxWithin",
   "agent/runs.ts: maxKnownPersons",
   "agent/spaces.ts: maxKnownRows",
   "agent/tools/builtin/blocks.ts: maxEcho",

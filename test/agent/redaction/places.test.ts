@@ -45,7 +45,7 @@ test("[L4] each column of an agent is looked through, or known to hold no words"
       "jobs": "kind key payload",
       "journal": "kind",
       "journal_names": "part",
-      "ledger": "day reserved",
+      "ledger": "day reserved within",
       "mcp_lists": "tools",
       "mcp_servers": "name address tools left_out protocol_version last_error",
       "memories": "key",
