@@ -10,6 +10,8 @@ export type Role = z.infer<typeof Role>;
 
 /** What stands where somebody is named who was erased. */
 export const erasedName = "[erased]";
+/** Says that words are of who is erased. Nobody can write it: no word of a message is blank. */
+export const erasedMark = "";
 
 /** A participant of a workspace. */
 export const Entity = component("Entity", {

@@ -94,7 +94,7 @@ export type Delivery = {
 
 /**
  * What became of a message. `seq` is the change's place in the log. `message` is as it is now, without words where it was
- * deleted; `was` are the words that stood there before: an agent that has them forgets them. Of who is erased, `erasedName`,
+ * deleted; `was` are the words that stood there before: an agent that has them forgets them. Of who is erased, `erasedMark`,
  * the id and the name come before the words.
  */
 export type MessageChange = { seq: number; kind: "edited" | "deleted"; message: Message; was: string[] };

@@ -1,4 +1,4 @@
-import { erasedName } from "../protocol/entity.ts";
+import { erasedMark, erasedName } from "../protocol/entity.ts";
 import type { ErasedPart, ErasureOf } from "../protocol/erasure.ts";
 import { Message } from "../protocol/message.ts";
 import { isoTime } from "../shared/clock.ts";
@@ -35,7 +35,7 @@ const withoutName = (value: unknown, erased: Named): unknown => {
 };
 
 /** What agents are told that forget: whose words these are, and under which name. They are no words of the message. */
-const wasOf = (entityId: string, name: string, words: string[]): string[] => [erasedName, entityId, name, ...words];
+const wasOf = (entityId: string, name: string, words: string[]): string[] => [erasedMark, entityId, name, ...words];
 
 /** The message as it is once it is erased. Undefined: its call is not over. */
 const erasedMessage = (services: SpaceServices, row: LogRow, before: Message, erased: Named): Changed | undefined => {

@@ -1,4 +1,4 @@
-import { erasedName } from "../../protocol/entity.ts";
+import { erasedMark } from "../../protocol/entity.ts";
 import type { MessageChange } from "../../protocol/rpc.ts";
 import type { CallServices } from "../calls/calls.ts";
 import type { Redactions } from "../redaction/redactions.ts";
@@ -43,7 +43,7 @@ export const changeMessages = (services: ChangingServices, changes: MessageChang
     const row = events.has(eventIdOf(change)) ? inbox.byEventId(eventIdOf(change)) : undefined;
     if (row) changeEvent(services, row, change);
     const [mark, entityId, name] = was;
-    if (mark === erasedName) {
+    if (mark === erasedMark && entityId !== undefined) {
       const whose = JSON.stringify([entityId, name, spaceId]);
       erased.set(whose, [...(erased.get(whose) ?? []), change]);
     } else redactions.enter({ id, words: was, since: sinceOf(message), text, senderName: sender.name, spaceId });

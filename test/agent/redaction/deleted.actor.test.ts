@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CreateBlock } from "../../../src/protocol/block.ts";
+import { erasedName } from "../../../src/protocol/entity.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
@@ -140,6 +141,26 @@ test("[L4] an edit is told to the runs that knew the message, and the old words 
   expect(userTexts(model.calls.at(-1)).at(-1)).toContain(`    - message ${message.id} now reads: "I like pears"`);
   await remove(scene, message.id);
   await gone(scene, "I like pears");
+});
+
+test("[L4] what somebody writes like an erasure is a text as any other, edited or in a deleted call", async () => {
+  const input = { mark: erasedName, id: `${words} and their owner`, name: "the medlars of the new orchard" };
+  const tool = { name: "note", description: "Notes.", executionType: "internal" as const, visible: true };
+  const inputSchema = { type: "object", properties: {} };
+  const scene = await openScene({ tools: [{ ...tool, inputSchema, async: false, idempotent: true, timeoutMs: 1000 }] });
+  const { space, husam, house, analyst } = scene;
+  const enter = call("enter_space", { spaceId: space.id });
+  const model = scripted([step(enter), step(call("note", input)), step(text("Noted."))]);
+  const message = await space.post(husam, erasedName);
+  await ended(house.workspaceId, analyst, 1);
+  unwrap(await space.stub().editMessage(space.as(husam), message.id, "I like pears"));
+  const noted = (await space.messages()).find(({ toolCall }) => toolCall?.name === "note");
+  await remove(scene, noted?.id ?? "");
+  await gone(scene, "quinces");
+  await gone(scene, "medlars");
+  model.push(step(text("Well.")));
+  await scene.ask("And now?", 2);
+  expect(userTexts(model.calls.at(-1)).at(-1)).toContain(`    - message ${message.id} now reads: "I like pears"`);
 });
 
 test("[L4] a compartment forgets what its open mind was told", async () => {

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { places } from "../../../src/agent/redaction/places.ts";
-import { erasedName } from "../../../src/protocol/entity.ts";
+import { erasedMark } from "../../../src/protocol/entity.ts";
 import type { Message } from "../../../src/protocol/message.ts";
 import type { MessageChange } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
@@ -29,7 +29,7 @@ const open = async () => {
     },
     forget: async ({ text: words = "", ...message }: Message): Promise<void> => {
       const deleted = { at: message.createdAt };
-      const was = [erasedName, mona.id, mona.name, words];
+      const was = [erasedMark, mona.id, mona.name, words];
       const change: MessageChange = { seq: message.seq, kind: "deleted", message: { ...message, deleted }, was };
       unwrap(await agent.forgetMessages(house.workspaceId, [change]));
     },
