@@ -46,10 +46,21 @@ const refuseRedirect = (response: Response): Response => {
   );
 };
 
+/** The beginning of a body. The rest is not read: who sends it may never end. */
+const beginningOf = async ({ body }: Response): Promise<string> => {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const part of body ?? []) {
+    text += decoder.decode(part, { stream: true });
+    if (text.length >= maxRefusalCharacters) break;
+  }
+  return text.slice(0, maxRefusalCharacters);
+};
+
 /** Removes the key from a refusal: some providers repeat it. */
 const withoutKey = async (response: Response, apiKey: string | undefined): Promise<Response> => {
   if (response.ok) return response;
-  const text = (await response.text()).slice(0, maxRefusalCharacters);
+  const text = await beginningOf(response);
   const headers = new Headers(response.headers);
   headers.delete("content-encoding");
   headers.delete("content-length");

@@ -2,6 +2,7 @@ import { jsonSchema, streamText, type ToolSet, tool } from "ai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { classifyFailure } from "../../src/models/failure.ts";
 import { resolveModel } from "../../src/models/models.ts";
+import { openAiServer } from "../../src/models/provider-access.ts";
 import { type FakeOpenAi, type FakeStep, failures, startFakeOpenAi } from "../support/fake-openai.ts";
 import { modelEnv } from "./model-env.ts";
 
@@ -149,4 +150,26 @@ describe("over real HTTP", () => {
     expect(await (await fetch(`${root}/requests`)).json()).not.toHaveLength(0);
     expect((await post("/v1/chat/completions", { model: "other", messages: [] })).status).toBe(500);
   });
+});
+
+test("[C13] of a refusal no more is read than is looked through, however long it goes on", async () => {
+  let [read, isLeft] = [0, false];
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      read += 4096;
+      if (read > 1_000_000) controller.close();
+      else controller.enqueue(new Uint8Array(4096).fill(120));
+    },
+    cancel() {
+      isLeft = true;
+    },
+  });
+  const server = openAiServer(
+    { baseUrl: "https://api.example.com/v1", apiKey: undefined },
+    { fetch: async () => new Response(endless, { status: 500 }) },
+  );
+  const asked = async () => server.embeddingModel("fake").doEmbed({ values: ["hi"] });
+  expect(classifyFailure(await asked().catch((error: unknown) => error)).code).toBe("model_unavailable");
+  expect(isLeft).toBe(true);
+  expect(read).toBeLessThan(64 * 1024);
 });
