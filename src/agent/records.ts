@@ -144,5 +144,8 @@ export type McpTool = {
 /** A tool that its server has and the agent has not, and why. */
 export type LeftOut = { tool: string; reason: string };
 
+/** Moving average of billed over estimated input tokens, for a model. */
+export type Correction = { ratio: number; modelId: string };
+
 /** What is booked of tokens. `reserved`: what the steps under way, by name (`ordinal:step`), may cost. */
 export type Account = { spent: number; reserved: Record<string, number> };

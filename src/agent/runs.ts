@@ -54,8 +54,6 @@ const runsBeside = ({ continuity }: Pick<RunRow, "continuity">): boolean => cont
 /** A run that began less than this ago is still in its first stretch of work. */
 const justBegunMs = 1000;
 
-/** A person's run: the how many of theirs it is, and when it began. */
-type PersonsRun = { nth: number; startedAt: number };
 const maxKnownPersons = 1000;
 
 export type Runs = ReturnType<typeof createRuns>;
@@ -80,15 +78,12 @@ const restedQuery = prepared((db) =>
     .orderBy(desc(runs.completedAt))
     .limit(sql.placeholder("limit")),
 );
-/** The person's runs have ordinals of their own: the newest of them, or the one that is asked for. */
-const ofPerson = prepared((db) => {
-  const { person, personRuns, startedAt } = runs;
-  const nth = sql`coalesce(${sql.placeholder("nth")}, (select max(person_runs) from runs where person = ${sql.placeholder("person")}))`;
-  const where = and(eq(person, sql.placeholder("person")), eq(personRuns, nth));
-  return db
-    .select({ nth: sql<number>`${personRuns}`, startedAt })
-    .from(runs)
-    .where(where);
+/** The runs that began since then, oldest first: as many rows are read, and none of an index is written for each run. */
+const begunSince = prepared((db) => {
+  const { ordinal, person, startedAt } = runs;
+  const isOld = sql`${startedAt} <= ${sql.placeholder("since")}`;
+  const last = sql`(select ${ordinal} from ${runs} where ${isOld} order by ${ordinal} desc limit 1)`;
+  return db.select({ person, startedAt }).from(runs).where(sql`${ordinal} > coalesce(${last}, 0)`).orderBy(ordinal);
 });
 const ownQuery = prepared((db) => {
   const isOwn = sql`${runs.fed} = 0 and ${runs.ordinal} < ${sql.placeholder("before")}`;
@@ -106,23 +101,26 @@ const beginning = prepared((db) =>
     .values({
       ...placeholders(["ordinal", "id", "status", "continuity", "trigger", "events", "roots", "spaceIds", "windowId"]),
       ...placeholders(["journalFrom", "told", "keptBefore", "silentBefore", "activeSpaceId", "startedAt"]),
-      ...placeholders(["person", "personRuns", "worksSince"]),
+      ...placeholders(["person", "worksSince"]),
       // As a column's own placeholder, null would be false.
       fed: sql`${sql.placeholder("fed")}`,
+      correction: sql`${sql.placeholder("correction")}`,
     })
     .returning(),
 );
 
 export const createRuns = (db: Database, clock: Clock) => {
-  /** The newest run of each person, as far as they were asked for. */
-  const newestOf = new Remembered(db, () => new Map<string, PersonsRun | undefined>());
-  const newestOfPerson = (person: string): PersonsRun | undefined => {
-    const known = newestOf.get();
-    if (!known.has(person)) {
-      if (known.size >= maxKnownPersons) known.clear();
-      known.set(person, ofPerson(db).get({ person, nth: null }));
-    }
-    return known.get(person);
+  /** When the runs of the last hour began, by person, oldest first. */
+  const begunBy = new Remembered(db, () => {
+    const begun = begunSince(db).all({ since: clock.now() - runsHourMs });
+    return new Map(
+      [...Map.groupBy(begun, ({ person }) => person)].map(([of, all]) => [of, all.map((run) => run.startedAt)]),
+    );
+  });
+  const noteBegun = ({ person, startedAt }: Pick<RunRow, "person" | "startedAt">): void => {
+    if (begunBy.get().size > maxKnownPersons) begunBy.forget();
+    const isRecent = (at: number): boolean => at > clock.now() - runsHourMs;
+    begunBy.get().set(person, [...(begunBy.get().get(person) ?? []).filter(isRecent), startedAt]);
   };
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
   const known = new Remembered(db, () => frontQuery(db).all());
@@ -170,23 +168,32 @@ export const createRuns = (db: Database, clock: Clock) => {
      */
     shareFullUntil(person: string, most: number): number | undefined {
       const now = clock.now();
-      const newest = newestOfPerson(person);
-      if (!newest || newest.nth < most) return undefined;
-      const first = ofPerson(db).get({ person, nth: newest.nth - most + 1 });
-      if (!first || Math.min(first.startedAt, now) + runsHourMs <= now) return undefined;
-      return Math.min(newest.startedAt, now) + runsHourMs;
+      const begun = begunBy.get().get(person) ?? [];
+      const [first, newest] = [begun.at(-most), begun.at(-1)];
+      if (first === undefined || newest === undefined || Math.min(first, now) + runsHourMs <= now) return undefined;
+      return Math.min(newest, now) + runsHourMs;
     },
 
     begin(run: NewRun): RunRow {
       const ordinal = this.nextOrdinal();
-      const { person } = run;
-      const personRuns = person === null ? null : (newestOfPerson(person)?.nth ?? 0) + 1;
-      if (person !== null && personRuns !== null) {
-        newestOf.get().set(person, { nth: personRuns, startedAt: run.startedAt });
-      }
+      noteBegun(run);
+      const correction = this.correction();
       const started = { status: "running", worksSince: run.startedAt } as const;
-      const row = { ...run, ...this.past(ordinal), ordinal, personRuns, ...started };
-      return beginning(known.writing()).get({ ...row, fed: run.fed === null ? null : Number(run.fed) });
+      const row = { ...run, ...this.past(ordinal), ordinal, ...started };
+      const asStored = {
+        fed: run.fed === null ? null : Number(run.fed),
+        correction: correction && JSON.stringify(correction),
+      };
+      return beginning(known.writing()).get({ ...row, ...asStored });
+    },
+
+    /** What the newest run says. */
+    correction: (): RunRow["correction"] => known.get().at(-1)?.correction ?? null,
+
+    /** A run has ended: what it learned holds, also where it is not the newest. */
+    correct(ended: number, correction: RunRow["correction"]): void {
+      const newest = known.get().at(-1);
+      if (newest && newest.ordinal > ended) this.update(newest.ordinal, { correction });
     },
 
     /** Stores a run that the open mind did, as one that has ended. Of its events only the number is known here. */
@@ -201,6 +208,7 @@ export const createRuns = (db: Database, clock: Clock) => {
         resumeAt: null,
         person: null,
         personRuns: null,
+        correction: this.correction(),
       };
       const events = run.events.map(() => 0);
       const place = { ordinal, ...this.past(ordinal), windowId: 0, journalFrom, worksSince: null };

@@ -29,7 +29,7 @@ export const agent = sqliteTable("agent", {
   settingsVersion: integer("settings_version").notNull().default(0),
   /** Where the last committed cycle left it. */
   activeSpaceId: text("active_space_id"),
-  /** Moving average of billed over estimated input tokens, for the model named beside it. */
+  /** As of `runs`, for as long as none of them has one: of an import, or of an earlier release. */
   correction: real("correction").notNull().default(1),
   correctionModel: text("correction_model"),
   /** Its workspace is suspended: nothing begins or goes on. */
@@ -158,9 +158,12 @@ export const runs = sqliteTable(
     resumeAt: integer("resume_at"),
     startedAt: integer("started_at").notNull(),
     completedAt: integer("completed_at"),
-    /** The person who had it begin; and how many of the agent's runs are theirs with it. */
+    /** The person who had it begin. */
     person: text("person"),
+    /** Written by earlier releases alone. */
     personRuns: integer("person_runs"),
+    /** Of its agent as it ended; the newest run's is what holds. */
+    correction: text("correction", { mode: "json" }).$type<records.Correction>(),
     /** How long it has worked, in milliseconds, beside the stretch that began at `worksSince`: null while it pauses or rests. */
     workedMs: integer("thought_ms").notNull().default(0),
     worksSince: integer("thinks_since"),
@@ -172,7 +175,6 @@ export const runs = sqliteTable(
     index("runs_active")
       .on(table.ordinal)
       .where(sql`continuity = 'timeline' and status in ('running', 'waiting_reply')`),
-    index("runs_of_person").on(table.person, table.personRuns).where(sql`person is not null`),
     index("runs_ended_by").on(table.endedBy).where(sql`ended_by is not null`),
     // A run that waited may end long after those that began after it.
     index("runs_rested").on(table.completedAt).where(sql`rests is not null`),

@@ -14,7 +14,7 @@ import { renderInstructions } from "../context/instructions.ts";
 import { forCalls, inputBudget, resolveLimits } from "../context/limits.ts";
 import { messagesOf } from "../journal.ts";
 import { fieldLines } from "../memory/documents/declared-fields.ts";
-import type { HeadBlocks, InboxData } from "../records.ts";
+import type { Correction, HeadBlocks, InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { estimateMessages } from "../tokens.ts";
 import { type Kind, toolDeclarations, toolsetOf } from "../tools/registry.ts";
@@ -25,14 +25,21 @@ import type { WindowRow } from "./windows.ts";
 /** What composing needs beside the snapshot: the agent's config as of now, and the facts of its model. */
 type Composing = Omit<InputParts, "tools"> & { model: IdentifiedModel };
 
-export const composingOf = ({ identity, env }: RunServices): Composing => {
-  const { config, correction, correctionModel } = identity.get();
+/** How far the estimates of input tokens are off. */
+export const correctionOf = ({ identity, runs }: Pick<RunServices, "identity" | "runs">): Correction | null => {
+  const { correction: ratio, correctionModel: modelId } = identity.get();
+  return runs.correction() ?? (modelId === null ? null : { ratio, modelId });
+};
+
+export const composingOf = ({ identity, runs, env }: RunServices): Composing => {
+  const { config } = identity.get();
+  const correction = correctionOf({ identity, runs });
   const model = identifyModel(config.model, env);
   return {
     config,
     limits: resolveLimits(config.context, model, config.model.maxOutputTokens),
     model,
-    correction: correctionModel === model.modelId ? correction : 1,
+    correction: correction?.modelId === model.modelId ? correction.ratio : 1,
   };
 };
 

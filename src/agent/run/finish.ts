@@ -3,11 +3,11 @@ import { log } from "../../shared/log.ts";
 import { meter } from "../../shared/meter.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { closeWaits, unsharedOf } from "../inbox/deliver.ts";
-import type { Failure, Receipt } from "../records.ts";
+import type { Correction, Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
 import { correct } from "../tokens.ts";
 import { builtinTool, factsOf, findTool } from "../tools/registry.ts";
-import { kindOf } from "./composing.ts";
+import { correctionOf, kindOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { cancellation, settleOpenCalls, tellCutOff } from "./results.ts";
 import { receiptsOf, settleSeen } from "./run-events.ts";
@@ -90,8 +90,11 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
     const unshared = unsharedOf(services, { ordinal: run.ordinal, events });
     const receipts = settleEvents(services, { ...run, events: unshared }, rows, ending);
     updateIdentity(services, run, rows, ending, kept);
+    const correction = corrected(services, rows);
+    runs.correct(run.ordinal, correction);
 
     const changes = {
+      correction,
       ...{ status: ending.kind, events, kept, rests, receipts, prefixReuse: reuse, resumeAt: null },
       journalTo: rows.all.at(-1)?.seq ?? run.journalFrom,
       outcome: outcomeOf(ending, rows),
@@ -131,25 +134,26 @@ const settleEvents = (services: RunServices, run: RunRow, { all }: RunRows, endi
   return receiptsOf(died);
 };
 
-/** Stores the active space, the estimates' correction and the last error, if any of them changed. */
+/** With what the run's steps were billed. */
+const corrected = (services: RunServices, { steps }: RunRows): Correction | null =>
+  steps.reduce((known, { meta: { modelId, usage, estimatedInput } }) => {
+    if (usage.estimated) return known;
+    const before = known?.modelId === modelId ? known.ratio : 1;
+    return { ratio: correct(before, estimatedInput, usage.inputTokens), modelId };
+  }, correctionOf(services));
+
+/** Stores the active space and the last error, if they changed. */
 const updateIdentity = (
   { identity, clock }: RunServices,
   run: RunRow,
-  { all, steps }: RunRows,
+  { all }: RunRows,
   ending: Ending,
   kept: boolean,
 ): void => {
   const before = identity.get();
-  let { correction, correctionModel } = before;
-  for (const { meta } of steps) {
-    const { modelId, usage, estimatedInput } = meta;
-    if (usage.estimated) continue;
-    correction = correct(correctionModel === modelId ? correction : 1, estimatedInput, usage.inputTokens);
-    correctionModel = modelId;
-  }
   const activeSpaceId = kept ? activeSpaceOf(run.activeSpaceId, all) : before.activeSpaceId;
   const lastError = ending.kind === "failed" ? { ...ending.error, at: clock.now() } : null;
-  const after = { correction, correctionModel, activeSpaceId, lastError };
+  const after = { activeSpaceId, lastError };
   if (JSON.stringify({ ...before, ...after }) !== JSON.stringify(before)) identity.update(after);
 };
 

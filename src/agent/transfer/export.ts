@@ -14,6 +14,7 @@ import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { log } from "../../shared/log.ts";
 import { exportPageCharacters, exportTailBytes, maxExportedNames, maxNamesAsked } from "../bounds.ts";
+import { correctionOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import { mayHaveActed } from "../run/finish.ts";
 import { isUndone } from "../run/results.ts";
@@ -109,7 +110,8 @@ const namesFor = async (
 /** The head and the names. */
 const firstPage = async (db: Database, services: RunServices): Promise<ExportPage> => {
   const { identity, env } = services;
-  const { id, workspaceId, config, createdAt, updatedAt, activeSpaceId, correction, correctionModel } = identity.get();
+  const { id, workspaceId, config, createdAt, updatedAt, activeSpaceId } = identity.get();
+  const correction = correctionOf(services);
   const bounds = boundsOf(db, services);
   const head = lineOf({
     kind: "agent",
@@ -122,7 +124,7 @@ const firstPage = async (db: Database, services: RunServices): Promise<ExportPag
       createdAt: isoTime(createdAt),
       updatedAt: isoTime(updatedAt),
       activeSpaceId,
-      ...(correctionModel === null ? {} : { correction: { ratio: correction, modelId: correctionModel } }),
+      ...(correction === null ? {} : { correction }),
       left: leftBehind(db),
     },
   });
