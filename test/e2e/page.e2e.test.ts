@@ -1,5 +1,5 @@
 import type { BrowserContextOptions, Page, WebSocketRoute } from "playwright-core";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { failures, startFakeOpenAi } from "../support/fake-openai.ts";
 import { until } from "../support/node/until.ts";
@@ -129,6 +129,37 @@ test("[D3] a socket that drops during an answer resumes without lost or doubled 
   expect(await textsFrom(page, husam.name)).toEqual(await textsFrom(hers, husam.name));
   expect(await textsFrom(page, husam.name)).toHaveLength(2);
   expect((await textsFrom(page, nova))[0]).toBe((await textsFrom(hers, nova))[0]);
+});
+
+test("what grows in steps between slow frames stays in view; whoever scrolled up is left there", async () => {
+  const page = await signIn(husam);
+  const list = page.locator(".timeline-list");
+  const say = (text: string) => sara.api.post(`/v1/spaces/${spaceId}/messages`, { text });
+  const below = () => list.evaluate((one) => one.scrollHeight - one.scrollTop - one.clientHeight);
+  for (const name of ["first", "second", "third"]) await say(`The ${name}.\n\n${"A line of its own.\n\n".repeat(12)}`);
+  await page.getByRole("article").getByText("The third.").waitFor();
+  // A card that grows twice before the list's own scrolling is heard of.
+  await list.evaluate(async (one) => {
+    const row = one.querySelector<HTMLElement>("[data-item-index]:last-child");
+    for (const height of [400, 800, 1200]) {
+      if (row) row.style.minHeight = `${height}px`;
+      await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+      const until = performance.now() + 80;
+      while (performance.now() < until);
+    }
+  });
+  await vi.waitFor(async () => expect(await below()).toBeLessThan(2), { timeout: 5000 });
+  expect(await page.locator(".jump").isVisible()).toBe(false);
+  // Small steps up count as much as one leap.
+  await list.hover();
+  for (let times = 0; times < 3; times += 1) await page.mouse.wheel(0, -15);
+  await vi.waitFor(async () => expect(await below()).toBeGreaterThan(40));
+  const at = await list.evaluate((one) => one.scrollTop);
+  await say("One more.");
+  await page.locator(".jump").waitFor();
+  expect(await list.evaluate((one) => one.scrollTop)).toBe(at);
+  await page.locator(".jump").click();
+  await page.locator(".jump").waitFor({ state: "detached" });
 });
 
 test("an unread count grows with new messages, and goes when they are read", async () => {

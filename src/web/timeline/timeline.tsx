@@ -5,6 +5,7 @@ import { Icon } from "../look/icon.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
 import { useToast } from "../toasts/toasts.tsx";
+import { useFollowing } from "./following.ts";
 import { type Asked, MessageDialog } from "./message-dialogs.tsx";
 import { nameOf } from "./presence.ts";
 import { type Row, timelineRows } from "./rows.ts";
@@ -14,9 +15,6 @@ import "./timeline.css";
 
 /** The index of the first row. It shrinks when older rows come before. */
 const firstIndex = 1_000_000;
-
-/** While a person fills in a form, the timeline does not scroll away from it. */
-const isAnswering = (): boolean => document.activeElement?.closest(".call-people") != null;
 
 /** A message to scroll to. A new object scrolls there again. */
 export type Led = { messageId: string };
@@ -58,24 +56,16 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
     (message) => seenSeq !== null && message.seq > seenSeq && message.sender.id !== state.you?.id,
   ).length;
 
-  const atBottomChanged = useCallback(
-    (atBottom: boolean) => {
-      setSeenSeq(atBottom ? null : newestSeq);
-      onAtBottom(atBottom);
-    },
-    [newestSeq, onAtBottom],
-  );
-  /** A row that grows by less than the threshold still counts as at the bottom; its last line must show. */
-  const stayAtBottom = useCallback(() => {
-    if (isAtBottom && !isAnswering()) list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
-  }, [isAtBottom]);
-  // An element that grows below the list takes room from it.
-  const frame = useRef<HTMLDivElement>(null);
+  const followed = useRef({ newestSeq, onAtBottom });
   useEffect(() => {
-    const observer = new ResizeObserver(stayAtBottom);
-    if (frame.current) observer.observe(frame.current);
-    return () => observer.disconnect();
-  }, [stayAtBottom]);
+    followed.current = { newestSeq, onAtBottom };
+  }, [newestSeq, onAtBottom]);
+  const { scrollerRef, follows } = useFollowing(
+    useCallback((isFollowing: boolean) => {
+      setSeenSeq(isFollowing ? null : followed.current.newestSeq);
+      followed.current.onAtBottom(isFollowing);
+    }, []),
+  );
   const loadOlder = useCallback(() => {
     live?.loadOlder().catch((error: unknown) => toast(`Older messages could not be loaded. ${String(error)}`));
   }, [live, toast]);
@@ -108,7 +98,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
   }, [led, actions]);
 
   return (
-    <div className="timeline" ref={frame}>
+    <div className="timeline">
       <Virtuoso
         key={anchor}
         ref={list}
@@ -119,10 +109,8 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
         initialTopMostItemIndex={{ index: "LAST", align: "end" }}
         alignToBottom
         increaseViewportBy={{ top: 800, bottom: 400 }}
-        atBottomThreshold={60}
-        atBottomStateChange={atBottomChanged}
-        followOutput={(atBottom) => (rows.at(-1)?.kind === "outgoing" || (atBottom && !isAnswering()) ? "auto" : false)}
-        totalListHeightChanged={stayAtBottom}
+        scrollerRef={scrollerRef}
+        followOutput={() => (rows.at(-1)?.kind === "outgoing" || follows() ? "auto" : false)}
         startReached={loadOlder}
         context={{ state }}
         components={{ Header: TimelineHeader, Footer: TimelineFooter }}

@@ -1,0 +1,68 @@
+import { useCallback, useRef } from "react";
+
+/** How far above its end a list may stand and still show it. */
+const nearPx = 60;
+
+/** While a person fills in a form, the timeline does not scroll away from it. */
+const isAnswering = (): boolean => document.activeElement?.closest(".call-people") != null;
+
+const pixelsBelow = (list: HTMLElement): number => list.scrollHeight - list.scrollTop - list.clientHeight;
+
+export type Following = {
+  /** For the element that scrolls. */
+  scrollerRef: (list: HTMLElement | Window | null) => void;
+  /** Whether new rows are to be scrolled to. */
+  follows: () => boolean;
+};
+
+/**
+ * Keeps the end of a list in view while its reader is there, however fast the list grows or its frame shrinks. A reader
+ * leaves the end by scrolling up alone: what grows in several steps between two frames is no movement of theirs. Whoever
+ * fills in a form comes back to the end when it is answered. `onChange` hears whether the end is in view.
+ */
+export const useFollowing = (onChange: (isAtEnd: boolean) => void): Following => {
+  const follows = useRef(true);
+  const wasAtEnd = useRef(true);
+  const tell = useCallback(
+    (isAtEnd: boolean) => {
+      if (wasAtEnd.current === isAtEnd) return;
+      wasAtEnd.current = isAtEnd;
+      onChange(isAtEnd);
+    },
+    [onChange],
+  );
+  const detach = useRef<(() => void) | null>(null);
+  const scrollerRef = useCallback(
+    (list: HTMLElement | Window | null) => {
+      detach.current?.();
+      if (!(list instanceof HTMLElement)) return;
+      let [top, height] = [list.scrollTop, list.scrollHeight];
+      const keepUp = (): void => {
+        if (follows.current && !isAnswering()) list.scrollTo({ top: list.scrollHeight });
+        tell(pixelsBelow(list) <= nearPx);
+      };
+      const scrolled = (): void => {
+        // A list that shrinks at its end moves up by as much.
+        const isUp = top - list.scrollTop > Math.max(0, height - list.scrollHeight) + 1;
+        [top, height] = [list.scrollTop, list.scrollHeight];
+        const below = pixelsBelow(list);
+        if (isUp) follows.current = below < 1;
+        else if (below <= nearPx) follows.current = true;
+        if (below > nearPx) keepUp();
+        else tell(true);
+      };
+      const observer = new ResizeObserver(keepUp);
+      for (const box of [list, ...list.querySelectorAll(":scope > * > *")])
+        observer.observe(box, { box: "border-box" });
+      list.addEventListener("scroll", scrolled, { passive: true });
+      detach.current = () => {
+        observer.disconnect();
+        list.removeEventListener("scroll", scrolled);
+      };
+      // A list begins at its end.
+      follows.current = true;
+    },
+    [tell],
+  );
+  return { scrollerRef, follows: useCallback(() => follows.current && !isAnswering(), []) };
+};
