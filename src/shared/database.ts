@@ -5,8 +5,10 @@ import type { SQLiteColumn, SQLiteTable, SQLiteView } from "drizzle-orm/sqlite-c
 
 export type Database = DrizzleSqliteDODatabase & {
   $client: DurableObjectStorage;
-  /** Changes when what was read may not be what is stored: `Remembered` follows it. */
+  /** Changes when what was read may not be what is stored, or may hold words that were taken out: `Remembered` follows it. */
   epoch: number;
+  /** Transactions that were rolled back. What holds no words of anybody follows this alone. */
+  rollbacks: number;
 };
 
 /** The journal and the statements that drizzle-kit generates, and in `newest` the tables that all of them end in. */
@@ -17,7 +19,7 @@ export type Migrations = Parameters<typeof migrate>[1] & { newest: string };
  * answers `not_found` and stores no byte, so its tables are made by `create`, not by its constructor.
  */
 export const openDatabase = (storage: DurableObjectStorage): Database => {
-  const db = Object.assign(drizzle(storage), { epoch: 0 });
+  const db = Object.assign(drizzle(storage), { epoch: 0, rollbacks: 0 });
   const transact: Database["transaction"] = db.transaction.bind(db);
   /** Either all of it is stored, or nothing, and what was read on the way is forgotten. */
   db.transaction = (work) => {
@@ -25,6 +27,7 @@ export const openDatabase = (storage: DurableObjectStorage): Database => {
       return transact(work);
     } catch (error) {
       db.epoch += 1;
+      db.rollbacks += 1;
       throw error;
     }
   };
@@ -49,7 +52,7 @@ export const createSchema = async (db: Database, { newest, ...history }: Migrati
 };
 
 /** A database of nobody, to build queries with. */
-const nobodys: Database = Object.assign(drizzle(Object.create(null)), { epoch: 0 });
+const nobodys: Database = Object.assign(drizzle(Object.create(null)), { epoch: 0, rollbacks: 0 });
 
 /**
  * A query that is asked often: built when it is first asked, and kept for all objects of the process. Building one costs
@@ -81,22 +84,24 @@ export const placeholders = <Name extends string>(names: readonly Name[]): Recor
 export class Remembered<Value> {
   readonly #db: Database;
   readonly #read: () => Value;
+  readonly #follows: "epoch" | "rollbacks";
   #known: { value: Value; epoch: number } | undefined;
 
-  constructor(db: Database, read: () => Value) {
+  constructor(db: Database, read: () => Value, follows: "epoch" | "rollbacks" = "epoch") {
     this.#db = db;
     this.#read = read;
+    this.#follows = follows;
   }
 
   get(): Value {
-    const { epoch } = this.#db;
+    const epoch = this.#db[this.#follows];
     if (this.#known?.epoch !== epoch) this.#known = { value: this.#read(), epoch };
     return this.#known.value;
   }
 
   /** What was written just now. */
   set(value: Value): void {
-    this.#known = { value, epoch: this.#db.epoch };
+    this.#known = { value, epoch: this.#db[this.#follows] };
   }
 
   forget(): void {

@@ -53,14 +53,18 @@ export const createTimers = (
   guards: readonly string[] = [],
 ) => {
   /** The time of the platform's alarm, as far as it is known, so that an unchanged alarm costs no write. */
-  const armed = new Remembered<number | null | undefined>(db, () => undefined);
+  const armed = new Remembered<number | null | undefined>(db, () => undefined, "rollbacks");
   /** The due times by name, once they are asked for. */
-  const known = new Remembered(db, () => {
-    const rows = all(db).all();
-    return new Map(rows.map(({ name, dueAt }) => [name, dueAt]));
-  });
+  const known = new Remembered(
+    db,
+    () => {
+      const rows = all(db).all();
+      return new Map(rows.map(({ name, dueAt }) => [name, dueAt]));
+    },
+    "rollbacks",
+  );
   /** The guards that may be set, and until when the alarm must have told. */
-  const doubted = new Remembered(db, () => ({ names: new Set(guards), dueAt: clock.now() + leaseMs }));
+  const doubted = new Remembered(db, () => ({ names: new Set(guards), dueAt: clock.now() + leaseMs }), "rollbacks");
   /** Timers that were set since they fell due, also by the handler of another. */
   const setAnew = new Set<string>();
   /** Those whose handlers run, until the lease ends. */

@@ -202,8 +202,9 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
         awaited.set(row.id, new Set(underWay));
       }
       const { id, place, after, knownFrom, rows, lastRun } = row;
-      store(id, { place, after, knownFrom, rows, lastRun });
-      if (place > searchPlace && !isHeld(row)) finish(row);
+      const changes = { place, after, knownFrom, rows, lastRun };
+      if (place > searchPlace && !isHeld(row)) finish(row, changes);
+      else store(id, changes);
     }
     // Whatever was read of these rows is read anew.
     db.epoch += 1;
@@ -226,10 +227,10 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       .run();
   };
 
-  const finish = ({ id, knownFrom, messageIds }: Row): void => {
+  const finish = ({ id, knownFrom, messageIds }: Row, changes: Partial<Row>): void => {
     awaited.delete(id);
     made.delete(id);
-    store(id, { words: null, senderName: null, messageIds: null, isKnown: knownFrom !== null });
+    store(id, { ...changes, words: null, senderName: null, messageIds: null, isKnown: knownFrom !== null });
     const known = knownFrom === null ? [] : [id, ...(messageIds ?? [])].filter((each) => each.startsWith("msg_"));
     if (known.length > 0) forgotten(known);
     if (isOfErased(id)) addUp(id);
