@@ -19,7 +19,7 @@ const metadataNames = wordsOf(`
 /** Public domains whose names resolve to whatever address they spell, in any way of spelling it, or to this machine. */
 const rebindingDomains = wordsOf(`
   nip.io sslip.io xip.io xip.name backname.io traefik.me ip6.name local-ip.co local-ip.sh local-ip.medicmobile.org 1u.ms rbndr.us rebind.network rebind.it ceye.io godnslog.com
-  localtest.me lvh.me vcap.me lacolhost.com localho.st local.gd smackaho.st fuf.me ulh.us localhost.tv localhst.co.uk
+  localtest.me localdev.me lvh.me vcap.me lacolhost.com localho.st local.gd smackaho.st fuf.me ulh.us localhost.tv localhst.co.uk
   localhost.direct ddev.site lndo.site lcl.host lcl.dev localcert.net loopback.world
 `);
 

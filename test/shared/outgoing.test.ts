@@ -44,7 +44,7 @@ describe("checkOutgoing", () => {
 
   const named = `
     https://127.0.0.1.nip.io/ https://app.10.0.0.1.sslip.io/ https://7f000001.nip.io/ https://NIP.IO/ https://nip.io./
-    https://localtest.me/ https://a.lvh.me/ https://169-254-169-254.traefik.me/ https://7f000001.c0a80001.rbndr.us/
+    https://localtest.me/ https://x.localdev.me/ https://a.lvh.me/ https://169-254-169-254.traefik.me/ https://7f000001.c0a80001.rbndr.us/
     https://kubernetes.default.svc/ https://db.prod.svc.cluster.local/ https://vault.service.consul/ https://x.home.arpa/
     https://host.docker.internal/ https://app.test/ https://10-1-2-3.example.com/ https://ip-192-168-0-1.example.com/
     https://a.172.16.0.9.example.org/ https://metadata/ https://xn--a.svc./

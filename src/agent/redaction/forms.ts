@@ -10,7 +10,8 @@ import { createQuotedWords, inner } from "./quoted-words.ts";
  *    words hold each part of that length. So does a shorter beginning that an ellipsis cuts.
  * 2. Words that are shorter than that go where they stand whole, in quotes: in a row that names their message, and on a line
  *    that names their sender.
- * 3. An escape is never cut in two: a quoted text stays one. Ids and names of kinds are never touched.
+ * 3. What another person or a service said stands in its space, and stays here too: nobody takes it out by repeating it.
+ * 4. An escape is never cut in two: a quoted text stays one. Ids and names of kinds are never touched.
  */
 export const leastStretch = 16;
 /** Beginnings of words are found by so many characters, one after another. */
@@ -25,6 +26,22 @@ export type Words = {
   areNames?: boolean | undefined;
   /** The parts of its messages' ids that the ids of their events have too. */
   idParts?: string[] | undefined;
+  /** The words are of one message: those of others' messages stay. */
+  isMessage?: boolean | undefined;
+};
+
+const quotedText = String.raw`"(?:[^"\\]|\\.)*"`;
+const bySomebody = String.raw`${quotedText} \((?:human|service), id: ent_\w+`;
+/** A line that tells a message of a person or a service, in an inbox and in a history. */
+const messageLine = new RegExp(
+  String.raw`^\s*(?:(?:\[answer to \w+ ${quotedText}\] )*\[${quotedText}, spc_\w+\] ${bySomebody}, msg_|\[msg_\w+\] \[[^\]]*\] ${bySomebody}\): )`,
+);
+
+/** A message of a person or a service, as events and results hold it. */
+const isMessageOfSomebody = (value: object): boolean => {
+  const { id, sender, senderType }: { id?: unknown; sender?: { type?: unknown } | null; senderType?: unknown } = value;
+  const type = senderType ?? sender?.type;
+  return typeof id === "string" && id.startsWith("msg_") && (type === "human" || type === "service");
 };
 
 /** A text one level deeper: in a JSON string, ours or anybody's. */
@@ -122,7 +139,14 @@ export type Scrub = {
 const isTechnical = (each: string): boolean =>
   /^(?:\d{4}-\d\d-\d\dT[\d:.]+Z|[a-z]{2,4}_[\dA-Z]{34,60}|[\da-f]{64})$/.test(each);
 
-export const createScrub = ({ was: words, now, senderNames = [], areNames = false, idParts = [] }: Words): Scrub => {
+export const createScrub = ({
+  was: words,
+  now,
+  senderNames = [],
+  areNames = false,
+  idParts = [],
+  isMessage = false,
+}: Words): Scrub => {
   const was = words.filter((each) => !isTechnical(each));
   const mark = now === undefined ? "[deleted]" : "[edited]";
   const kept = now === undefined ? [] : formsOf(now);
@@ -187,15 +211,33 @@ export const createScrub = ({ was: words, now, senderNames = [], areNames = fals
     return spans;
   };
 
+  const namesIn = (raw: string): boolean => idParts.some((part) => raw.includes(part));
+  const isOthers = (line: string): boolean => isMessage && messageLine.test(line) && !namesIn(line);
+
+  /** The spans but for those in lines that tell others' messages. Each line is looked at once. */
+  const outsideOfOthers = (text: string, spans: Span[]): Span[] => {
+    let [from, to, isSpared] = [0, -1, false];
+    return spans.filter((span) => {
+      if (span.from > to) {
+        from = text.lastIndexOf("\n", span.from - 1) + 1;
+        const end = text.indexOf("\n", from);
+        to = end === -1 ? text.length : end;
+        isSpared = isOthers(text.slice(from, to));
+      }
+      return !isSpared || span.to > to;
+    });
+  };
+
   const scrubText = (text: string, named = false): string => {
-    const spans = long.length === 0 ? [] : stretches(text);
+    const found = long.length === 0 ? [] : stretches(text);
+    const spans = isMessage && found.length > 0 ? outsideOfOthers(text, found) : found;
     const left = spans.length === 0 ? text : replaced(text, spans, mark);
     if (short.size === 0 || !quotedShort.isIn(left)) return left;
-    if (named) return quotedShort.without(left);
-    const isTheirs = (line: string): boolean => sender.some((name) => line.includes(name));
+    if (named && !isMessage) return quotedShort.without(left);
+    const isTheirs = (line: string): boolean => named || sender.some((name) => line.includes(name));
     return left
       .split("\n")
-      .map((line) => (isTheirs(line) ? quotedShort.without(line) : line))
+      .map((line) => (isTheirs(line) && !isOthers(line) ? quotedShort.without(line) : line))
       .join("\n");
   };
 
@@ -206,6 +248,7 @@ export const createScrub = ({ was: words, now, senderNames = [], areNames = fals
       return (named || isName) && short.has(value) ? mark : scrubText(value, named);
     }
     if (typeof value !== "object" || value === null) return value;
+    if (isMessage && isMessageOfSomebody(value) && !namesIn(String(Reflect.get(value, "id")))) return value;
     let isSame = true;
     const changed = Object.entries(value).map(([name, held]): [string, unknown] => {
       const left = scrubValue(held, named, Array.isArray(value) ? key : name);
@@ -227,6 +270,6 @@ export const createScrub = ({ was: words, now, senderNames = [], areNames = fals
       }
       return false;
     },
-    names: (raw) => idParts.some((part) => raw.includes(part)),
+    names: namesIn,
   };
 };

@@ -233,6 +233,36 @@ test("[L4] what another space was told of a message as an origin goes there too"
   expect(await there()).toContain(message.id);
 });
 
+test.each(["consciousness", "timeline"] as const)(
+  "[L4] who repeats a message and deletes that takes nothing out of the other's: %s",
+  async (continuity) => {
+    const scene = await openScene({ continuity, limits: { maxConcurrentRuns: 1 } });
+    const { space, husam, house, analyst, agent } = scene;
+    const mallory = await house.person("Mallory");
+    unwrap(await space.stub().addMember(house.key, { id: mallory.id, name: "Mallory", type: "human" }));
+    const gate = createGate();
+    const model = scripted([step(waitAt(gate), text("One.")), step(text("Two.")), step(text("Three."))]);
+    const said = [await space.post(husam, `I approve ${words}`)];
+    await gate.reached;
+    said.push(await space.post(husam, "no"));
+    const copies = [await space.post(mallory, "no"), await space.post(mallory, `I approve ${words}`)];
+    for (const { id } of copies) unwrap(await space.stub().deleteMessage(space.as(mallory), id));
+    await told(space.id);
+    gate.open();
+    await ended(house.workspaceId, analyst, 2);
+    await vi.waitFor(async () =>
+      expect(await rowsIn(analyst, "SELECT id FROM redactions WHERE words IS NOT NULL")).toEqual([]),
+    );
+    model.push(step(text("Well.")));
+    await scene.ask("And now?", 3);
+    const lines = userTexts(model.calls.at(-1)).join("\n").split("\n");
+    expect(lines.some((line) => line.includes(said[0]?.id ?? "") && line.includes(`"I approve ${words}"`))).toBe(true);
+    expect(lines.some((line) => line.includes(said[1]?.id ?? "") && line.includes('"no"'))).toBe(true);
+    const found = await agent.search(house.workspaceId, SearchQuery.parse({ query: "quinces", mode: "fts" }));
+    expect(unwrap(found).items.map(({ id }) => id)).toContain(said[0]?.id);
+  },
+);
+
 test("[L4] [C19] who repeats and deletes words takes none out that were kept before", async () => {
   const scene = await openBoth({});
   const { house, analyst, secret } = scene;
