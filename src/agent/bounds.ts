@@ -248,12 +248,15 @@ export const maxSummaryTokens = 2000;
 export const maxSummaryCharacters = 64_000;
 export const summaryTimeoutMs = 120_000;
 /** Rows that one go of a redaction looks at, and when it looks again for runs that hold its end up. */
-export const redactionRows = 500;
+export const redactionRows = 200;
 export const redactionAgainMs = 250;
-/** The pause between two goes, and how long what an erased entity said waits for more of it, and about the length of one look. */
+/** The pause between two goes, and the longest where the agent's timer goes off late. */
 export const redactionPauseMs = 50;
+export const longestRedactionPauseMs = 2000;
+/** How long what an erased entity said waits for more of it, at least and after a long look; and about the length of one look. */
 export const redactionWaitMs = 1500;
-export const maxJoinedCharacters = 16 * 1024;
+export const longestRedactionWaitMs = 10_000;
+export const maxJoinedCharacters = 64 * 1024;
 /** Changed messages that are kept to tell the agent's runs of them, and how much is told of a new text, in characters. */
 export const maxRedactionsKept = 100;
 /** Runs whose journal is cut at once, since all of their spaces keep messages for less long; and how often such are looked for. */

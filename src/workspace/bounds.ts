@@ -71,7 +71,7 @@ export const tellTimeoutMs = 20_000;
 export const maxErasedAtOnce = 2;
 /** The pause after a go, and for each row that it changed: its agents forget meanwhile. When one that waits is asked again. */
 export const erasePauseMs = 100;
-export const erasePausePerRowMs = 20;
+export const erasePausePerRowMs = 40;
 export const eraseAgainMs = 250;
 /** Erasures that are under way, and that are remembered: of more, the oldest that is done leaves. */
 export const maxErasuresAtOnce = 100;

@@ -50,6 +50,9 @@ type Step = Partial<Pick<Visit, "place" | "upTo">> & {
 /** An agent is visited twice, if it is erased itself: first it takes back what it shared. This is the second time. */
 const itsEnd = " end";
 
+/** One that waits is asked less and less often, up to so many times `eraseAgainMs` apart. */
+const mostAgain = 4;
+
 type Surroundings = {
   env: Pick<Env, "SPACE" | "AGENT">;
   db: Database;
@@ -211,7 +214,7 @@ export const createErasures = (surroundings: Surroundings) => {
       if (changed > 0) freeAt = Math.max(freeAt, overAt);
       if (step.isDone) return undefined;
       const isMoving = (step.place ?? 0) < (step.upTo ?? 0);
-      return isMoving ? overAt : clock.now() + eraseAgainMs;
+      return isMoving ? overAt : clock.now() + eraseAgainMs * Math.min(mostAgain, 1 + before.requests / 4);
     },
   });
 

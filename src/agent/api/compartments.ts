@@ -14,7 +14,7 @@ import { maxCompartmentsAtOnce, mindAnswerMs, redactionAgainMs, removeAgainMs } 
 import { type AgentRow, mindOf } from "../identity.ts";
 import { changeMessages } from "../inbox/message-changes.ts";
 import { secretUsesOf } from "../memory/secret-uses/secret-uses.ts";
-import { isOfErased } from "../redaction/redactions.ts";
+import { isOfErased } from "../redaction/parts.ts";
 import { adoptSettings, settingsFor } from "../run/settings.ts";
 import { compartments, jobs as jobsTable, spaces } from "../schema.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";

@@ -91,6 +91,7 @@ const heardBefore = prepared((db) =>
 );
 /** Messages have no index for it: who asks for one has just taken it in. */
 const oneByEventId = eventsWhere(eq(events.eventId, sql.placeholder("eventId")), desc(events.seq), 1);
+const someByEventIds = eventsWhere(among(events.eventId, sql.placeholder("ids")), asc(events.seq), -1);
 const wakingOne = prepared((db) => db.select().from(inbox).where(isReadyWaking).orderBy(asc(inbox.seq)).limit(1));
 const beyond = prepared((db) => db.select({ seq: newestBeyond }).from(sql`(select 1)`));
 const unprocessedIn = prepared((db) => db.select({ seq: messageSeq }).from(events).where(isMessageOfSpace));
@@ -173,7 +174,6 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
   };
 
   const anew = () => ({ status: "pending", attempts: 0, retryAt: clock.now() }) as const;
-
   const maxWakes = (): number => identity.get().config.limits.maxWakesPerRoot;
 
   /** Counts a wake of each root. What else comes of one that has had all of its wakes is only heard from now on (B1). */
@@ -390,7 +390,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     byEventId: (eventId: string): InboxRow | undefined => oneByEventId(db).get({ eventId }),
 
     /** The events with these ids that are still stored. The index leaves out messages of spaces, so this reads all events once. */
-    byEventIds: (ids: string[]): InboxRow[] => db.select().from(events).where(among(events.eventId, ids)).all(),
+    byEventIds: (ids: string[]): InboxRow[] => someByEventIds(db).all({ ids: JSON.stringify(ids) }),
 
     page(after: number, limit: number, status?: InboxRow["status"]): InboxRow[] {
       const where = and(gt(events.seq, after), status && eq(events.status, status));

@@ -34,13 +34,14 @@ export const changeMessages = (services: ChangingServices, changes: MessageChang
   const { inbox, redactions } = services;
   /** The erased messages, by their author and space: one redaction takes each group. */
   const erased = new Map<string, MessageChange[]>();
-  const eventIdOf = ({ message }: MessageChange): string => messageEventId(services, message.id);
-  const events = new Set(inbox.byEventIds(changes.map(eventIdOf)).map(({ eventId }) => eventId));
-  for (const change of changes) {
+  const eventIds = changes.map(({ message }) => messageEventId(services, message.id));
+  const events = new Set(inbox.byEventIds(eventIds).map(({ eventId }) => eventId));
+  for (const [index, change] of changes.entries()) {
     const { message, was } = change;
     const { id, spaceId, sender, text } = message;
     // Another change of the same message may have changed it since.
-    const row = events.has(eventIdOf(change)) ? inbox.byEventId(eventIdOf(change)) : undefined;
+    const eventId = eventIds[index] ?? "";
+    const row = events.has(eventId) ? inbox.byEventId(eventId) : undefined;
     if (row) changeEvent(services, row, change);
     const [mark, entityId, name] = was;
     if (mark === erasedMark && entityId !== undefined) {
@@ -54,7 +55,7 @@ export const changeMessages = (services: ChangingServices, changes: MessageChang
     const since = Math.min(...all.map(({ message }) => sinceOf(message)));
     const messageIds = all.map(({ message }) => message.id);
     const id = `${entityId} ${spaceId} ${all[0]?.seq}`;
-    redactions.enter({ id, words, since, senderName, spaceId, messageIds }, true);
+    redactions.enter({ id, words, since, senderName, spaceId, messageIds });
   }
 };
 

@@ -44,8 +44,9 @@ const isMessageOfSomebody = (value: object): boolean => {
   return typeof id === "string" && id.startsWith("msg_") && (type === "human" || type === "service");
 };
 
-/** A text one level deeper: in a JSON string, ours or anybody's. */
-const deeper = (text: string): string[] => [inner(text), quoteJson(text).slice(1, -1)];
+/** A text one level deeper, if it is another there: in a JSON string, ours or anybody's. */
+const deeper = (text: string): string[] =>
+  /^[ !#-[\]-~]*$/.test(text) ? [] : [inner(text), quoteJson(text).slice(1, -1)];
 
 /** Each way in which a text may stand in another, from the most usual on. */
 const formsOf = (text: string): string[] => {
@@ -85,9 +86,10 @@ const gramsOf = (forms: Iterable<string>): Map<string, Gram[]> => {
   for (const form of forms) {
     for (let at = 0; at + gramLength <= form.length; at += gramLength) {
       const gram = form.slice(at, at + gramLength);
-      const places = grams.get(gram) ?? [];
+      const places = grams.get(gram);
       // A text that says the same again and again has few that differ.
-      if (places.length < 4) grams.set(gram, [...places, { form, at }]);
+      if (!places) grams.set(gram, [{ form, at }]);
+      else if (places.length < 4) places.push({ form, at });
     }
   }
   return grams;
@@ -122,6 +124,23 @@ const replaced = (text: string, spans: Span[], mark: string): string => {
 /** Values under these keys tell what something is, as long as they are one word. */
 const isFixed = (key: string, value: string): boolean =>
   /(?:^|\b|[a-z])(?:ids?|Ids?|type|role|kind|toolName|status|code)$/.test(key) && !/\s/.test(value);
+
+const partLength = 26;
+
+/** Whether a text holds one of these parts of ids. An id is read in parts, so that many parts take no longer than few. */
+const finderOf = (parts: string[]): ((raw: string) => boolean) => {
+  const isWhole = (part: string): boolean => part.length === partLength && /^[\dA-Z]+$/.test(part);
+  const known = new Set(parts.filter(isWhole));
+  const others = parts.filter((part) => !isWhole(part));
+  return (raw) => {
+    for (const [run] of raw.matchAll(/[\dA-Z]{26,}/g)) {
+      for (let at = 0; at + partLength <= run.length; at += partLength) {
+        if (known.has(run.slice(at, at + partLength))) return true;
+      }
+    }
+    return others.some((part) => raw.includes(part));
+  };
+};
 
 /** What takes old words out. `named`: the text is part of a row that names their message. */
 export type Scrub = {
@@ -160,11 +179,11 @@ export const createScrub = ({
   const grams = gramsOf(long);
   const keptGrams = gramsOf(kept);
   /** The same one level deeper, as a column holds them. */
-  const deepest = new Set(gramsOf(new Set(long.flatMap((each) => [each, ...deeper(each)]))).keys());
+  const deepest = gramsOf(new Set(long.flatMap(deeper)));
   /** The beginnings of those grams by their first two characters: most places of a text are passed over by it. */
   const first = new Uint8Array(65_536);
   const place = (code: number, next: number): number => (code * 31 + next) & 0xffff;
-  for (const gram of [...grams.keys(), ...deepest]) first[place(gram.charCodeAt(0), gram.charCodeAt(1))] = 1;
+  for (const gram of [...grams.keys(), ...deepest.keys()]) first[place(gram.charCodeAt(0), gram.charCodeAt(1))] = 1;
 
   /** Up to where the new words hold what stands from a place on; nothing where that is less than `leastStretch`. */
   const keptTo = (text: string, from: number): number | undefined => {
@@ -211,7 +230,7 @@ export const createScrub = ({
     return spans;
   };
 
-  const namesIn = (raw: string): boolean => idParts.some((part) => raw.includes(part));
+  const namesIn = finderOf(idParts);
   const isOthers = (line: string): boolean => isMessage && messageLine.test(line) && !namesIn(line);
 
   /** The spans but for those in lines that tell others' messages. Each line is looked at once. */
@@ -266,7 +285,8 @@ export const createScrub = ({
       if (quotedShort.mayBeIn(json)) return true;
       for (let at = 0; at + gramLength <= json.length; at += 1) {
         if (first[place(json.charCodeAt(at), json.charCodeAt(at + 1))] === 0) continue;
-        if (deepest.has(json.slice(at, at + gramLength))) return true;
+        const gram = json.slice(at, at + gramLength);
+        if (grams.has(gram) || deepest.has(gram)) return true;
       }
       return false;
     },

@@ -60,7 +60,7 @@ const numbered = new Set(["journal", "runs", "inbox", "overheard", "windows"]);
 
 /** Rows of a place after one, as many as are looked at in one go: by their number and their length. */
 const rowsAtOnce = 200;
-const lengthAtOnce = 512 * 1024;
+const lengthAtOnce = 128 * 1024;
 
 const parsed = (json: string): unknown => {
   try {

@@ -6,6 +6,8 @@ import { fault } from "../../shared/fault.ts";
 import { ownPart } from "../../shared/ids.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
+  longestRedactionPauseMs,
+  longestRedactionWaitMs,
   maxJoinedCharacters,
   maxRedactionsKept,
   redactionAgainMs,
@@ -16,6 +18,7 @@ import {
 import { runs, summaries, windows } from "../schema.ts";
 import { deletedSpaceName } from "../spaces.ts";
 import { createScrub, type Scrub } from "./forms.ts";
+import { type Group, isBegun, isOfErased, isPart, lengthOf, type Row, together } from "./parts.ts";
 import { places, scrubRows } from "./places.ts";
 import { redactions } from "./schema.ts";
 
@@ -26,16 +29,14 @@ import { redactions } from "./schema.ts";
  * 1. A redaction is stored, with the words, in the transaction that the agent hears of it in. The timer `redaction` is set
  *    until it is over; then its words are gone too. A crash repeats at most the rows of one go, which changes nothing.
  * 2. One go looks at `redactionRows` rows at most, in one transaction with the place up to which it came.
- * 3. What an erased entity said waits for more of it, and is looked for together. Many agents hear of it at the same time: each
- *    begins at another, so that nobody waits for all of them.
+ * 3. What an erased entity said waits for more of it, and is looked for together: by one look after another, since each goes
+ *    through all. Many agents hear of it at the same time: each begins at another, and rests longer the later its timer goes off.
  * 4. Until it is over, whatever is journaled or indexed loses the words as it comes in (`clean`): a run that was under way, or
  *    an answer that was awaited, may hold them in memory. So it is over only once none of these goes on.
  * 5. A summary that a model wrote of what held the words is made anew, or dropped where it is of a window that is over.
  * 6. What its runs knew of is told in STATE CHANGES.
  */
 export const redactionTimer = "redaction";
-
-type Row = typeof redactions.$inferSelect;
 
 type Around = {
   db: Database;
@@ -80,8 +81,13 @@ const partsOf = (id: string): string[] => {
   return id.startsWith("msg_") ? [ownPart(id)] : [];
 };
 
-/** Whether a redaction is of an entity that was erased: its names, or with more behind the entity's id its words. */
-export const isOfErased = (id: string): boolean => id.startsWith("ent_");
+/** An agent rests so many times as long as others made its timer wait. */
+const restPerLate = 4;
+
+/** After a look for many words the next waits longer: each goes through all rows. */
+const restPerCharacterMs = 0.5;
+
+const jitterMs = (): number => redactionWaitMs * Math.random();
 
 /** The places, and after them the index of search. */
 const searchPlace = places.length;
@@ -90,16 +96,14 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   const isOpen = isNotNull(redactions.words);
   const open = new Remembered(db, () => db.select().from(redactions).where(isOpen).orderBy(asc(redactions.at)).all());
   /** To make one takes longer than to look at many rows, and each go notes how far it came. */
-  const made = new Map<string, { of: string; scrub: Scrub }>();
+  const made = new Map<string, Scrub>();
   const scrubOfOpen = (row: Row): Scrub => {
-    const of = JSON.stringify([row.words, row.text, row.senderName, row.messageIds]);
-    const known = made.get(row.id);
-    if (known?.of === of) return known.scrub;
-    const scrub = scrubOf(row);
-    made.set(row.id, { of, scrub });
+    const of = JSON.stringify([row.id, row.words, row.text, row.senderName, row.messageIds]);
+    const scrub = made.get(of) ?? scrubOf(row);
+    made.set(of, scrub);
     return scrub;
   };
-  const scrubs = new Remembered(db, () => open.get().map((row) => ({ row, scrub: scrubOfOpen(row) })));
+  const scrubs = new Remembered(db, () => open.get().map(scrubOfOpen));
   const known = new Remembered<ChangedMessage[]>(db, () => {
     const { isKnown, at } = redactions;
     const rows = db.select().from(redactions).where(eq(isKnown, true)).orderBy(asc(at)).all();
@@ -112,8 +116,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   /** By redaction: what was awaited as it came. After a crash nothing is. */
   const awaited = new Map<string, Set<symbol>>();
 
-  const store = (id: string, changes: Partial<Row>): void => {
-    db.update(redactions).set(changes).where(eq(redactions.id, id)).run();
+  const store = (ids: string[], changes: Partial<Row>): void => {
+    db.update(redactions).set(changes).where(among(redactions.id, ids)).run();
     open.forget();
     scrubs.forget();
   };
@@ -153,7 +157,6 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     const place = places[row.place];
     if (!place) {
       const { upTo: next, changed } = search().redact(scrub, row, row.after, redactionRows);
-      if (next === undefined) dropSummaries(row);
       row.rows += changed;
       Object.assign(row, next === undefined ? { place: row.place + 1, after: 0 } : { after: next });
       return redactionRows / 4;
@@ -189,38 +192,84 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     return running !== undefined || [...(awaited.get(id) ?? [])].some((each) => underWay.has(each));
   };
 
-  /** One go. In a transaction. Answers what is left to be done. */
-  const go = (): "nothing" | "more" | "to wait" => {
+  /** Until when no other look for parts begins. */
+  let restUntil = 0;
+  const dueAt = ({ at }: Row): number => Math.max(at + redactionWaitMs, restUntil);
+
+  /** What is looked for now: parts that are under way or due, as one, and all else. */
+  const groups = (): Group[] => {
+    const found: Group[] = [];
+    const parts = open.get().filter(isPart);
+    const moving = parts.find((row) => isBegun(row) && row.place <= searchPlace);
+    const first = moving ?? parts.find((row) => !isBegun(row) && dueAt(row) <= clock.now());
+    let length = 0;
+    const isWithFirst = (row: Row): boolean => {
+      const [mine, its] = [row, first].map((each) => [
+        each?.id.split(" ")[0],
+        each?.senderName,
+        each?.place,
+        each?.after,
+      ]);
+      if (JSON.stringify(mine) !== JSON.stringify(its) || length >= maxJoinedCharacters) return false;
+      length += moving ? 0 : lengthOf(row);
+      return true;
+    };
+    const [head, ...rest] = first ? parts.filter(isWithFirst) : [];
+    if (head) found.push([head, ...rest]);
+    if (head && !moving) restUntil = clock.now() + Math.min(longestRedactionWaitMs, length * restPerCharacterMs);
+    for (const row of open.get()) if (!isPart(row) || row.place > searchPlace) found.push([row]);
+    return found;
+  };
+
+  /** One go. In a transaction. Answers when the next is due, in milliseconds from now; undefined where nothing is left to be done. */
+  const go = (): number | undefined => {
     let left = redactionRows;
-    for (const { row: known, scrub } of scrubs.get()) {
-      const row = { ...known };
-      if (known.place <= searchPlace) moves += 1;
-      while (row.place <= searchPlace && left > 0) left -= step(row, scrub);
+    for (const group of groups()) {
+      const row = together(group);
+      const wasLooking = row.place <= searchPlace;
+      if (wasLooking) {
+        moves += 1;
+        const scrub = scrubOfOpen(row);
+        while (row.place <= searchPlace && left > 0) left -= step(row, scrub);
+      }
       // A run that began meanwhile may have read rows before this redaction came to them.
-      if (known.place <= searchPlace && row.place > searchPlace) {
+      if (wasLooking && row.place > searchPlace) {
         row.lastRun = newestRun();
-        awaited.set(row.id, new Set(underWay));
+        for (const each of group) {
+          dropSummaries({ ...each, knownFrom: row.knownFrom });
+          awaited.set(each.id, new Set(underWay));
+        }
       }
       const { id, place, after, knownFrom, rows, lastRun } = row;
-      const changes = { place, after, knownFrom, rows, lastRun };
-      if (place > searchPlace && !isHeld(row)) finish(row, changes);
-      else store(id, changes);
+      const changes = { place, after, knownFrom, lastRun };
+      if (place > searchPlace && !isHeld(row)) {
+        for (const each of group) {
+          finish({ ...each, knownFrom }, { ...changes, rows: each.id === id ? rows : each.rows });
+        }
+      } else if (wasLooking) {
+        const ids = group.map((each) => each.id);
+        store(ids, changes);
+        if (rows !== group[0].rows) store([id], { rows });
+      }
     }
     // Whatever was read of these rows is read anew.
     db.epoch += 1;
     const rest = open.get();
-    if (rest.length === 0) return "nothing";
-    return rest.every(({ place }) => place > searchPlace) ? "to wait" : "more";
+    if (rest.length === 0) return undefined;
+    const waits = (row: Row): number => {
+      if (row.place > searchPlace) return redactionAgainMs;
+      return isPart(row) && !isBegun(row) ? dueAt(row) + jitterMs() - clock.now() : 0;
+    };
+    return Math.max(redactionPauseMs, Math.min(...rest.map(waits)));
   };
 
   /** What was said by who is erased is many redactions: one row keeps how many rows all of them changed. */
   const addUp = (id: string): void => {
     const [entityId] = id.split(" ");
     if (id === entityId) return;
-    const row = db.select().from(redactions).where(eq(redactions.id, id)).get();
+    const [row] = db.delete(redactions).where(eq(redactions.id, id)).returning().all();
     if (!row) return;
     const rows = sql`${redactions.rows} + ${row.rows}`;
-    db.delete(redactions).where(eq(redactions.id, id)).run();
     db.insert(redactions)
       .values({ ...row, id: `${entityId} rows`, isKnown: false, spaceId: null })
       .onConflictDoUpdate({ target: redactions.id, set: { rows, at: clock.now() } })
@@ -229,8 +278,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
 
   const finish = ({ id, knownFrom, messageIds }: Row, changes: Partial<Row>): void => {
     awaited.delete(id);
-    made.delete(id);
-    store(id, { ...changes, words: null, senderName: null, messageIds: null, isKnown: knownFrom !== null });
+    made.clear();
+    store([id], { ...changes, words: null, senderName: null, messageIds: null, isKnown: knownFrom !== null });
     const known = knownFrom === null ? [] : [id, ...(messageIds ?? [])].filter((each) => each.startsWith("msg_"));
     if (known.length > 0) forgotten(known);
     if (isOfErased(id)) addUp(id);
@@ -238,32 +287,14 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     db.run(sql`delete from redactions where words is null and at < ${oldest}`);
   };
 
-  /** With what waits of the same entity and space, while nothing of that is begun. The same again changes nothing. */
-  const joined = (redaction: Redaction): Redaction => {
-    const [entityId, spaceId] = redaction.id.split(" ");
-    const isRoomy = ({ words, messageIds }: Row): boolean =>
-      [...(words ?? []), ...(messageIds ?? [])].reduce((sum, each) => sum + each.length, 0) < maxJoinedCharacters;
-    const before = open.get().find((row) => {
-      const isBegun = row.place > 0 || row.after > 0;
-      const isSame = row.senderName === (redaction.senderName ?? null);
-      return isSame && !isBegun && row.id.startsWith(`${entityId} ${spaceId} `) && isRoomy(row);
-    });
-    if (!before) return redaction;
-    const words = [...new Set([...(before.words ?? []), ...redaction.words])];
-    const messageIds = [...new Set([...(before.messageIds ?? []), ...(redaction.messageIds ?? [])])];
-    const since = Math.min(before.since, redaction.since);
-    return { ...redaction, id: before.id, words, since, ...(messageIds.length > 0 && { messageIds }) };
-  };
-
-  const arm = (state: ReturnType<typeof go>): void => {
-    if (state === "nothing") timers.clear(redactionTimer);
-    else timers.set(redactionTimer, clock.now() + (state === "more" ? redactionPauseMs : redactionAgainMs));
+  const arm = (pauseMs: number | undefined): void => {
+    if (pauseMs === undefined) timers.clear(redactionTimer);
+    else timers.set(redactionTimer, clock.now() + pauseMs);
   };
 
   return {
     /** Begins a redaction. In a transaction. The first go is made at once, unless it is a part that waits for others. */
-    enter(asked: Redaction, isPart = false): void {
-      const redaction = isPart ? joined(asked) : asked;
+    enter(redaction: Redaction): void {
       const { id, words, since, text = null, senderName = null, spaceId = null, messageIds = null } = redaction;
       const before = db.select().from(redactions).where(eq(redactions.id, id)).get();
       const all = [...new Set([...(before?.words ?? []), ...words])];
@@ -285,7 +316,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       known.forget();
       awaited.set(id, new Set(underWay));
       tellMinds(redaction);
-      if (isPart) timers.setNoLater(redactionTimer, clock.now() + redactionWaitMs * (1 + Math.random()));
+      if (isPart({ id, messageIds })) timers.setNoLater(redactionTimer, clock.now() + redactionWaitMs + jitterMs());
       else arm(go());
     },
 
@@ -297,7 +328,9 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       const isMore = and(gte(redactions.id, `${redaction.id} `), lt(redactions.id, `${redaction.id}!`));
       const isIts = or(eq(redactions.id, redaction.id), isMore);
       const find = () => db.select().from(redactions).where(isIts).all();
-      if (!find().some(({ id }) => id === redaction.id)) this.enter(redaction);
+      // A part was told before it is asked for, and its row goes with its words.
+      const isToEnter = redaction.messageIds === undefined && !find().some(({ id }) => id === redaction.id);
+      if (isToEnter) this.enter(redaction);
       const all = find();
       return { isDone: all.every(({ words }) => words === null), rows: all.reduce((sum, { rows }) => sum + rows, 0) };
     },
@@ -323,15 +356,17 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
 
     /** The timer `redaction` went off. */
     fired(): void {
-      arm(db.transaction(go));
+      // Where the thread is busy, the timer goes off late.
+      const lateMs = Math.max(0, clock.now() - (timers.dueAt(redactionTimer) ?? clock.now()));
+      const restMs = Math.min(longestRedactionPauseMs, lateMs * restPerLate);
+      const nextMs = db.transaction(go);
+      arm(nextMs === undefined ? undefined : Math.max(nextMs, restMs));
       fault("agent.mid-redaction", ctx);
     },
 
     /** A value as it may be kept: without the words that are being taken out. */
     clean<Value>(value: Value): Value {
-      return scrubs
-        .get()
-        .reduce((left, { scrub }) => scrub.value(left, scrub.names(JSON.stringify(left) ?? "")), value);
+      return scrubs.get().reduce((left, scrub) => scrub.value(left, scrub.names(JSON.stringify(left) ?? "")), value);
     },
 
     /** Does what may bring words that are old by the time it ends. What it brings goes through `clean`. */
