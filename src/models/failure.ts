@@ -202,7 +202,8 @@ export const isRefusal = (error: unknown): boolean => APICallError.isInstance(er
  */
 export const classifyFailure = (error: unknown, now: number = Date.now()): ModelFailure => {
   if (RetryError.isInstance(error)) return classifyFailure(error.lastError, now);
-  if (error instanceof ColloquyError) return failure(error.code, error.message, error.retryAfterMs);
+  const own = causes(error).find((each) => each instanceof ColloquyError);
+  if (own) return failure(own.code, own.message, own.retryAfterMs);
   if (isUnreadable(error)) return nonsense();
   if (isTimeout(error)) return stalled();
   if (APICallError.isInstance(error)) return ofApiCall(error, now);

@@ -57,18 +57,37 @@ const beginningOf = async ({ body }: Response): Promise<string> => {
   return text.slice(0, maxRefusalCharacters);
 };
 
+/** The most that is read of an answer, in bytes: 100 vectors of 4,096 numbers fit. */
+const maxWholeBytes = 16 * 1024 * 1024;
+/** The same of one event of a stream: a step's whole text fits, each character of it an escape. */
+const maxEventBytes = 2 * 1024 * 1024;
+
+/** An answer that fails where it is too long: who sends it may never end, and it is kept until then. */
+const bounded = (response: Response, most: number): Response => {
+  if (!response.body) return response;
+  const reader = response.body.getReader();
+  let [bytes, isEmptyLine] = [0, true];
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    const { done, value } = await reader.read();
+    if (done) return controller.close();
+    for (const byte of value) {
+      bytes += 1;
+      // An event ends with an empty line.
+      if (byte === 10 && isEmptyLine && most === maxEventBytes) bytes = 0;
+      if (byte !== 13) isEmptyLine = byte === 10;
+    }
+    if (bytes <= most) return controller.enqueue(value);
+    reader.cancel().catch(() => undefined);
+    throw new ColloquyError("model_nonsense", `The model's provider sent more than ${most} bytes at once.`);
+  };
+  const source = { pull, cancel: (reason: unknown) => reader.cancel(reason) };
+  return new Response(new ReadableStream(source, { highWaterMark: 0 }), response);
+};
+
 /** Removes the key from a refusal: some providers repeat it. */
 const withoutKey = async (response: Response, apiKey: string | undefined): Promise<Response> => {
-  if (response.ok) return response;
   const text = await beginningOf(response);
-  const headers = new Headers(response.headers);
-  headers.delete("content-encoding");
-  headers.delete("content-length");
-  return new Response(apiKey ? text.replaceAll(apiKey, "[redacted]") : text, {
-    status: response.status,
-    statusText: response.statusText,
-    headers,
-  });
+  return new Response(apiKey ? text.replaceAll(apiKey, "[redacted]") : text, response);
 };
 
 /** Refuses a web page: the address is wrong, and a retry would not help. */
@@ -87,7 +106,10 @@ export const openAiServer = (
     name: "openai-compatible",
     baseURL: baseUrl,
     includeUsage: true,
-    fetch: async (input, init) =>
-      withoutKey(refusePage(refuseRedirect(await send(input, { ...init, redirect: "manual" }))), apiKey),
+    fetch: async (input, init) => {
+      const response = refusePage(refuseRedirect(await send(input, { ...init, redirect: "manual" })));
+      const most = String(input).endsWith("/embeddings") ? maxWholeBytes : maxEventBytes;
+      return response.ok ? bounded(response, most) : withoutKey(response, apiKey);
+    },
     ...(apiKey === undefined ? {} : { apiKey }),
   });

@@ -152,24 +152,81 @@ describe("over real HTTP", () => {
   });
 });
 
-test("[C13] of a refusal no more is read than is looked through, however long it goes on", async () => {
-  let [read, isLeft] = [0, false];
-  const endless = new ReadableStream<Uint8Array>({
+/** A server's body that does not end by itself, at first these bytes again and again, and what was read of it. */
+const endlessBody = (line: string) => {
+  const [part, told] = [new TextEncoder().encode(line), { read: 0, isLeft: false }];
+  const body = new ReadableStream<Uint8Array>({
     pull(controller) {
-      read += 4096;
-      if (read > 1_000_000) controller.close();
-      else controller.enqueue(new Uint8Array(4096).fill(120));
+      told.read += part.length;
+      if (told.read > 40_000_000) controller.close();
+      else controller.enqueue(part);
     },
     cancel() {
-      isLeft = true;
+      told.isLeft = true;
     },
   });
-  const server = openAiServer(
-    { baseUrl: "https://api.example.com/v1", apiKey: undefined },
-    { fetch: async () => new Response(endless, { status: 500 }) },
-  );
-  const asked = async () => server.embeddingModel("fake").doEmbed({ values: ["hi"] });
-  expect(classifyFailure(await asked().catch((error: unknown) => error)).code).toBe("model_unavailable");
-  expect(isLeft).toBe(true);
-  expect(read).toBeLessThan(64 * 1024);
+  return { told, body };
+};
+
+const baseUrl = "https://api.example.com/v1";
+const answering = (body: ReadableStream, status: number) => ({
+  fetch: async () => new Response(body, { status, headers: { "content-type": "text/event-stream" } }),
+});
+
+const streamed = async (body: ReadableStream) => {
+  const config = { provider: "openai-compatible", name: "fake", baseUrl } as const;
+  const deps = { env: modelEnv(), openSecret: async () => undefined, ...answering(body, 200) };
+  const { model } = await resolveModel(config, deps);
+  const failures: unknown[] = [];
+  const onError = ({ error }: { error: unknown }) => void failures.push(error);
+  let length = 0;
+  for await (const part of streamText({ model, prompt: "hi", maxRetries: 0, onError }).fullStream) {
+    if (part.type === "text-delta") length += part.text.length;
+  }
+  return { length, failure: failures.length === 0 ? undefined : classifyFailure(failures[0]) };
+};
+
+const embedded = (body: ReadableStream, status: number) =>
+  openAiServer({ baseUrl, apiKey: undefined }, answering(body, status))
+    .embeddingModel("fake")
+    .doEmbed({ values: ["hi"] })
+    .then(null, classifyFailure);
+
+test("[C13] of a refusal no more is read than is looked through, however long it goes on", async () => {
+  const { body, told } = endlessBody("x".repeat(4096));
+  expect(await embedded(body, 500)).toMatchObject({ code: "model_unavailable" });
+  expect(told.isLeft).toBe(true);
+  expect(told.read).toBeLessThan(64 * 1024);
+});
+
+test.each(["x".repeat(65_536), `data: ${"x".repeat(65_536)}\n`, `data: ${"x".repeat(65_536)}\r\n`])(
+  "[C13] an event of a model's stream that does not end is read no further (%#)",
+  async (line) => {
+    const { body, told } = endlessBody(line);
+    const { failure } = await streamed(body);
+    expect(failure).toMatchObject({ code: "model_nonsense", message: expect.stringMatching("2097152 bytes") });
+    expect(told.isLeft).toBe(true);
+    expect(told.read).toBeLessThan(4_000_000);
+  },
+);
+
+test("[C13] a stream of many events goes on, however long it is as a whole", async () => {
+  const event = {
+    id: "1",
+    created: 1,
+    model: "fake",
+    choices: [{ index: 0, delta: { content: "x".repeat(500_000) } }],
+  };
+  const { body, told } = endlessBody(`data: ${JSON.stringify(event)}\r\n\r\n`);
+  expect((await streamed(body)).length).toBeGreaterThan(30_000_000);
+  expect(told.isLeft).toBe(false);
+});
+
+test("[C13] an embedder's answer that does not end is read no further", async () => {
+  const { body, told } = endlessBody(`[${"1,".repeat(32_768)}\n\n`);
+  expect(await embedded(body, 200)).toMatchObject({
+    code: "model_nonsense",
+    message: expect.stringMatching("16777216 bytes"),
+  });
+  expect(told.isLeft).toBe(true);
 });
