@@ -26,15 +26,15 @@ export type Words = {
   areNames?: boolean | undefined;
   /** The parts of its messages' ids that the ids of their events have too. */
   idParts?: string[] | undefined;
-  /** The words are of one message: those of others' messages stay. */
+  /** The words are of messages: those of others' messages stay. */
   isMessage?: boolean | undefined;
 };
 
 const quotedText = String.raw`"(?:[^"\\]|\\.)*"`;
 const bySomebody = String.raw`${quotedText} \((?:human|service), id: ent_\w+`;
-/** A line that tells a message of a person or a service, in an inbox and in a history. */
+/** A line that tells a message of a person or a service, in an inbox behind what it answers, and in a history. */
 const messageLine = new RegExp(
-  String.raw`^\s*(?:(?:\[answer to \w+ ${quotedText}\] )*\[${quotedText}, spc_\w+\] ${bySomebody}, msg_|\[msg_\w+\] \[[^\]]*\] ${bySomebody}\): )`,
+  String.raw`^(\s*(?:\[answer to \w+ ${quotedText}\] )*)(?:\[${quotedText}, spc_\w+\] ${bySomebody}, (msg_\w+)|\[(msg_\w+)\] \[[^\]]*\] ${bySomebody}\): )`,
 );
 
 /** A message of a person or a service, as events and results hold it. */
@@ -121,9 +121,15 @@ const replaced = (text: string, spans: Span[], mark: string): string => {
   return made + text.slice(at);
 };
 
-/** Values under these keys tell what something is, as long as they are one word. */
-const isFixed = (key: string, value: string): boolean =>
-  /(?:^|\b|[a-z])(?:ids?|Ids?|type|role|kind|toolName|status|code)$/.test(key) && !/\s/.test(value);
+/** An id of ours, or a word of a list of ours. */
+const isOurs = (value: string): boolean => /^(?:[a-z]{2,4}_[\dA-Z]{20}[\w:]*|[a-z]+(?:[_-][a-z]+)*)$/.test(value);
+
+/** Values under these keys tell what something is. So keys of others are named too: a long value has to look like ours. */
+const isFixed = (key: string, value: string): boolean => {
+  if (/^(?:toolCallId|toolName|inputHash)$/.test(key)) return !/\s/.test(value);
+  if (!/(?:^|\b|[a-z])(?:ids?|Ids?|type|role|kind|toolName|status|code)$/.test(key)) return false;
+  return value.length < leastStretch ? !/\s/.test(value) : isOurs(value);
+};
 
 const partLength = 26;
 
@@ -154,9 +160,8 @@ export type Scrub = {
   mayHold(json: string): boolean;
 };
 
-/** Times, ids and hashes are no words of anybody: they say what something is in rows that have nothing to do with these. */
-const isTechnical = (each: string): boolean =>
-  /^(?:\d{4}-\d\d-\d\dT[\d:.]+Z|[a-z]{2,4}_[\dA-Z]{34,60}|[\da-f]{64})$/.test(each);
+/** Times and ids are no words of anybody: they say what something is in rows that have nothing to do with these. */
+const isTechnical = (each: string): boolean => /^(?:\d{4}-\d\d-\d\dT[\d:.]+Z|[a-z]{2,4}_[\dA-Z]{34,60})$/.test(each);
 
 export const createScrub = ({
   was: words,
@@ -231,19 +236,31 @@ export const createScrub = ({
   };
 
   const namesIn = finderOf(idParts);
-  const isOthers = (line: string): boolean => isMessage && messageLine.test(line) && !namesIn(line);
+  /** Where in a line another's message begins; beyond its end where none does. */
+  const othersAt = (line: string): number => {
+    const found = isMessage ? messageLine.exec(line) : null;
+    return !found || namesIn(found[2] ?? found[3] ?? "") ? line.length + 1 : (found[1] ?? "").length;
+  };
 
-  /** The spans but for those in lines that tell others' messages. Each line is looked at once. */
+  /** The spans without what lies in others' messages. A line is looked at a few times, however many spans it has. */
   const outsideOfOthers = (text: string, spans: Span[]): Span[] => {
-    let [from, to, isSpared] = [0, -1, false];
-    return spans.filter((span) => {
-      if (span.from > to) {
-        from = text.lastIndexOf("\n", span.from - 1) + 1;
-        const end = text.indexOf("\n", from);
-        to = end === -1 ? text.length : end;
-        isSpared = isOthers(text.slice(from, to));
+    let [from, to, others] = [0, -1, 0];
+    return spans.flatMap((span) => {
+      const left: Span[] = [];
+      let start = span.from;
+      for (let at = span.from; at < span.to; at = to + 1) {
+        // The next span may begin within the end of the last.
+        if (at > to || at < from) {
+          from = text.lastIndexOf("\n", at - 1) + 1;
+          const end = text.indexOf("\n", at);
+          to = end === -1 ? text.length : end;
+          others = from + othersAt(text.slice(from, to));
+        }
+        if (others > to || others >= span.to) continue;
+        left.push({ from: start, to: others - Number(text[others - 1] === "\n") });
+        start = to + 1;
       }
-      return !isSpared || span.to > to;
+      return [...left, { from: start, to: span.to }].filter(({ from, to }) => from < to);
     });
   };
 
@@ -256,7 +273,7 @@ export const createScrub = ({
     const isTheirs = (line: string): boolean => named || sender.some((name) => line.includes(name));
     return left
       .split("\n")
-      .map((line) => (isTheirs(line) && !isOthers(line) ? quotedShort.without(line) : line))
+      .map((line) => (isTheirs(line) && othersAt(line) > line.length ? quotedShort.without(line) : line))
       .join("\n");
   };
 

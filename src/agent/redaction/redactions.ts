@@ -69,7 +69,7 @@ export type ChangedMessage = { messageId: string; text: string | null };
 const scrubOf = ({ id, words, text, senderName, messageIds }: Row): Scrub => {
   const areNames = isOfErased(id) && !id.includes(" ");
   return createScrub({
-    ...{ was: words ?? [], now: text ?? undefined, areNames, isMessage: id.startsWith("msg_") },
+    ...{ was: words ?? [], now: text ?? undefined, areNames, isMessage: /^(?:msg|spc)_/.test(id) },
     senderNames: areNames ? (words ?? []) : senderName === null ? [] : [senderName],
     idParts: [id, ...(messageIds ?? [])].flatMap(partsOf),
   });

@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault, disarmFaults, type FaultPoint } from "../../../src/shared/fault.ts";
 import { rowsWith } from "../../support/rows.ts";
@@ -62,6 +63,27 @@ describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
     const input = userTexts(model.calls.at(-1)).join("\n");
     const shown = [input, JSON.stringify(unwrap(await agent.context(house.workspaceId)))].join();
     for (const word of ["quinces", "medlars", "zebu", "Xylophone"]) expect(shown).not.toContain(word);
+  });
+
+  test("[L13] who repeats others in an own space and deletes that takes nothing out elsewhere", async () => {
+    const scene = await openScene({ continuity });
+    const { space, husam, house, analyst } = scene;
+    const mallory = await house.person("Mallory");
+    const mine = await house.space("Mine", [mallory, analyst]);
+    const model = scripted([step(text("One.")), step(text("Two."))]);
+    await space.post(husam, "I approve the quinces of the old orchard");
+    await ended(house.workspaceId, analyst, 1);
+    await mine.post(mallory, "I approve the quinces of the old orchard, and zebus");
+    await ended(house.workspaceId, analyst, 2);
+    await deleteSpace({ ...scene, space: mine });
+    await gone({ ...scene, space: mine }, ["and zebus"]);
+    model.push(step(text("Well.")));
+    await space.post(husam, "And now?");
+    await ended(house.workspaceId, analyst, 3);
+    const lines = userTexts(model.calls.at(-1)).join("\n").split("\n");
+    expect(lines.some((line) => line.includes('"I approve the quinces of the old orchard"'))).toBe(true);
+    const found = await scene.agent.search(house.workspaceId, SearchQuery.parse({ query: "quinces", mode: "fts" }));
+    expect(unwrap(found).items).toHaveLength(1);
   });
 
   test("[L13] an agent that left before the deletion forgets the space too", async () => {

@@ -92,6 +92,43 @@ test("[L4] ids and names of kinds are no words", () => {
   expect(scrub.value(row)).toEqual({ ...row, text: "[deleted]" });
 });
 
+test("[L4] a long value under a key named like one of ours goes, unless it looks like ours", () => {
+  const [account, key] = ["DE89370400440532013000", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"];
+  const scrub = createScrub({ was: [`the account is ${account} and the passcode 98765432109876543210`, key] });
+  const input = { accountId: account, passcode: "98765432109876543210", walletKey: key };
+  const left = { accountId: "[deleted]", passcode: "[deleted]", walletKey: "[deleted]" };
+  expect(scrub.value([input, { inputHash: key, type: "space_message", id: messageId }])).toEqual([
+    left,
+    { inputHash: key, type: "space_message", id: messageId },
+  ]);
+  expect(scrub.text(`"${key}"`)).toBe('"[deleted]"');
+});
+
+test("[L4] what another said stays, in a reply too and beside words that reach beyond its line", () => {
+  const line = (name: string, id: string, text: string) =>
+    eventLine({ ...bob(text), delivered: { ...bob(text).delivered, message: { ...message(text, name), id } } });
+  const bob = (text: string) => eventOf(text) as Extract<InboxData, { type: "space_message" }>;
+  const message = (text: string, name: string) => ({
+    ...bob(text).delivered.message,
+    ...{ replyTo: messageId, sender: { id: "ent_2", name, type: "human" as const } },
+  });
+  const said = "I approve the sale of the orchard";
+  const told = ["INBOX:", line("Bob", "msg_2", said), line("Cleo", "msg_3", said), "  and so on"].join("\n");
+  const whole = (was: string[]) => createScrub({ was, idParts: [idPart], isMessage: true }).text(told, true);
+  for (const was of [said, told, told.slice(3, -20), told.slice(40)]) {
+    for (const each of told.split("\n").slice(1, 3)) expect(whole([was]).split("\n")).toContain(each);
+  }
+  expect(whole([`${told} `])).not.toContain("and so on");
+});
+
+test("[L4] a question that repeats deleted words loses them before its answer too", () => {
+  const said = "my code is four times seven and one";
+  const event = { ...eventOf("Yes"), answers: [{ messageId: "msg_9", text: `Ann says ${said}. Right?` }] } as InboxData;
+  const left = createScrub({ was: [said], idParts: ["of no message here"], isMessage: true }).text(eventLine(event));
+  expect(left).not.toContain("four times seven");
+  expect(left).toContain('"Yes"');
+});
+
 test.each<[string, string, string, string]>([
   ["one letter", "a".repeat(32_000), `b${"a".repeat(32_000)}`, "a".repeat(512 * 1024)],
   ["two letters", "ab".repeat(16_000), `${"ab".repeat(15_000)}c`, "ab".repeat(256 * 1024)],

@@ -235,8 +235,8 @@ export const createSearchIndex = (
           const isFirst = part === 0 && now !== null && now !== row.text;
           return now === row.text ? [] : [{ row: whole, fresh: isFirst ? [{ ...row, text: now ?? "" }] : [] }];
         }
-        // What somebody else said stands in its space.
-        if (name.startsWith("msg_") && row.type === "message" && row.role === "user") return [];
+        // What somebody else said stands in its space: nobody takes it out by repeating it.
+        if (/^(?:msg|spc)_/.test(name) && row.type === "message" && row.role === "user") return [];
         const { authorName } = row;
         if (row.authorId === name && authorName !== null && authorName !== erasedName) {
           const head = row.head.replaceAll(authorName, erasedName);
