@@ -165,6 +165,9 @@ test("[C1] an approval shows every field that is sent, and works once all of it 
   await approve.click();
   await both((page) => standing(page, "Send email", "Failed"));
   await said(hers, "That was it.");
+  // Whoever scrolled up in a long card is not taken down by what comes next.
+  await hers.locator(".timeline-list").evaluate((list) => list.scrollTo({ top: list.scrollHeight }));
+  await hers.locator(".jump").waitFor({ state: "detached" });
 });
 
 test("a person who may not approve sees why", async () => {
