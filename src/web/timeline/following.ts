@@ -3,6 +3,8 @@ import { useCallback, useRef } from "react";
 /** How far above its end a list may stand and still show it. */
 const nearPx = 60;
 
+const correctionPx = 4;
+
 /** While a person fills in a form, the timeline does not scroll away from it. */
 const isAnswering = (): boolean => document.activeElement?.closest(".call-people") != null;
 
@@ -42,9 +44,10 @@ export const useFollowing = (onChange: (isAtEnd: boolean) => void): Following =>
         tell(pixelsBelow(list) <= nearPx);
       };
       const scrolled = (): void => {
-        // A list that shrinks at its end moves up by as much.
-        const isUp = top - list.scrollTop > Math.max(0, height - list.scrollHeight) + 1;
-        [top, height] = [list.scrollTop, list.scrollHeight];
+        // A list that shrinks at its end moves up by as much, and the list corrects its own place by a few pixels.
+        const up = top - list.scrollTop;
+        const isUp = up > Math.max(0, height - list.scrollHeight) + correctionPx;
+        if (isUp || up <= 0) [top, height] = [list.scrollTop, list.scrollHeight];
         const below = pixelsBelow(list);
         if (isUp) follows.current = below < 1;
         else if (below <= nearPx) follows.current = true;
