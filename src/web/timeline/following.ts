@@ -38,6 +38,7 @@ export const useFollowing = (onChange: (isAtEnd: boolean) => void): Following =>
     (list: HTMLElement | Window | null) => {
       detach.current?.();
       if (!(list instanceof HTMLElement)) return;
+      let isTouched = false;
       let [top, height] = [list.scrollTop, list.scrollHeight];
       const keepUp = (): void => {
         if (follows.current && !isAnswering()) list.scrollTo({ top: list.scrollHeight });
@@ -46,7 +47,7 @@ export const useFollowing = (onChange: (isAtEnd: boolean) => void): Following =>
       const scrolled = (): void => {
         // A list that shrinks at its end moves up by as much, and the list corrects its own place by a few pixels.
         const up = top - list.scrollTop;
-        const isUp = up > Math.max(0, height - list.scrollHeight) + correctionPx;
+        const isUp = isTouched && up > Math.max(0, height - list.scrollHeight) + correctionPx;
         if (isUp || up <= 0) [top, height] = [list.scrollTop, list.scrollHeight];
         const below = pixelsBelow(list);
         if (isUp) follows.current = below < 1;
@@ -57,10 +58,16 @@ export const useFollowing = (onChange: (isAtEnd: boolean) => void): Following =>
       const observer = new ResizeObserver(keepUp);
       for (const box of [list, ...list.querySelectorAll(":scope > * > *")])
         observer.observe(box, { box: "border-box" });
-      list.addEventListener("scroll", scrolled, { passive: true });
+      const listening = new AbortController();
+      const { signal } = listening;
+      list.addEventListener("scroll", scrolled, { passive: true, signal });
+      // While it finds its first place the list goes up and down by itself.
+      for (const type of ["pointerdown", "wheel", "keydown", "focusin"]) {
+        document.addEventListener(type, () => (isTouched = true), { once: true, capture: true, passive: true, signal });
+      }
       detach.current = () => {
         observer.disconnect();
-        list.removeEventListener("scroll", scrolled);
+        listening.abort();
       };
       // A list begins at its end.
       follows.current = true;
