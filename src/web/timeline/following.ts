@@ -20,9 +20,9 @@ export type Following = {
 /**
  * Keeps the end of a list in view while its reader is there, however fast the list grows or its frame shrinks. A reader
  * leaves the end by scrolling up alone: what grows in several steps between two frames is no movement of theirs. Whoever
- * fills in a form comes back to the end when it is answered. `onChange` hears whether the end is in view.
+ * fills in a form comes back to the end when it is answered. `toEnd` scrolls; `onChange` hears whether the end is in view.
  */
-export const useFollowing = (onChange: (isAtEnd: boolean) => void): Following => {
+export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => void): Following => {
   const follows = useRef(true);
   const wasAtEnd = useRef(true);
   const tell = useCallback(
@@ -41,7 +41,7 @@ export const useFollowing = (onChange: (isAtEnd: boolean) => void): Following =>
       let isTouched = false;
       let [top, height] = [list.scrollTop, list.scrollHeight];
       const keepUp = (): void => {
-        if (follows.current && !isAnswering()) list.scrollTo({ top: list.scrollHeight });
+        if (follows.current && !isAnswering()) toEnd();
         tell(pixelsBelow(list) <= nearPx);
       };
       const scrolled = (): void => {
@@ -52,8 +52,8 @@ export const useFollowing = (onChange: (isAtEnd: boolean) => void): Following =>
         const below = pixelsBelow(list);
         if (isUp) follows.current = below < 1;
         else if (below <= nearPx) follows.current = true;
-        if (below > nearPx) keepUp();
-        else tell(true);
+        if (isTouched && below > nearPx) keepUp();
+        else tell(below <= nearPx);
       };
       const observer = new ResizeObserver(keepUp);
       for (const box of [list, ...list.querySelectorAll(":scope > * > *")])
@@ -72,7 +72,7 @@ export const useFollowing = (onChange: (isAtEnd: boolean) => void): Following =>
       // A list begins at its end.
       follows.current = true;
     },
-    [tell],
+    [tell, toEnd],
   );
   return { scrollerRef, follows: useCallback(() => follows.current && !isAnswering(), []) };
 };

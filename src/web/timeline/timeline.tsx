@@ -61,6 +61,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
     followed.current = { newestSeq, onAtBottom };
   }, [newestSeq, onAtBottom]);
   const { scrollerRef, follows } = useFollowing(
+    useCallback(() => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER }), []),
     useCallback((isFollowing: boolean) => {
       setSeenSeq(isFollowing ? null : followed.current.newestSeq);
       followed.current.onAtBottom(isFollowing);
