@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795707231226);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795709600914);
 CREATE TABLE `agent` (
 	`id` text PRIMARY KEY NOT NULL,
 	`workspace_id` text NOT NULL,
@@ -384,20 +384,6 @@ CREATE TABLE `feed` (
 	`value` text NOT NULL
 );
 CREATE INDEX `runs_own` ON `runs` (`ordinal`) WHERE fed = 0;
-CREATE TABLE `redactions` (
-	`id` text PRIMARY KEY NOT NULL,
-	`words` text,
-	`text` text,
-	`sender_name` text,
-	`space_id` text,
-	`since` integer NOT NULL,
-	`place` integer NOT NULL,
-	`after` integer NOT NULL,
-	`known_from` integer,
-	`last_run` integer NOT NULL,
-	`is_known` integer NOT NULL,
-	`at` integer NOT NULL
-, `message_ids` text, `rows` integer DEFAULT 0 NOT NULL);
 CREATE TABLE `secret_uses` (
 	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`name` text NOT NULL,
@@ -410,4 +396,20 @@ CREATE TABLE `secret_uses` (
 	`last_at` integer NOT NULL
 );
 CREATE UNIQUE INDEX `secret_uses_use` ON `secret_uses` (`name`,`kind`,`by`,`host`,`cause`);
+CREATE TABLE "redactions" (
+	`id` text PRIMARY KEY NOT NULL,
+	`words` text,
+	`text` text,
+	`sender_name` text,
+	`space_id` text,
+	`message_ids` text,
+	`since` integer NOT NULL,
+	`place` integer NOT NULL,
+	`after` integer NOT NULL,
+	`known_from` integer,
+	`last_run` integer NOT NULL,
+	`rows` integer DEFAULT 0 NOT NULL,
+	`is_known` integer NOT NULL,
+	`at` integer NOT NULL
+) WITHOUT ROWID;
 INSERT INTO `search_words` (`search_words`, `rank`) VALUES ('secure-delete', 1);
