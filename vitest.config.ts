@@ -47,24 +47,20 @@ const roomIn = (path: string): number => {
 };
 if (process.env.TMPDIR === undefined && roomIn(inMemory) >= leastBytes) process.env.TMPDIR = inMemory;
 
-/**
- * Vitest takes large files first. The longest are small, and would each be alone at the end. Browsers wait more than they
- * work, so their files begin early and share the processors with the actors'.
- */
-const ranks = [/\/fuzz\/world/, /\/e2e\//, /\/(fuzz|faults)\/|\/routes\/matrix/];
+/** Vitest takes large files first. The longest are small, and would each be alone at the end. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification): number => {
-      const found = ranks.findIndex((pattern) => pattern.test(moduleId));
-      return found < 0 ? ranks.length : found;
-    };
-    return (await super.sort(files)).sort((one, other) => rank(one) - rank(other));
+    const isLong = ({ moduleId }: TestSpecification): boolean => /\/(fuzz|faults)\//.test(moduleId);
+    const { long = [], short = [] } = Object.groupBy(await super.sort(files), (file) =>
+      isLong(file) ? "long" : "short",
+    );
+    return [...long, ...short];
   }
 }
 
 /**
- * Three projects: promises to users end to end in a real browser beside actors in workerd, then pure modules in node.
- * Browsers and actors wait for each other at times, so four files at once share two cores well.
+ * Three projects, one after another: promises to users end to end in a real browser, actors in workerd, pure modules in
+ * node. Actors wait for each other at times, so four files at once share two cores well.
  */
 export default defineConfig({
   test: {
@@ -120,8 +116,8 @@ export default defineConfig({
       {
         test: {
           name: "e2e",
-          maxWorkers: 4,
-          sequence: { groupOrder: 1 },
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
           include: ["test/e2e/**/*.e2e.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 120_000,
