@@ -63,13 +63,15 @@ test("[C14] a link signs in, and leaves nothing in the address or within reach o
   expect(readable).not.toMatch(/eyJ|si_wsp|sk_wsp/);
   await page.reload();
   await page.getByRole("heading", { level: 1, name: "Town square" }).waitFor();
+  expect(troubles).toEqual([]);
   await page.getByRole("button", { name: "Sign out" }).click();
   await signInPage(page);
   expect(await page.context().cookies()).toEqual([]);
   await page.reload();
   await signInPage(page);
-  // What the page does is within its policy: its own socket, no inline styles or scripts.
-  expect(troubles).toEqual([]);
+  // What the page does is within its policy: its own socket, no inline styles or scripts. What it asked as it signed out
+  // may be refused.
+  expect(troubles.filter((line) => !line.includes("401"))).toEqual([]);
 });
 
 test("[C14] a used link signs nobody in, and says why; a new one is pasted", async () => {
