@@ -328,8 +328,9 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       const isMore = and(gte(redactions.id, `${redaction.id} `), lt(redactions.id, `${redaction.id}!`));
       const isIts = or(eq(redactions.id, redaction.id), isMore);
       const find = () => db.select().from(redactions).where(isIts).all();
-      // A part was told before it is asked for, and its row goes with its words.
-      const isToEnter = redaction.messageIds === undefined && !find().some(({ id }) => id === redaction.id);
+      // One of the many of who is erased was told before it is asked for, and its row goes with its words.
+      const isOneOfMany = isOfErased(redaction.id) && redaction.id.includes(" ");
+      const isToEnter = !isOneOfMany && !find().some(({ id }) => id === redaction.id);
       if (isToEnter) this.enter(redaction);
       const all = find();
       return { isDone: all.every(({ words }) => words === null), rows: all.reduce((sum, { rows }) => sum + rows, 0) };
