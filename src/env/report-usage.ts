@@ -109,13 +109,10 @@ export const createUsageReport = ({ env, clock, timers, self, tokens, count, byt
 
     fullBy,
 
-    /**
-     * Throws where nothing new is taken. What is new is told: so an object that was quiet hears of a full workspace within a
-     * minute. `willNote`: who asks notes it once it is stored.
-     */
-    requireRoom(willNote = false): void {
+    /** Throws where nothing new is taken. What is new is told: so an object that was quiet hears of a full workspace within a minute. */
+    requireRoom(): void {
       const name = fullBy();
-      if (name !== undefined || !willNote) noted();
+      noted();
       if (name === undefined) return;
       const says =
         name === bound.name

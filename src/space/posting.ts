@@ -136,7 +136,7 @@ const store = (
   known: Pick<Routing, "root" | "repliedTo" | "own">,
   awaits: string[] = [],
 ): Message => {
-  requireStorage(services, true);
+  requireStorage(services);
   const members = services.members.all();
   const mentions = mentionsIn(
     body.text,

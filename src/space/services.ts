@@ -1,5 +1,5 @@
 import type { Env } from "../env/env.ts";
-import { createUsageReport, usageTimer } from "../env/report-usage.ts";
+import { createUsageReport } from "../env/report-usage.ts";
 import type { EntityPrincipal } from "../protocol/principal.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
@@ -34,7 +34,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const db = openDatabase(ctx.storage);
   const settings = createSettings(db);
   const whose = () => ({ spaceId: settings.find()?.id });
-  const timers = createTimers(db, ctx.storage, clock, whose, [deliverTimer, usageTimer]);
+  const timers = createTimers(db, ctx.storage, clock, whose, [deliverTimer]);
   const jobs = createJobs({
     db,
     timers,
@@ -115,5 +115,4 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
 export type SpaceServices = ReturnType<typeof createServices>;
 
 /** Throws `limit_reached` where the space, or its workspace, stores all that it may. */
-export const requireStorage = ({ usage }: Pick<SpaceServices, "usage">, willNote = false): void =>
-  usage.requireRoom(willNote);
+export const requireStorage = ({ usage }: Pick<SpaceServices, "usage">): void => usage.requireRoom();

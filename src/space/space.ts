@@ -129,18 +129,12 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
     this.#created = hasSchema(ctx.storage);
     if (!this.#created) return;
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
-    const { db, timers } = this.#services;
-    void ctx.blockConcurrencyWhile(async () => {
-      if (!isMigrated(ctx.storage, histories.space)) await createSchema(db, histories.space);
-      timers.begin(await ctx.storage.getAlarm());
-    });
+    if (isMigrated(ctx.storage, histories.space)) return;
+    void ctx.blockConcurrencyWhile(() => createSchema(this.#services.db, histories.space));
   }
 
   async create(input: NewSpace): Promise<Outcome<SpaceView>> {
-    if (!this.#created) {
-      await createSchema(this.#services.db, histories.space);
-      this.#services.timers.begin(null);
-    }
+    if (!this.#created) await createSchema(this.#services.db, histories.space);
     this.#created = true;
     this.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
     const answered = this.#answer(() => createSpace(this.#services, input));

@@ -17,9 +17,8 @@ import { timers } from "./schema.ts";
  * 5. The rows are read once and kept in memory: this object is the table's only writer. They and the platform's alarm are
  *    a part of the transaction in which they were set.
  * 6. A guard is a timer without a row, which would be written twice for each message: what it guards is stored
- *    elsewhere. Where memory does not tell whether a guard is set, it may be: the next alarm runs its handler, and no alarm
- *    is moved beyond the lease. As an object begins the platform's alarm tells: no guard is due before it, and without an
- *    alarm none is set.
+ *    elsewhere. Where memory does not tell whether a guard is set, it may be: the next alarm runs its handler, and no
+ *    alarm is moved beyond the lease.
  */
 export const leaseMs = 5000;
 /** The longest pause after a failure of a row that its own handler sets again. */
@@ -67,10 +66,6 @@ export const createTimers = (
   const doubted = new Remembered(db, () => ({ names: new Set(guards), dueAt: clock.now() + leaseMs }), "rollbacks");
   /** Timers that were set since they fell due, also by the handler of another. */
   const setAnew = new Set<string>();
-  /** Those whose handlers run, until the lease ends. */
-  const handling = new Set<string>();
-  let leasedUntil = 0;
-  const isHandled = (name: string): boolean => handling.has(name) && !setAnew.has(name);
 
   /** Memory follows what is stored. A guard is nowhere else. */
   const keep = (name: string, dueAt: number | undefined): void => {
@@ -93,9 +88,7 @@ export const createTimers = (
 
   const next = (): number | undefined => {
     const { names, dueAt } = doubted.get();
-    const due = [...known.get()].map(([name, at]) => (isHandled(name) ? leasedUntil : at));
-    if (handling.size > 0) due.push(leasedUntil);
-    if (names.size > 0) due.push(dueAt);
+    const due = [...known.get().values(), ...(names.size === 0 ? [] : [dueAt])];
     return due.length === 0 ? undefined : Math.min(...due);
   };
 
@@ -135,8 +128,6 @@ export const createTimers = (
       // One that its handler cleared stays cleared.
       if (failed.returning().all().length > 0 || guards.includes(row.name)) keep(row.name, again);
       log.error("timer.failed", error, { ...whose(), timer: row.name, failures });
-    } finally {
-      handling.delete(row.name);
     }
   };
 
@@ -145,21 +136,10 @@ export const createTimers = (
     dueAt,
     next,
 
-    /** The platform's alarm, as the object begins. */
-    begin(at: number | null): void {
-      armed.set(at);
-      doubted.set({ names: new Set(at === null ? [] : guards), dueAt: at ?? 0 });
-      // The last release stored some as rows.
-      for (const name of guards) if (known.get().has(name)) erase(db).run({ name });
-    },
-
-    /** Sets `name` unless it is due earlier already. What is being handled is not due any more. */
+    /** Sets `name` unless it is due earlier already. */
     setNoLater(name: string, at: number): void {
-      const doubt = doubted.get();
-      const mayBeSet = doubt.names.has(name);
-      const current = mayBeSet ? doubt.dueAt : dueAt(name);
-      if (current === undefined || current > at || isHandled(name)) set(name, at);
-      else if (mayBeSet) arm();
+      const current = dueAt(name);
+      if (current === undefined || current > at) set(name, at);
     },
 
     clear(name: string): void {
@@ -170,8 +150,6 @@ export const createTimers = (
     /** The platform's alarm went off: hand every due row to `handle`, by name. */
     async fire(handle: Handle): Promise<void> {
       const now = clock.now();
-      // One that this object knows nothing of may be a guard's.
-      if (typeof armed.get() !== "number") doubted.forget();
       armed.forget();
       // The platform's clock may be ahead of the object's.
       if (doubted.get().names.size === 0 && (next() ?? now) > now) return arm();
@@ -181,13 +159,8 @@ export const createTimers = (
       const isPast = lte(timers.dueAt, now);
       const stored = db.select().from(timers).where(isPast).orderBy(asc(timers.dueAt)).limit(maxRowsPerFire).all();
       const due = [...dueGuards, ...stored];
-      leasedUntil = now + leaseMs;
-      if (due.length > 0) armAt(leasedUntil);
-      for (const { name } of due) {
-        setAnew.delete(name);
-        handling.add(name);
-        doubted.get().names.delete(name);
-      }
+      if (due.length > 0) armAt(now + leaseMs);
+      for (const { name } of due) setAnew.delete(name);
       await Promise.all(due.map((row) => handleRow(row, handle)));
       arm();
     },

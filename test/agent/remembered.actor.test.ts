@@ -24,8 +24,8 @@ test("what was read in a transaction that is rolled back is not remembered", asy
     const { db, services, timers } = createRuntime(state, env);
     const { identity, spaces } = services;
     const known = () => [identity.get().activeSpaceId, spaces.get(beta.id)?.cursor];
-    // Before the alarm of a guard that may be set.
-    const dueAt = systemClock.now() + 3000;
+    // Before the report of what was used, which is due a minute after the agent was made.
+    const dueAt = systemClock.now() + 30_000;
     const alarm = await state.storage.getAlarm();
     const failing = (): void =>
       db.transaction(() => {

@@ -3,7 +3,6 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
-import { leaseMs } from "../../src/timers/timers.ts";
 import { requestsTo } from "../agent/calls/scene.ts";
 import { type AgentSettings, ids, openHouse } from "../agent/fixture.ts";
 import { installModel, type ScriptedModel } from "../support/scripted-model.ts";
@@ -62,13 +61,10 @@ export const openStage = async () => {
     for (const { name: object, stub } of objects) {
       const rows = await rowsOf<TimerRow>(stub(), "SELECT name, due_at FROM timers ORDER BY name");
       for (const { name, due_at: dueAt } of rows) found.push({ object, name, dueAt });
-      // A guard has no row: it is the alarm that rings before any row is due. Later than a lease and without a delivery that
-      // is tried again, it reports what was used.
+      // A guard has no row: it is the alarm that rings before any row is due.
       const alarm = await runInDurableObject(stub(), (_, { storage }) => storage.getAlarm());
-      if (alarm === null || rows.some((row) => row.due_at <= alarm)) continue;
-      const retries = await rowsOf(stub(), "SELECT 1 FROM subscribers WHERE retry_at > 0").catch(() => []);
-      const isOfUsage = alarm > Date.now() + leaseMs && retries.length === 0;
-      found.push({ object, name: isOfUsage ? "usage" : "guard", dueAt: alarm });
+      if (alarm !== null && rows.every((row) => row.due_at > alarm))
+        found.push({ object, name: "guard", dueAt: alarm });
     }
     return found;
   };

@@ -3,7 +3,6 @@ import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
 import { z } from "zod";
 import { Agent } from "../../src/agent/agent.ts";
-import { usageReportMs } from "../../src/env/report-usage.ts";
 import type { EntityType } from "../../src/protocol/entity.ts";
 import { type EntityPrincipal, type KeyPrincipal, neverEnds } from "../../src/protocol/principal.ts";
 import type {
@@ -154,13 +153,12 @@ export const grow = async (home: House, events: number): Promise<void> => {
   await evictDurableObject(home.stub);
 };
 
-/** Everybody was told: the object wakes for its stored timers only, or to report what was used. */
+/** Everybody was told: the object wakes for its stored timers only. */
 export const settled = (home: House): Promise<void> =>
   vi.waitFor(() =>
     runInDurableObject(home.stub, async (_, { storage }) => {
       const { due } = storage.sql.exec("SELECT min(due_at) AS due FROM timers").one();
-      const alarm = await storage.getAlarm();
-      if (alarm !== due) expect(alarm).toBeGreaterThan(Date.now() + usageReportMs / 2);
+      expect(await storage.getAlarm()).toBe(due);
     }),
   );
 

@@ -48,10 +48,8 @@ test("[D2] a timer of a rolled-back transaction is set by the next one, at the s
   const home = await house([entity("human", "Ann"), entity("human", "Ben")]);
   await runInDurableObject(home.stub, async (_, state) => {
     const parts = createServices(state, env);
-    await state.storage.deleteAlarm();
-    parts.timers.begin(null);
-    // Before the alarm of a guard that may be set.
-    const dueAt = parts.clock.now() + 3000;
+    parts.timers.clear(deliverTimer);
+    const dueAt = parts.clock.now() + 60_000;
     const failing = (): void =>
       parts.transaction(() => {
         parts.timers.setNoLater(deliverTimer, dueAt);

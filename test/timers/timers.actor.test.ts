@@ -48,44 +48,6 @@ const stage = async (storage: DurableObjectStorage) => {
   return { timers: again(), again, at, fire, alarm: () => alarm };
 };
 
-test("[L17] [R6] a timer that its own handler sets no later than a time is due then", () =>
-  withTimers(async ({ timers, again, at, fire, alarm }) => {
-    timers.set("row", 1000);
-    at(1000);
-    await fire(timers, () => timers.setNoLater("row", 61_000));
-    expect([timers.dueAt("row"), alarm()]).toEqual([61_000, 61_000]);
-    const guarded = again(["guard"]);
-    guarded.begin(61_000);
-    at(61_000);
-    await fire(guarded, (name) => name === "guard" && guarded.setNoLater("guard", 121_000));
-    expect([guarded.dueAt("guard"), alarm()]).toEqual([121_000, 121_000]);
-  }));
-
-test("[L15] a guard that may be set is due by the alarm with which its object begins", () =>
-  withTimers(async ({ timers, again, at, fire, alarm }) => {
-    timers.set("row", 50_000);
-    const guarded = again(["guard"]);
-    guarded.begin(alarm());
-    at(20_000);
-    // What it guards since before the object began is not put off.
-    guarded.setNoLater("guard", 80_000);
-    guarded.set("other", 30_000);
-    guarded.clear("other");
-    expect(alarm()).toBe(50_000);
-    at(50_000);
-    expect(await fire(guarded)).toEqual(["guard", "row"]);
-    expect(alarm()).toBeNull();
-    const quiet = again(["guard"]);
-    quiet.begin(null);
-    quiet.setNoLater("guard", 120_000);
-    expect([quiet.dueAt("guard"), alarm()]).toEqual([120_000, 120_000]);
-    // An alarm that goes off as the object begins is not told any more.
-    const woken = again(["guard"]);
-    woken.begin(null);
-    at(120_000);
-    expect(await fire(woken)).toEqual(["guard"]);
-  }));
-
 const fails = (): never => {
   throw new Error("broken");
 };
