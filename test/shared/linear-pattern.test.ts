@@ -44,6 +44,7 @@ test("[C13] no file makes a native pattern at run time but out of words that it 
   );
   expect(making.toSorted()).toEqual([
     "agent/context/grammar.ts", // an issued id
+    "agent/redaction/forms.ts", // the forms of a line that tells a message
     "agent/tools/configured/redact.ts", // secrets, escaped
     "protocol/exported-agent.ts", // the form of an id
     "protocol/ids.ts",
