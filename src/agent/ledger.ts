@@ -102,7 +102,7 @@ export const createLedger = (
     for (const row of rows) held(day).set(row.day, row);
   };
 
-  /** What is booked of a person. */
+  /** A person's two accounts of a day: the one within the day's row, and the one that moved out of it. */
   const ofPerson = (day: string, person: string) => [rowOf(day)?.within[person], rowOf(day, person)];
 
   /** The day's row, with others where it holds too many accounts. */

@@ -147,5 +147,5 @@ export type LeftOut = { tool: string; reason: string };
 /** Moving average of billed over estimated input tokens, for a model. */
 export type Correction = { ratio: number; modelId: string };
 
-/** What is booked of tokens. `reserved`: what the steps under way, by name (`ordinal:step`), may cost. */
+/** Tokens of an account. `reserved` has the most that each step under way may cost, by its name (`ordinal:step`). */
 export type Account = { spent: number; reserved: Record<string, number> };

@@ -187,7 +187,7 @@ export const createRuns = (db: Database, clock: Clock) => {
       return beginning(known.writing()).get({ ...row, ...asStored });
     },
 
-    /** What the newest run says. */
+    /** How the newest run corrects estimates of tokens. */
     correction: (): RunRow["correction"] => known.get().at(-1)?.correction ?? null,
 
     /** A run has ended: what it learned holds, also where it is not the newest. */

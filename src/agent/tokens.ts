@@ -92,7 +92,7 @@ export const correct = (ratio: number, estimated: number, billed: number): numbe
   return ratio * (1 - weight) + observed * weight;
 };
 
-/** What is booked of some accounts together. */
+/** All tokens that these accounts spent and reserved. */
 export const total = (...accounts: (Account | undefined)[]): number =>
   accounts
     .flatMap((account) => [account?.spent ?? 0, ...Object.values(account?.reserved ?? {})])
@@ -120,7 +120,7 @@ export const settledIn = <Day extends Account & { within: Accounts }>(day: Day, 
   return { ...settled(day, step, billed), within };
 };
 
-/** Those with steps under way, and the others. */
+/** Accounts with steps under way are busy, the others idle. */
 export const byBusiness = (accounts: Accounts): Record<"busy" | "idle", [of: string, Account][]> => {
   const isBusy = ([, { reserved }]: [string, Account]): boolean => Object.keys(reserved).length > 0;
   const all = Object.entries(accounts);

@@ -1,6 +1,6 @@
 import type { redactions } from "./schema.ts";
 
-/** What an erased entity said: each space tells it in parts, which an agent looks for together. Pure. */
+/** Spaces tell an agent in parts what an erased entity said. The agent looks for several parts at once. Pure. */
 export type Row = typeof redactions.$inferSelect;
 
 /** Whether a redaction is of an entity that was erased: its names, or with more behind the entity's id its words. */
@@ -10,7 +10,7 @@ export type Group = [Row, ...Row[]];
 
 export const isBegun = ({ place, after }: Row): boolean => place > 0 || after > 0;
 
-/** What an erased entity said, as one space told it. */
+/** Whether a redaction is one of these parts. */
 export const isPart = ({ id, messageIds }: Pick<Row, "id" | "messageIds">): boolean =>
   isOfErased(id) && messageIds !== null;
 

@@ -196,7 +196,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   let restUntil = 0;
   const dueAt = ({ at }: Row): number => Math.max(at + redactionWaitMs, restUntil);
 
-  /** What is looked for now: parts that are under way or due, as one, and all else. */
+  /** The redactions of this go. Parts that are due form one group. Each other redaction is a group of its own. */
   const groups = (): Group[] => {
     const found: Group[] = [];
     const parts = open.get().filter(isPart);

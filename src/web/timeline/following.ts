@@ -3,6 +3,7 @@ import { useCallback, useRef } from "react";
 /** How far above its end a list may stand and still show it. */
 const nearPx = 60;
 
+/** The list corrects its own place by up to so much: that is no scrolling of the reader. */
 const correctionPx = 4;
 
 /** While a person fills in a form, the timeline does not scroll away from it. */

@@ -143,7 +143,7 @@ test("[L4] an edit is told to the runs that knew the message, and the old words 
   await gone(scene, "I like pears");
 });
 
-test("[L4] what somebody writes like an erasure is forgotten as any other text", async () => {
+test("[L4] what somebody writes like an erasure is forgotten like all other text", async () => {
   const input = { mark: erasedName, id: `${words} and their owner`, name: "the medlars of the new orchard" };
   const tool = { name: "note", description: "Notes.", executionType: "internal" as const, visible: true };
   const inputSchema = { type: "object", properties: {} };

@@ -235,7 +235,7 @@ export const createSearchIndex = (
           const isFirst = part === 0 && now !== null && now !== row.text;
           return now === row.text ? [] : [{ row: whole, fresh: isFirst ? [{ ...row, text: now ?? "" }] : [] }];
         }
-        // What somebody else said stands in its space: nobody takes it out by repeating it.
+        // Another's message stays. Whoever repeats it and deletes the copy takes nothing out of it.
         if (/^(?:msg|spc)_/.test(name) && row.type === "message" && row.role === "user") return [];
         const { authorName } = row;
         if (row.authorId === name && authorName !== null && authorName !== erasedName) {
