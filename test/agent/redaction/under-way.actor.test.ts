@@ -33,7 +33,7 @@ const open = async () => {
       const change: MessageChange = { seq: message.seq, kind: "deleted", message: { ...message, deleted }, was };
       unwrap(await agent.forgetMessages(house.workspaceId, [change]));
     },
-    redactions: () => rowsIn(analyst, "SELECT id, words, message_ids, place FROM redactions ORDER BY rowid"),
+    redactions: () => rowsIn(analyst, "SELECT id, words, message_ids, place FROM redactions"),
     rowsWith: (words: string): Promise<string[]> => rowsWith(agentStub(analyst), words),
   };
 };
@@ -46,8 +46,8 @@ test("[L16] what an erased person said waits for more of it, and is looked for t
     await heard(spaces[1], "I like the damsons of the northern slope"),
   ];
   for (const message of said) await forget(message);
-  expect((await redactions()).map(({ words, place }) => `${place} ${words}`)).toEqual(
-    said.map((message) => `0 ${JSON.stringify([message.text])}`),
+  expect(new Set((await redactions()).map(({ words, place }) => `${place} ${words}`))).toEqual(
+    new Set(said.map((message) => `0 ${JSON.stringify([message.text])}`)),
   );
   for (let more = 0; more < 60; more += 1)
     await forget({ ...said[0], id: ids.mintOwned("msg", spaces[0].id) } as Message);
