@@ -1,16 +1,12 @@
 import { reset } from "cloudflare:test";
 import { afterAll, vi } from "vitest";
-import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { providers } from "../../src/models/models.ts";
 import { disarmFaults } from "../../src/shared/fault.ts";
+import { loadAll } from "../../src/shared/loaded-once.ts";
+// It knows all that objects load when they first need it.
+import "../../src/worker.ts";
 
-// What objects load when they first need it is there before: an object that ends while it loads leaves others waiting.
-import "@modelcontextprotocol/client";
-import "workers-ai-provider";
-import "../../src/models/openai-compatible.ts";
-import "../../src/rehearsal/rehearsal-model.ts";
-
-await loadLoro();
+await loadAll();
 
 /**
  * Vitest's setup of each file of the actors' tests: an actor answers within milliseconds, and on a busy machine within
