@@ -5,6 +5,7 @@ import { Token, Workspace } from "../../src/protocol/workspace.ts";
 import { jsonHash } from "../../src/shared/canonical-json.ts";
 import { call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
 import { question } from "../support/question.ts";
+import { cookieBy, withCookie } from "../support/session.ts";
 import { problemIn } from "./operations.ts";
 
 /** Sessions that an admin made for another person: they may talk, not approve, by HTTP and by socket. */
@@ -92,14 +93,9 @@ test("[C3] an impersonated session approves where the workspace allows it; the r
 });
 
 test("[C3] a browser that signed in by an admin's link approves nothing", async () => {
-  const made = await call(`/v1/entities/${mona.id}/sign-in-links`, { method: "POST", bearer: boss.token });
-  const { link } = await expectOk(z.object({ link: z.string() }), made);
-  const origin = new URL(link).origin;
-  const body = { code: link.split("#sign-in=")[1] };
-  const signedIn = await call("/v1/session", { body, headers: { origin } });
-  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const session = withCookie(await cookieBy(boss.token, mona.id));
   const path = `/v1/spaces/${spaceId}/tool-calls/${await ask()}/result`;
-  const refused = await problemIn(await call(path, { body: { result: yes }, headers: { origin, cookie } }));
+  const refused = await problemIn(await call(path, { ...session, body: { result: yes } }));
   expect(refused).toMatchObject({ code: "forbidden", detail: expect.stringContaining("made this session") });
 });
 

@@ -4,11 +4,11 @@ import { decodeJwt } from "jose";
 import { afterEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { subscriberProofMs } from "../../src/agent/bounds.ts";
-import { SignInLink } from "../../src/protocol/workspace.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { keyProofLeadMs, keyProofMs } from "../../src/space/bounds.ts";
 import { maxSessionsOfPerson } from "../../src/workspace/bounds.ts";
 import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
+import { codeBy, cookieBy, cookieOf, origin, signIn } from "../support/session.ts";
 import { problemIn } from "./operations.ts";
 
 /** A session ends when its person signs out: whoever has copied its cookie has nothing, and its sockets close. */
@@ -16,23 +16,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const headers = { origin: "https://colloquy.test" };
-
-const codeFor = async (person: { id: string }, bearer: string, as?: string): Promise<string> => {
-  const made = call(`/v1/entities/${person.id}/sign-in-links`, { method: "POST", bearer, ...(as ? { as } : {}) });
-  return (await expectOk(SignInLink, made)).link.split("#sign-in=")[1] ?? "";
-};
-
-const signIn = (code: string, cookie = ""): Promise<Response> =>
-  call("/v1/session", { body: { code, replace: true }, headers: { ...headers, cookie } });
-
-const cookieOf = (answer: Response): string => (answer.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-
-const cookieFor = async (house: House, person: Participant): Promise<string> =>
-  cookieOf(await signIn(await codeFor(person, house.secretKey)));
+const cookieFor = async (house: House, person: Participant): Promise<string> => cookieBy(house.secretKey, person.id);
 
 const withCookie = (path: string, cookie: string, options: Call = {}): Promise<Response> =>
-  call(path, { ...options, headers: { ...headers, cookie, ...options.headers } });
+  call(path, { ...options, headers: { origin, cookie, ...options.headers } });
 
 const signOut = (cookie: string): Promise<Response> => withCookie("/v1/session", cookie, { method: "DELETE" });
 
@@ -97,7 +84,7 @@ test("[C14] a sign-in ends the session whose place it takes, one too many the ol
   const house = await openHouse();
   const [ada, bob] = [await house.person("Ada"), await house.person("Bob")];
   const first = await cookieFor(house, ada);
-  const second = cookieOf(await signIn(await codeFor(bob, house.secretKey), first));
+  const second = cookieOf(await signIn(await codeBy(house.secretKey, bob.id), first));
   expect((await withCookie("/v1/spaces", first)).status).toBe(401);
   expect((await withCookie("/v1/spaces", second)).status).toBe(200);
   const expiresAt = Date.now() + 1_000_000;
@@ -173,11 +160,11 @@ test("[C14] a sign-in link is void once who made it may make none any more", asy
   );
   const makers = { key: key.secretKey, boss: boss.token, gone: gone.token, both: asChief.token };
   const codes: [string, string][] = [];
-  for (const [name, bearer] of Object.entries(makers)) codes.push([name, await codeFor(ada, bearer)]);
+  for (const [name, bearer] of Object.entries(makers)) codes.push([name, await codeBy(bearer, ada.id)]);
   const still = [
-    await codeFor(ada, house.secretKey),
-    await codeFor(ada, chief.token),
-    await codeFor(ada, house.secretKey, boss.id),
+    await codeBy(house.secretKey, ada.id),
+    await codeBy(chief.token, ada.id),
+    await codeBy(house.secretKey, ada.id, boss.id),
   ];
   const change = (path: string, method: string, body?: unknown) =>
     call(path, { method, bearer: house.secretKey, ...(body ? { body } : {}) });

@@ -5,10 +5,12 @@ import { z } from "zod";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { mintToken } from "../../src/auth/tokens.ts";
 import { Key } from "../../src/protocol/workspace.ts";
+import { jsonHash } from "../../src/shared/canonical-json.ts";
 import { deriveKey } from "../../src/shared/ids.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
+import { cookieBy, withCookie } from "../support/session.ts";
 import { archivedFact, carriedMessage, endedRun, routedMessage, waitingEvent } from "./inside-things.ts";
 import { fill, isForOperator, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
 
@@ -22,20 +24,11 @@ type Scene = {
   mona: Participant;
   callers: Record<Who, Caller>;
   /** Made anew for each call, so that what one destroys the next still finds. */
-  fresh: {
-    agentId: string;
-    entityId: string;
-    erasureId: string;
-    keyId: string;
-    spaceId: string;
-    messageId: string;
-    runId: string;
-    hookId: string;
-    toolCallId: string;
-    eventId: string;
-    archivalId: string;
-    otherAgentId: string;
-  };
+  fresh: Record<
+    | ("agentId" | "entityId" | "erasureId" | "keyId" | "spaceId" | "messageId" | "runId")
+    | ("hookId" | "toolCallId" | "eventId" | "archivalId" | "otherAgentId"),
+    string
+  >;
 };
 
 const nobodies = ["nobody", "forged", "unsigned", "expired", "revokedKey", "removed", "jwtByOther"] as const;
@@ -44,19 +37,26 @@ const scoped = ["readKey", "tokensKey", "hooksKey", "readAndHooksKey", "expiredK
 const own = ["key", "keyAsMona", "keyAsStranger", "keyAsAgent", "admin", "member", "stranger"] as const;
 /** By the JWT of the workspace's own issuer: as by our token. */
 const ownUsers = ["jwtMember", "jwtNew"] as const;
+/** By the page's cookie, after Mona's own link and after one that an admin made: as by her token, but for approvals. */
+const sessions = ["session", "impersonated"] as const;
 type Who =
   | (typeof nobodies)[number]
   | (typeof others)[number]
   | (typeof own)[number]
   | (typeof scoped)[number]
-  | (typeof ownUsers)[number];
-const everyone: Who[] = [...nobodies, ...others, ...own, ...scoped, ...ownUsers];
+  | (typeof ownUsers)[number]
+  | (typeof sessions)[number];
+const everyone: Who[] = [...nobodies, ...others, ...own, ...scoped, ...ownUsers, ...sessions];
 
-/** What each of `own` gets, in that order; then what the operator and who is of another workspace get, if not 403 and 404. */
+/**
+ * What each of `own` gets, in that order; then what the operator and who is of another workspace get, if not 403 and 404, and
+ * what an impersonated session gets, if not what its person does.
+ */
 type Row = {
   own: [number, number, number, number, number, number, number];
   operator?: number;
   elsewhere?: number;
+  impersonated?: number;
   body?: (scene: Scene) => unknown;
 };
 
@@ -236,7 +236,8 @@ const rows: Record<string, Row> = {
   },
   "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": {
     own: participant(200),
-    body: () => ({ result: "yes" }),
+    impersonated: 403,
+    body: () => ({ result: { approved: true, inputHash: jsonHash({ of: ["red", "blue"] }) } }),
   },
   "GET /v1/spaces/{spaceId}/stream": { own: participant(101) },
   "GET /v1/spaces/{spaceId}/events": { own: participant(200) },
@@ -263,6 +264,9 @@ const expected = (operation: Operation, row: Row, who: Who): number => {
     case "removed":
     case "jwtByOther":
       return 401;
+    case "impersonated":
+      return row.impersonated ?? expected(operation, row, "session");
+    case "session":
     case "jwtMember":
       return row.own[own.indexOf("member")] ?? Number.NaN;
     case "jwtNew":
@@ -362,6 +366,8 @@ beforeAll(async () => {
       jwtByOther: await jwtOf("mona", "other"),
       jwtMember: {},
       jwtNew: {},
+      session: withCookie(await cookieBy(house.secretKey, mona.id)),
+      impersonated: withCookie(await cookieBy(boss.token, mona.id)),
       key: { bearer: house.secretKey },
       readKey: { bearer: await scopedKey(["read"]) },
       tokensKey: { bearer: await scopedKey(["tokens"]) },
@@ -424,7 +430,7 @@ const newKey = async (): Promise<string> => {
 /** One that waits for people, or for a server. */
 const newCall = async (path: string, spaceId: string, agentId: string): Promise<string> => {
   const { house } = scene;
-  if (path.includes("{spaceId}")) return question(house.workspaceId, spaceId, agentId);
+  if (path.includes("{spaceId}")) return question(house.workspaceId, spaceId, agentId, "approval");
   return (await outsideCall(house, await outsideCaller(house))).toolCallId;
 };
 
@@ -488,8 +494,11 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   return { ...lived, eventId: waiting.eventId, ...targets, ...(path.endsWith("/origin") ? carried : routed) };
 };
 
-/** A JWT counts as long as the setting that takes it, which some operations change. */
-const callerOf = async ({ path }: Operation, who: Who): Promise<Caller> => {
+/** A JWT counts as long as the setting that takes it, and a session until it is left: some operations do that. */
+const callerOf = async ({ name, path }: Operation, who: Who): Promise<Caller> => {
+  const { key, admin } = scene.callers;
+  const maker = { session: key.bearer, impersonated: admin.bearer }[String(who)];
+  if (maker && name === "DELETE /v1/session") return withCookie(await cookieBy(maker, scene.mona.id));
   if (who !== "jwtMember" && who !== "jwtNew") return scene.callers[who];
   if (path.endsWith("/auth") || who === "jwtMember") {
     await call("/v1/workspace/auth", { method: "PUT", bearer: scene.house.secretKey, body: ownIssuer });

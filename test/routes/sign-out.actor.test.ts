@@ -4,10 +4,11 @@ import { decodeJwt } from "jose";
 import { afterEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { forgetCredentials } from "../../src/auth/verdicts.ts";
-import { Key, Session, SignInLink, Token } from "../../src/protocol/workspace.ts";
+import { Key, Session, Token } from "../../src/protocol/workspace.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { keyProofLeadMs, keyProofMs } from "../../src/space/bounds.ts";
 import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
+import { codeBy, cookieBy, signIn, withCookie } from "../support/session.ts";
 import { problemIn } from "./operations.ts";
 
 /** Tokens and sessions end before their time: by a sign-out, with the key and with the admin that made them. */
@@ -15,20 +16,11 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const origin = "https://colloquy.test";
 const Made = z.object({ key: Key, secretKey: z.string() });
 const madeKey = (house: House, body = {}) =>
   expectOk(Made, call("/v1/workspace/keys", { bearer: house.secretKey, body }));
 const tokenBy = async (bearer: string, entityId: string) =>
   (await expectOk(Token, call("/v1/tokens", { bearer, body: { entityId } }))).token;
-const codeBy = async (bearer: string, entityId: string) => {
-  const link = call(`/v1/entities/${entityId}/sign-in-links`, { bearer, method: "POST" });
-  return (await expectOk(SignInLink, link)).link.split("#sign-in=")[1] ?? "";
-};
-const signIn = (code: string) => call("/v1/session", { body: { code, replace: true }, headers: { origin } });
-const cookieBy = async (bearer: string, entityId: string) =>
-  ((await signIn(await codeBy(bearer, entityId))).headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-const withCookie = (cookie: string): Call => ({ headers: { origin, cookie } });
 const signOut = (entityId: string, by: Call) => call(`/v1/entities/${entityId}/sign-out`, { method: "POST", ...by });
 const status = async (by: Call, path = "/v1/spaces") => (await call(path, by)).status;
 
