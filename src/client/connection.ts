@@ -126,8 +126,8 @@ export const followStream = <Schema extends z.ZodType>(
   socket.addEventListener("close", ({ code }) => {
     heard();
     if (isClosed) return;
-    // How the browser's own session ended, only a request tells.
-    if (code === closeCodes.tokenExpired && usedToken === "") hasOpened = false;
+    // How the browser's own session ended, only a request tells, and how long a workspace is suspended.
+    if (code === closeCodes.suspended || (code === closeCodes.tokenExpired && usedToken === "")) hasOpened = false;
     else if (code === closeCodes.tokenExpired) expiredToken = usedToken;
     const ending = endings.get(code);
     if (ending) return end(ending);

@@ -24,7 +24,8 @@ export type MessagePage = { items: Message[]; hasOlder: boolean };
  *    sent again under their clientKeys, so a dropped connection neither loses nor doubles a message.
  * 2. Every opening resumes from the newest event that was reduced.
  *    An `outbox` keeps them beyond the life of this object, for the same person alone.
- * 3. History is loaded by HTTP only after a welcome, so that no event is missed between the page and the stream.
+ * 3. History is loaded by HTTP only after a welcome, so that no event is missed between the page and the stream. A
+ *    suspended space has no events: its history is loaded at once.
  */
 export type LiveSpace = Store<SpaceState> & {
   /**
@@ -80,7 +81,7 @@ export type SpaceAccess = {
   credentials: Credentials;
   streamAddress(cursor: number | null): string;
   listMessages(spaceId: string, page: { before?: number; limit: number }): Promise<MessagePage>;
-  getSpace(spaceId: string): Promise<unknown>;
+  getSpace(spaceId: string): Promise<{ suspended?: true | undefined }>;
   editMessage(spaceId: string, messageId: string, text: string): Promise<Message>;
   deleteMessage(spaceId: string, messageId: string): Promise<{ message: Message; related: RelatedItem[] }>;
 };
@@ -173,7 +174,11 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
       credentials: access.credentials,
       schema: ServerFrame,
       address: () => access.streamAddress(state().cursor),
-      probe: () => access.getSpace(spaceId),
+      probe: async () => {
+        const { suspended = false } = await access.getSpace(spaceId);
+        apply({ type: "local.suspended", isSuspended: suspended });
+        if (suspended && state().history.status === "loading") loadLatest();
+      },
       frame: receive,
       malformed: (detail) => report({ code: "bad_frame", detail }),
       connection: (connection) => {

@@ -105,6 +105,8 @@ const reduceLocal = (state: SpaceState, frame: LocalFrame, now: number): SpaceSt
     case "local.connection":
       // Streams stay until a welcome brings their full text: deltas that were missed meanwhile would leave gaps.
       return frame.connection.status === "open" ? state : { ...state, connection: frame.connection, typing: [] };
+    case "local.suspended":
+      return state.isSuspended === frame.isSuspended ? state : { ...state, isSuspended: frame.isSuspended };
     case "local.page.begin":
       if (history.status === "loading") return state;
       return { ...state, history: history.status === "ready" ? { ...history, loadingOlder: true } : loading };
@@ -163,6 +165,7 @@ const welcomed = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
     backingOff: waiting?.map(({ entityId, runId }) => ({ entityId, runId })) ?? (resumed ? state.backingOff : []),
     reads: { ...kept.reads, ...Object.fromEntries(reads.map((mark) => [mark.entityId, readMark(kept, mark)])) },
     connection: { status: "open" },
+    isSuspended: false,
   };
 };
 

@@ -78,11 +78,14 @@ export type SpaceState = {
   /** The newest log event in this state; null before the first welcome. */
   cursor: number | null;
   connection: ConnectionState;
+  /** Its workspace is: no connection opens until it is resumed, and the history is there. */
+  isSuspended: boolean;
 };
 
 /** Frames of the client itself, beside the server's. */
 export type LocalFrame =
   | { type: "local.connection"; connection: ConnectionState }
+  | { type: "local.suspended"; isSuspended: boolean }
   | { type: "local.page.begin" }
   | { type: "local.page"; messages: readonly Message[]; hasOlder: boolean }
   | { type: "local.page.failed"; message: string }
@@ -114,4 +117,5 @@ export const initialSpaceState = (spaceId: string, cursor: number | null = null)
   outgoing: [],
   cursor,
   connection: { status: "connecting" },
+  isSuspended: false,
 });

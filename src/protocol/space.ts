@@ -57,6 +57,7 @@ export const Space = component("Space", {
   createdAt: Timestamp,
   members: z.array(Member).optional(),
   storage: StorageUse.optional().describe("Of one space that is read by its id"),
+  suspended: z.literal(true).optional().describe("Its workspace is suspended: it is read, and takes nothing"),
 });
 export type Space = z.infer<typeof Space>;
 
@@ -89,7 +90,7 @@ export const AddMember = strictComponent("AddMember", { entityId });
 /** Unread counts stop here: "99" reads as "99 or more". */
 export const maxUnreadCount = 99;
 
-export const SpaceListItem = Space.omit({ members: true, router: true, release: true, storage: true })
+export const SpaceListItem = Space.omit({ members: true, router: true, release: true, storage: true, suspended: true })
   .extend({ unreadCount: z.int().min(0).max(maxUnreadCount).optional(), lastMessage: Message.optional() })
   .meta({ id: "SpaceListItem" });
 export type SpaceListItem = z.infer<typeof SpaceListItem>;

@@ -47,6 +47,7 @@ export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => {
     workspaceRetentionDays: row.workspaceRetentionDays ?? undefined,
     createdBy: createdBy ?? undefined,
     createdAt: isoTime(createdAt),
+    suspended: row.suspended || undefined,
   };
 };
 

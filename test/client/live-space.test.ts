@@ -294,3 +294,20 @@ test("a malformed frame is reported, and a frame of an unknown type is ignored",
     "A member.typing frame of the server does not have the expected shape.",
   ]);
 });
+
+test.each(["opened", "closed"])(
+  "[L6] a space that is %s while suspended says so and is read, and goes on",
+  async (how) => {
+    space.post(sara, { text: "before" });
+    peer.isSuspended = how === "opened";
+    const live = how === "opened" ? open() : await opened();
+    peer.isSuspended = true;
+    space.close(closeCodes.suspended);
+    await until(live, (state) => state.isSuspended && state.history.status === "ready");
+    expect(texts(live)).toEqual(["before"]);
+    live.send("meanwhile");
+    peer.isSuspended = false;
+    const state = await until(live, ({ outgoing, messages }) => outgoing.length === 0 && messages.length === 2);
+    expect([texts(live), state.isSuspended]).toEqual([["before", "meanwhile"], false]);
+  },
+);

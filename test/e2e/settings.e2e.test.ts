@@ -1,5 +1,6 @@
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
+import { createApi } from "../../scripts/api.ts";
 import { browserForFile, houseForFile } from "./support/for-file.ts";
 import type { Person } from "./support/house.ts";
 import { openPage, phone, shoot } from "./support/page.ts";
@@ -113,4 +114,22 @@ test("[L16] an admin erases a person, is told what cannot be known, and reads th
   await page.getByRole("link", { name: "Orchard" }).click();
   await page.getByText("Message deleted").first().waitFor();
   expect(await page.getByText("the quinces are ripe").count()).toBe(0);
+});
+
+test("[L6] who is in a suspended workspace is told so, reads what was said, and goes on", async () => {
+  const cellar = await house.addSpace("Cellar", [boss.id]);
+  await say(boss, cellar, "The medlars are ripe.");
+  const page = await enter(boss);
+  await page.goto(`${house.url}/#${cellar}`);
+  await page.getByText("The medlars are ripe.").first().waitFor();
+  const operator = createApi(house.url, house.adminKey);
+  const workspace = `/v1/operator/workspaces/${house.workspaceId}`;
+  await operator.post(`${workspace}/suspend`, { reason: "Unpaid" });
+  const told = page.getByRole("status").filter({ hasText: "This workspace is suspended" });
+  await told.waitFor();
+  await page.reload();
+  await told.waitFor();
+  await page.getByText("The medlars are ripe.").first().waitFor();
+  await operator.post(`${workspace}/resume`, {});
+  await told.waitFor({ state: "detached" });
 });

@@ -133,7 +133,12 @@ test("[L6] a suspended workspace takes nothing and is read; resumed, it goes on"
   ];
   for (const [path, asked] of allowed) expect((await call(path, asked)).status, path).toBeLessThan(300);
 
+  const shown = z.object({ space: z.object({ suspended: z.literal(true).optional() }) });
+  const isShown = async () =>
+    (await expectOk(shown, call(`/v1/spaces/${spaceId}`, { bearer: mona.token }))).space.suspended;
+  expect(await isShown()).toBe(true);
   await resume(house);
+  expect(await isShown()).toBeUndefined();
   expect((await house.say(spaceId, mona, "After")).text).toBe("After");
   const actions = z.object({ items: z.array(z.object({ action: z.string(), actor: z.object({ id: z.string() }) })) });
   const noted = await expectOk(actions, call("/v1/workspace/audit?actor=operator", { bearer }));

@@ -64,7 +64,7 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
           onPanel={(wanted) => setPanel((shown) => (shown === wanted ? null : wanted))}
           onMenu={onMenu}
         />
-        <ConnectionBanner connection={connection} />
+        <ConnectionBanner state={state} />
         <Timeline
           {...{ state, live, unreadFromSeq, isAtBottom }}
           onAtBottom={setAtBottom}

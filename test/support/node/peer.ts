@@ -25,6 +25,8 @@ export type Peer = {
   createSpace(name: string, members: Entity[]): PeerSpace;
   /** While set, every request and upgrade is refused with this code. */
   refuses: ErrorCode | null;
+  /** While set, no socket opens, and each space says so. */
+  isSuspended: boolean;
   /** The cursor of each requested upgrade. */
   openings: (number | null)[];
   /** The number of answered pings. */
@@ -62,7 +64,11 @@ export const startPeer = async (port = 0): Promise<Peer> => {
     return claims.expiresAt <= Date.now() ? "token_expired" : entity;
   };
 
-  const withMembers = (space: PeerSpace) => ({ ...space.space, members: [...space.members.values()] });
+  const withMembers = (space: PeerSpace) => ({
+    ...space.space,
+    members: [...space.members.values()],
+    ...(peer.isSuspended && { suspended: true }),
+  });
 
   const answerSpace = async (
     request: IncomingMessage,
@@ -136,7 +142,7 @@ export const startPeer = async (port = 0): Promise<Peer> => {
     const caller = bearer(url.searchParams.get("token"));
     const space = peer.spaces.get(url.pathname.split("/")[3] ?? "");
     peer.openings.push(cursor === null ? null : Number(cursor));
-    if (peer.refuses || typeof caller === "string" || !space?.members.has(caller.id)) {
+    if (peer.refuses || peer.isSuspended || typeof caller === "string" || !space?.members.has(caller.id)) {
       socket.end("HTTP/1.1 401 Unauthorized\r\n\r\n");
       return;
     }
@@ -170,6 +176,7 @@ export const startPeer = async (port = 0): Promise<Peer> => {
     url: `http://127.0.0.1:${address.port}`,
     spaces: new Map(),
     refuses: null,
+    isSuspended: false,
     openings: [],
     pings: 0,
     entity: (type, name) => {
