@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795709600914);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795717054873);
 CREATE TABLE `agent` (
 	`id` text PRIMARY KEY NOT NULL,
 	`workspace_id` text NOT NULL,
@@ -411,5 +411,5 @@ CREATE TABLE "redactions" (
 	`rows` integer DEFAULT 0 NOT NULL,
 	`is_known` integer NOT NULL,
 	`at` integer NOT NULL
-) WITHOUT ROWID;
+, `said_at` text, `kept` text) WITHOUT ROWID;
 INSERT INTO `search_words` (`search_words`, `rank`) VALUES ('secure-delete', 1);

@@ -95,19 +95,28 @@ export type Delivery = {
 /**
  * What became of a message. `seq` is the change's place in the log. `message` is as it is now, without words where it was
  * deleted; `was` are the words that stood there before: an agent that has them forgets them. Of who is erased, `erasedMark`,
- * the id and the name come before the words.
+ * the id and the name come before the words. `saidAt`: when each of `was` was first said, in milliseconds since the epoch; left
+ * out, as the message was created.
  */
-export type MessageChange = { seq: number; kind: "edited" | "deleted"; message: Message; was: string[] };
+export type MessageChange = {
+  seq: number;
+  kind: "edited" | "deleted";
+  message: Message;
+  was: string[];
+  saidAt?: number[] | undefined;
+};
 
 /**
  * Words that an agent forgets. `id`: the message that they were, or another name: the same again changes nothing more. `since`:
- * when they were first said, in milliseconds since the epoch, 0 where that is not known. `text`: what the message says now.
+ * when they were first said, in milliseconds since the epoch, 0 where that is not known. `saidAt`: the same of each, where they
+ * differ: none is before `since`. `text`: what the message says now.
  * `messageIds`: of several messages, where an `id` of an entity, alone or with more behind it, says who was erased.
  */
 export type Redaction = {
   id: string;
   words: string[];
   since: number;
+  saidAt?: number[] | undefined;
   text?: string | undefined;
   senderName?: string | undefined;
   spaceId?: string | undefined;

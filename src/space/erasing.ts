@@ -3,11 +3,12 @@ import type { ErasedPart, ErasureOf } from "../protocol/erasure.ts";
 import { Message } from "../protocol/message.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { type Was, wordIn } from "../shared/stretches.ts";
 import { maxErasedRows, maxErasedScan, maxForgottenCharacters } from "./bounds.ts";
 import { removeMember, removeSpace } from "./lifecycle.ts";
 import { type LogRow, messageOf, tombstoneOf } from "./log/log.ts";
 import { type Changed, change, endOfCall } from "./message-changes.ts";
-import { wordsOf } from "./message-words.ts";
+import { wasOf, wordsOf } from "./message-words.ts";
 import type { SpaceServices } from "./services.ts";
 
 /**
@@ -35,7 +36,7 @@ const withoutName = (value: unknown, erased: Named): unknown => {
 };
 
 /** What agents are told that forget: whose words these are, and under which name. They are no words of the message. */
-const wasOf = (entityId: string, name: string, words: string[]): string[] => [erasedMark, entityId, name, ...words];
+const marked = (entityId: string, name: string, was: Was[]): Was[] => [erasedMark, entityId, name, ...was];
 
 /** The message as it is once it is erased. Undefined: its call is not over. */
 const erasedMessage = (services: SpaceServices, row: LogRow, before: Message, erased: Named): Changed | undefined => {
@@ -44,7 +45,7 @@ const erasedMessage = (services: SpaceServices, row: LogRow, before: Message, er
   erased.names.add(before.sender.name);
   const { clientKey: _, ...left } = tombstoneOf(before, { at: isoTime(services.clock.now()) });
   const message = { ...left, sender: { ...before.sender, name: erasedName } };
-  return { row, before, message, updatedSeq, was: wasOf(erased.entityId, before.sender.name, wordsOf(before)) };
+  return { row, before, message, updatedSeq, was: marked(erased.entityId, before.sender.name, wasOf(before, row)) };
 };
 
 /** A message of somebody else, without what the entity is called and has answered there. */
@@ -66,10 +67,10 @@ const answersErased = (
 ): Changed | undefined => {
   const message = withoutAnswers(before, erased);
   const left = new Set(wordsOf(message));
-  const words = wordsOf(before).filter((each) => !left.has(each) && !erased.names.has(each));
+  const words = wasOf(before, row).filter((each) => !left.has(wordIn(each)) && !erased.names.has(wordIn(each)));
   if (words.length === 0) return undefined;
   const { name = "" } = before.toolCall?.awaits?.answers.find(({ entityId }) => entityId === erased.entityId) ?? {};
-  const was = wasOf(erased.entityId, name, words);
+  const was = marked(erased.entityId, name, words);
   return { row, before, message, updatedSeq: toolCalls.at(row.seq)?.updatedSeq, was };
 };
 
@@ -98,7 +99,7 @@ const eraseRows = (
     rows += 1;
     if (next) {
       changes.push(next);
-      length += next.was?.reduce((sum, each) => sum + each.length, 0) ?? 0;
+      length += next.was?.reduce((sum, each) => sum + wordIn(each).length, 0) ?? 0;
       continue;
     }
     const frame = JSON.stringify(withoutName(JSON.parse(row.frame), erased));

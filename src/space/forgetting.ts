@@ -10,7 +10,7 @@ import type { Jobs } from "../timers/jobs.ts";
 import { deliverTimeoutMs, forgetAgainMs, maxForgottenCharacters, maxForgottenEvents } from "./bounds.ts";
 import type { Subscribers } from "./delivery/subscribers.ts";
 import type { Log } from "./log/log.ts";
-import { fromOf, wordsOf } from "./message-words.ts";
+import { fromOf, wasOf } from "./message-words.ts";
 import type { Settings } from "./settings.ts";
 
 /**
@@ -54,7 +54,9 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
   const partAfter = (after: number, agentId: string): { upTo: number; redaction: Redaction } | undefined => {
     const space = settings.find();
     if (!space) return undefined;
-    const words = new Set<string>([space.name]);
+    /** Each with when it was first said; of names of the space it is not known. */
+    const words = new Map<string, number>();
+    const names = new Set([space.name]);
     const rows = log.after(after, maxForgottenEvents);
     let [upTo, length] = [after, 0];
     // What an agent had before the space said it is its own: nobody takes it out by saying it and deleting the space.
@@ -69,19 +71,25 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
           ? fromOf(row, event.message)
           : { wasAt: row.changedSeq ?? row.seq, by: row.entityId };
       if (wasAt > (space.confidentialFrom ?? wasAt) && by !== agentId) continue;
-      const named = event.type === "space.updated" ? [event.space.name] : [];
-      const said = "message" in event ? wordsOf(event.message) : named;
-      if ("message" in event) since = Math.min(since, Date.parse(event.message.createdAt));
+      if (event.type === "space.updated") names.add(event.space.name);
+      if (!("message" in event)) continue;
+      const createdAt = Date.parse(event.message.createdAt);
+      since = Math.min(since, createdAt);
+      // What an edit made is told by its message's own row, with when each part of it was said.
+      const said = row.type === "message.updated" ? [] : wasOf(event.message, row);
       for (const each of [...said, ...(row.was ?? [])]) {
-        words.add(each);
-        length += each.length;
+        const [word, at] = typeof each === "string" ? [each, createdAt] : each;
+        words.set(word, Math.min(words.get(word) ?? at, at));
+        length += word.length;
       }
     }
     if (upTo === after) return undefined;
+    for (const name of names) words.set(name, since);
     const redaction = {
       id: `${space.id} ${upTo}`,
-      words: [...words],
+      words: [...words.keys()],
       since: since - clockSlackMs,
+      saidAt: [...words.values()].map((at) => at - clockSlackMs),
       senderName: space.name,
       spaceId: space.id,
     };

@@ -3,10 +3,11 @@ import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { mentionsIn } from "../shared/mentions.ts";
+import { type SaidAt, saidAfter, toldWas, type Was } from "../shared/stretches.ts";
 import { maxAskedAgents } from "./bounds.ts";
 import type { Left } from "./former-agents.ts";
 import { type LogRow, messageOf, tombstoneOf } from "./log/log.ts";
-import { fromOf, wordsOf } from "./message-words.ts";
+import { fromOf, wasOf } from "./message-words.ts";
 import { checkText } from "./posting.ts";
 import { acting, readable, spaceIn } from "./rights.ts";
 import { requireStorage, type SpaceServices } from "./services.ts";
@@ -26,13 +27,17 @@ const rowOf = ({ log }: SpaceServices, messageId: string): LogRow => {
   throw new ColloquyError("not_found", `There is no message ${messageId} in this space`);
 };
 
-/** A message as it becomes: `before` is what it was, `updatedSeq` its call's newest event. `was`: the words that go, if not all. */
+/**
+ * A message as it becomes: `before` is what it was, `updatedSeq` its call's newest event. `was`: the words that go, if not all;
+ * `saidAt`: of another text.
+ */
 export type Changed = {
   row: LogRow;
   before: Message;
   message: Message;
   updatedSeq?: number | undefined;
-  was?: string[];
+  was?: Was[];
+  saidAt?: SaidAt;
 };
 
 /** Stores messages as they are now, and tells them. */
@@ -42,14 +47,14 @@ export const change = (services: SpaceServices, changes: Changed[], deletedBy?: 
   const isTold = subscribers.anyAgentBut("");
   record((append) => {
     const left: Left[] = [];
-    for (const { row, before, message, updatedSeq, was = wordsOf(before) } of changes) {
+    for (const { row, before, message, updatedSeq, was = wasOf(before, row), saidAt } of changes) {
       const from = fromOf(row, before);
       const type = message.deleted ? "message.deleted" : "message.updated";
       const { seq } = append({ type, message, was: isTold ? was : null, ...from });
-      log.amend(row, message, seq, updatedSeq);
+      log.amend(row, message, seq, updatedSeq, saidAt);
       // Who has left hears nothing that is said since.
       const rest = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });
-      left.push({ change: { seq, kind: "deleted", message: rest, was }, from });
+      left.push({ change: { seq, kind: "deleted", message: rest, ...toldWas(was, rest.createdAt) }, from });
       const { id, spaceId, sender, toolCall } = message;
       const isCall = updatedSeq !== undefined && toolCall !== undefined && !message.deleted;
       if (isCall) toolCalls.store({ ...message, kind: "tool_call", toolCall }, updatedSeq, null);
@@ -82,9 +87,11 @@ export const editMessage = (
     services.members.all().map(({ entityId: id, name }) => ({ id, name })),
   );
   const { mentions: _, ...kept } = before;
-  const editedAt = isoTime(services.clock.now());
-  const message: Message = { ...kept, text, ...(mentions.length > 0 && { mentions }), editedAt };
-  change(services, [{ row, before, message }]);
+  const now = services.clock.now();
+  const message: Message = { ...kept, text, ...(mentions.length > 0 && { mentions }), editedAt: isoTime(now) };
+  const saidBefore = row.routing?.saidAt ?? [[0, Date.parse(before.createdAt)]];
+  const saidAt = saidAfter({ text: before.text ?? "", saidAt: saidBefore }, text, now);
+  change(services, [{ row, before, message, saidAt }]);
   return message;
 };
 

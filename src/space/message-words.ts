@@ -1,6 +1,7 @@
 import type { Message } from "../protocol/message.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
 import { isOwnedBy } from "../shared/ids.ts";
+import { saidIn, type Was } from "../shared/stretches.ts";
 import type { LogRow } from "./log/log.ts";
 
 /** Each text in a value. */
@@ -16,6 +17,17 @@ export const wordsIn = (value: unknown): string[] => [...new Set(textsIn(value).
 export const wordsOf = ({ text, toolCall }: Pick<Message, "text" | "toolCall">): string[] => {
   const { input, output, error, awaits, answer }: Partial<ToolCall> & { answer?: unknown } = toolCall ?? {};
   return wordsIn([text ?? "", input, output, error, awaits, answer]);
+};
+
+/** The same, as it is taken away. An edit's words, answers of people and what came of them are later than the message. */
+export const wasOf = (message: Message, { routing }: Pick<LogRow, "routing">): Was[] => {
+  const { awaits, output: _, error: _error, ...shown } = message.toolCall ?? {};
+  const [answer] = awaits?.answers ?? [];
+  const asked = new Set(wordsIn([message.text, shown, { ...awaits, answers: [] }]));
+  return wordsOf(message).flatMap((each): Was[] => {
+    if (each === message.text && routing?.saidAt) return saidIn(each, routing.saidAt);
+    return answer && !asked.has(each) ? [[each, Date.parse(answer.at)]] : [each];
+  });
 };
 
 /** Where in the log the old words were said, and whose open mind has them as its own. */

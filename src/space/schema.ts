@@ -7,6 +7,7 @@ import type { BudgetNotice, ToolCallOutcome } from "../protocol/rpc.ts";
 import type { ReadSpace } from "../protocol/run.ts";
 import type { Release, RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
+import type { Was } from "../shared/stretches.ts";
 import type { Routing } from "./wake.ts";
 
 export { jobs, timers } from "../timers/schema.ts";
@@ -85,7 +86,7 @@ export const log = sqliteTable(
     /** Of a message: the place of the newest event that edited or deleted it. Of that event: the place where its `was` was told. */
     changedSeq: integer("changed_seq"),
     /** Of an edit or a deletion: the words that stood there, until each agent of the space was told to forget them. */
-    was: text("was", { mode: "json" }).$type<string[]>(),
+    was: text("was", { mode: "json" }).$type<Was[]>(),
     /** The event as it goes over the wire, JSON. */
     frame: text("frame").notNull(),
   },

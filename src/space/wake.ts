@@ -1,5 +1,6 @@
 import type { OwnWords, Root, TriggerSource } from "../protocol/rpc.ts";
 import type { WakePolicy } from "../protocol/space.ts";
+import type { SaidAt } from "../shared/stretches.ts";
 
 /**
  * Facts that decide which agents a message wakes. They are stored with it: a later delivery must not decide otherwise
@@ -19,6 +20,8 @@ export type Routing = {
   quiet?: true | undefined;
   /** Its agent's mind that hears this space did not say it itself, and is told. */
   own?: OwnWords | undefined;
+  /** It was edited: since when its text has each stretch. */
+  saidAt?: SaidAt | undefined;
 };
 
 /** Why a message wakes this agent, who is not its sender. `chosen`: by the space's router, where it was asked. */

@@ -37,8 +37,14 @@ import { cursorOf, page } from "./page.ts";
 export const configureKind = "configure";
 const removeKind = "remove";
 const redactKind = "redact";
-/** A redaction for a compartment. `isTold`: it has begun there, and is waited for. */
-type ToldMind = { mindId: string; redaction: Redaction; isTold?: true };
+/** A redaction that a compartment is told of and waited for. `untold`: with those of the same name that it is to be told, in order. */
+type ToldMind = { mindId: string; redaction: Redaction; untold: Redaction[] };
+
+const untoldBy = (db: Database, key: string): Redaction[] => {
+  const isIt = and(eq(jobsTable.kind, redactKind), eq(jobsTable.key, key));
+  const job = db.select().from(jobsTable).where(isIt).get();
+  return (job?.payload as ToldMind | undefined)?.untold ?? [];
+};
 
 /** What another mind of the agent answers. Throws `unavailable` where it cannot be reached. */
 const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
@@ -157,7 +163,9 @@ export const tellCompartments = ({ db, jobs }: AgentRuntime): void => {
 /** Compartments were told of the open mind's runs, so each of them redacts the same words. In the same transaction. */
 export const tellMinds = ({ db, jobs }: Pick<AgentRuntime, "db" | "jobs">, redaction: Redaction): void => {
   for (const { mindId } of db.select().from(compartments).all()) {
-    jobs.set({ kind: redactKind, key: `${mindId} ${redaction.id}`, payload: { mindId, redaction } satisfies ToldMind });
+    const key = `${mindId} ${redaction.id}`;
+    const payload: ToldMind = { mindId, redaction, untold: [...untoldBy(db, key), redaction] };
+    jobs.set({ kind: redactKind, key, payload });
   }
 };
 
@@ -188,13 +196,15 @@ export const handleCompartments = (runtime: AgentRuntime): void => {
   jobs.handle(redactKind, {
     atOnce: maxCompartmentsAtOnce,
     async run({ key, payload }) {
-      const { mindId, redaction, isTold } = payload as ToldMind;
+      const { mindId, redaction, untold = [] } = payload as ToldMind;
       const [mind, { workspaceId }] = [env.AGENT.getByName(mindId), identity.get()];
-      if (!isTold) {
-        const told = await answerOf(mind.redact(workspaceId, [redaction]));
+      if (untold.length > 0) {
+        const told = await answerOf(mind.redact(workspaceId, untold));
         if (isGone(told)) return undefined;
         unwrap(told);
-        jobs.set({ kind: redactKind, key, payload: { mindId, redaction, isTold: true } satisfies ToldMind });
+        // Others may have come meanwhile.
+        const left: ToldMind = { mindId, redaction, untold: untoldBy(db, key).slice(untold.length) };
+        jobs.set({ kind: redactKind, key, payload: left });
         return undefined;
       }
       const done = await answerOf(mind.forgetSpace(workspaceId, redaction.spaceId ?? "", redaction));

@@ -27,7 +27,12 @@ export const leaveDeleted = ({ search, redactions }: ChangingServices, spaceId: 
 
 const clockSlackMs = 10 * 60_000;
 
-const sinceOf = ({ createdAt }: MessageChange["message"]): number => Date.parse(createdAt) - clockSlackMs;
+/** When its words were first said, and when the first of them was. */
+const timesOf = ({ message, was, saidAt }: MessageChange): { since: number; saidAt: number[] } => {
+  const createdAt = Date.parse(message.createdAt);
+  const times = was.map((_, index) => (saidAt?.[index] ?? createdAt) - clockSlackMs);
+  return { since: createdAt - clockSlackMs, saidAt: times };
+};
 
 /** In the transaction that takes in the delivery. */
 export const changeMessages = (services: ChangingServices, changes: MessageChange[]): void => {
@@ -47,15 +52,17 @@ export const changeMessages = (services: ChangingServices, changes: MessageChang
     if (mark === erasedMark && entityId !== undefined) {
       const whose = JSON.stringify([entityId, name, spaceId]);
       erased.set(whose, [...(erased.get(whose) ?? []), change]);
-    } else redactions.enter({ id, words: was, since: sinceOf(message), text, senderName: sender.name, spaceId });
+    } else redactions.enter({ id, words: was, ...timesOf(change), text, senderName: sender.name, spaceId });
   }
   for (const [whose, all] of erased) {
     const [entityId, senderName, spaceId] = JSON.parse(whose) as string[];
     const words = all.flatMap(({ was }) => was.slice(3));
-    const since = Math.min(...all.map(({ message }) => sinceOf(message)));
+    const times = all.map(timesOf);
+    const since = Math.min(...times.map((each) => each.since));
+    const saidAt = times.flatMap((each) => each.saidAt.slice(3));
     const messageIds = all.map(({ message }) => message.id);
     const id = `${entityId} ${spaceId} ${all[0]?.seq}`;
-    redactions.enter({ id, words, since, senderName, spaceId, messageIds });
+    redactions.enter({ id, words, since, saidAt, senderName, spaceId, messageIds });
   }
 };
 

@@ -1,4 +1,5 @@
 import { quote, quoteJson, quoteLines, visible } from "../../shared/quote.ts";
+import { leastStretch } from "../../shared/stretches.ts";
 import { createQuotedWords, inner } from "./quoted-words.ts";
 
 /**
@@ -12,13 +13,15 @@ import { createQuotedWords, inner } from "./quoted-words.ts";
  *    that names their sender.
  * 3. What another person or a service said stands in its space, and stays here too: nobody takes it out by repeating it.
  * 4. An escape is never cut in two: a quoted text stays one. Ids and names of kinds are never touched.
+ * 5. What was written before words were said has them for a reason of its own. They stay there.
  */
-export const leastStretch = 16;
 /** Beginnings of words are found by so many characters, one after another. */
 const gramLength = 8;
 
 export type Words = {
   was: string[];
+  /** When each was said; left out, at any time. */
+  saidAt?: number[] | undefined;
   /** What stands there now; undefined where nothing does. */
   now?: string | undefined;
   senderNames?: string[] | undefined;
@@ -77,19 +80,19 @@ const isLow = (text: string, at: number): boolean => /^[\udc00-\udfff]/.test(tex
 
 type Span = { from: number; to: number };
 
-/** A stretch of a form, by which others that hold it are found. */
-type Gram = { form: string; at: number };
+/** A stretch of a form that was said at `since`, by which others that hold it are found. */
+type Gram = { form: string; at: number; since: number };
 
 /** Every `gramLength`th stretch of so many characters, and where it stands: each stretch of twice as many holds one. */
-const gramsOf = (forms: Iterable<string>): Map<string, Gram[]> => {
+const gramsOf = (forms: Iterable<Pick<Gram, "form" | "since">>): Map<string, Gram[]> => {
   const grams = new Map<string, Gram[]>();
-  for (const form of forms) {
+  for (const { form, since } of forms) {
     for (let at = 0; at + gramLength <= form.length; at += gramLength) {
       const gram = form.slice(at, at + gramLength);
-      const places = grams.get(gram);
-      // A text that says the same again and again has few that differ.
-      if (!places) grams.set(gram, [{ form, at }]);
-      else if (places.length < 4) places.push({ form, at });
+      const places = grams.get(gram) ?? [];
+      if (places.length === 0) grams.set(gram, places);
+      // A text that says the same again and again has few that differ. Those of two times are kept, the earlier first.
+      if (places.length < 8 && places.at(-4)?.since !== since) places.push({ form, at, since });
     }
   }
   return grams;
@@ -148,12 +151,12 @@ const finderOf = (parts: string[]): ((raw: string) => boolean) => {
   };
 };
 
-/** What takes old words out. `named`: the text is part of a row that names their message. */
+/** What takes old words out. `named`: the text is part of a row that names their message. Left out, it was written now. */
 export type Scrub = {
   /** The same text where it holds none. */
-  text(text: string, named?: boolean): string;
+  text(text: string, named?: boolean, writtenAt?: number): string;
   /** The same value where it holds none. */
-  value<Value>(value: Value, named?: boolean): Value;
+  value<Value>(value: Value, named?: boolean, writtenAt?: number): Value;
   /** Whether a row names the message. */
   names(raw: string): boolean;
   /** Whether a value may hold old words, by its JSON: else it need not be read. */
@@ -165,26 +168,32 @@ const isTechnical = (each: string): boolean => /^(?:\d{4}-\d\d-\d\dT[\d:.]+Z|[a-
 
 export const createScrub = ({
   was: words,
+  saidAt = [],
   now,
   senderNames = [],
   areNames = false,
   idParts = [],
   isMessage = false,
 }: Words): Scrub => {
-  const was = words.filter((each) => !isTechnical(each));
+  const was = words
+    .map((each, index) => ({ each, since: saidAt[index] ?? 0 }))
+    .filter(({ each }) => !isTechnical(each))
+    .toSorted((one, other) => one.since - other.since);
   const mark = now === undefined ? "[deleted]" : "[edited]";
   const kept = now === undefined ? [] : formsOf(now);
-  const forms = was.flatMap(formsOf);
-  const long = forms.filter((form) => form.length >= leastStretch);
+  const forms = was.flatMap(({ each, since }) => formsOf(each).map((form) => ({ form, since })));
+  const long = forms.filter(({ form }) => form.length >= leastStretch);
   const isShort = (each: string): boolean => each.length < leastStretch && each.trim() !== "" && each !== now;
-  const short = new Set(was.filter(isShort));
-  const quotedShort = createQuotedWords([...short], mark);
+  // Of the same word the first is the earliest.
+  const latestFirst = was.filter(({ each }) => isShort(each)).toReversed();
+  const short = new Map(latestFirst.map(({ each, since }) => [each, since]));
+  const quotedShort = createQuotedWords(short, mark);
   const sender = senderNames.map(quote).flatMap((name) => [name, inner(name)]);
 
   const grams = gramsOf(long);
-  const keptGrams = gramsOf(kept);
+  const keptGrams = gramsOf(kept.map((form) => ({ form, since: 0 })));
   /** The same one level deeper, as a column holds them. */
-  const deepest = gramsOf(new Set(long.flatMap(deeper)));
+  const deepest = gramsOf([...new Set(long.flatMap(({ form }) => deeper(form)))].map((form) => ({ form, since: 0 })));
   /** The beginnings of those grams by their first two characters: most places of a text are passed over by it. */
   const first = new Uint8Array(65_536);
   const place = (code: number, next: number): number => (code * 31 + next) & 0xffff;
@@ -216,12 +225,13 @@ export const createScrub = ({
    * In time that grows with the text, whatever it and the words repeat: what was looked at is not looked at again, but for so much
    * as a stretch that goes on behind it takes.
    */
-  const stretches = (text: string): Span[] => {
+  const stretches = (text: string, writtenAt: number): Span[] => {
     const spans: Span[] = [];
     let floor = 0;
     for (let at = 0; at + gramLength <= text.length; at += 1) {
       if (first[place(text.charCodeAt(at), text.charCodeAt(at + 1))] === 0) continue;
       const found = (grams.get(text.slice(at, at + gramLength)) ?? [])
+        .filter(({ since }) => since <= writtenAt)
         .map((gram) => ({ ...sharedAt(text, at, gram, floor), isBeginning: gram.at === 0 }))
         .filter(({ from, to, isBeginning }) => to - from >= leastStretch || (isBeginning && text[to] === "…"))
         .toSorted((one, other) => other.to - other.from - (one.to - one.from));
@@ -264,30 +274,31 @@ export const createScrub = ({
     });
   };
 
-  const scrubText = (text: string, named = false): string => {
-    const found = long.length === 0 ? [] : stretches(text);
+  const scrubText = (text: string, named = false, writtenAt = Number.POSITIVE_INFINITY): string => {
+    const found = long.length === 0 ? [] : stretches(text, writtenAt);
     const spans = isMessage && found.length > 0 ? outsideOfOthers(text, found) : found;
     const left = spans.length === 0 ? text : replaced(text, spans, mark);
-    if (short.size === 0 || !quotedShort.isIn(left)) return left;
-    if (named && !isMessage) return quotedShort.without(left);
+    if (short.size === 0 || !quotedShort.isIn(left, writtenAt)) return left;
+    if (named && !isMessage) return quotedShort.without(left, writtenAt);
     const isTheirs = (line: string): boolean => named || sender.some((name) => line.includes(name));
     return left
       .split("\n")
-      .map((line) => (isTheirs(line) && othersAt(line) > line.length ? quotedShort.without(line) : line))
+      .map((line) => (isTheirs(line) && othersAt(line) > line.length ? quotedShort.without(line, writtenAt) : line))
       .join("\n");
   };
 
-  const scrubValue = (value: unknown, named: boolean, key = ""): unknown => {
+  const scrubValue = (value: unknown, named: boolean, writtenAt: number, key = ""): unknown => {
     if (typeof value === "string") {
       if (isFixed(key, value)) return value;
       const isName = areNames && /(?:name|sharedFrom)$/i.test(key);
-      return (named || isName) && short.has(value) ? mark : scrubText(value, named);
+      const isIts = (named || isName) && short.has(value) && (short.get(value) ?? 0) <= writtenAt;
+      return isIts ? mark : scrubText(value, named, writtenAt);
     }
     if (typeof value !== "object" || value === null) return value;
     if (isMessage && isMessageOfSomebody(value) && !namesIn(String(Reflect.get(value, "id")))) return value;
     let isSame = true;
     const changed = Object.entries(value).map(([name, held]): [string, unknown] => {
-      const left = scrubValue(held, named, Array.isArray(value) ? key : name);
+      const left = scrubValue(held, named, writtenAt, Array.isArray(value) ? key : name);
       isSame &&= left === held;
       return [name, left];
     });
@@ -297,7 +308,8 @@ export const createScrub = ({
 
   return {
     text: scrubText,
-    value: <Value>(value: Value, named = false) => scrubValue(value, named) as Value,
+    value: <Value>(value: Value, named = false, writtenAt = Number.POSITIVE_INFINITY) =>
+      scrubValue(value, named, writtenAt) as Value,
     mayHold(json) {
       if (quotedShort.mayBeIn(json)) return true;
       for (let at = 0; at + gramLength <= json.length; at += 1) {

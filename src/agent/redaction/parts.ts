@@ -1,3 +1,5 @@
+import { ownPart } from "../../shared/ids.ts";
+import { createScrub, type Scrub } from "./forms.ts";
 import type { redactions } from "./schema.ts";
 
 /** Spaces tell an agent in parts what an erased entity said. The agent looks for several parts at once. Pure. */
@@ -14,15 +16,43 @@ export const isBegun = ({ place, after }: Row): boolean => place > 0 || after > 
 export const isPart = ({ id, messageIds }: Pick<Row, "id" | "messageIds">): boolean =>
   isOfErased(id) && messageIds !== null;
 
+/** Words of several redactions, and when each was first said. */
+export const saidIn = (all: Pick<Row, "words" | "saidAt" | "since">[]): { words: string[]; saidAt: number[] } => {
+  const said = new Map<string, number>();
+  for (const { words, saidAt, since } of all) {
+    for (const [index, each] of (words ?? []).entries()) {
+      said.set(each, Math.min(said.get(each) ?? Number.POSITIVE_INFINITY, saidAt?.[index] ?? since));
+    }
+  }
+  return { words: [...said.keys()], saidAt: [...said.values()] };
+};
+
 /** Parts that are at the same place, and which began there together, are looked for as one. */
 export const together = (group: Group): Row => {
   const [first, ...more] = group;
   if (more.length === 0) return { ...first };
-  const all = (of: (row: Row) => string[] | null): string[] => [...new Set(group.flatMap((row) => of(row) ?? []))];
-  const since = Math.min(...group.map((row) => row.since));
-  return { ...first, words: all(({ words }) => words), messageIds: all(({ messageIds }) => messageIds), since };
+  const messageIds = [...new Set(group.flatMap((row) => row.messageIds ?? []))];
+  return { ...first, ...saidIn(group), messageIds, since: Math.min(...group.map(({ since }) => since)) };
 };
 
 /** In characters. */
 export const lengthOf = ({ words, messageIds }: Row): number =>
   [...(words ?? []), ...(messageIds ?? [])].reduce((sum, each) => sum + each.length, 0);
+
+/** The parts of ids that name a message, an erased entity, or a space with each of its messages. */
+const partsOf = (id: string): string[] => {
+  if (id.startsWith("spc_") || isOfErased(id)) return [id.slice(4, 30)];
+  return id.startsWith("msg_") ? [ownPart(id)] : [];
+};
+
+export const scrubOf = (row: Row): Scrub => {
+  const { id, words, text, kept, senderName, messageIds } = row;
+  const { words: was, saidAt } = saidIn([row]);
+  const now = text === null ? undefined : (kept ?? text);
+  const areNames = isOfErased(id) && !id.includes(" ");
+  return createScrub({
+    ...{ was, saidAt, now, areNames, isMessage: /^(?:msg|spc)_/.test(id) },
+    senderNames: areNames ? (words ?? []) : senderName === null ? [] : [senderName],
+    idParts: [id, ...(messageIds ?? [])].flatMap(partsOf),
+  });
+};

@@ -80,17 +80,18 @@ export const scrubRows = (
   const { table, key: keyColumn, json, text, isNamed = false, writtenAt, once } = place;
   const also = table === "journal" ? ", run_ordinal" : table === "windows" ? ", instructions" : "";
   const columns = [...json, ...text].map((column) => `"${column}"`).join(", ");
-  const isNew = writtenAt === undefined ? sql`1` : sql`${sql.raw(writtenAt)} >= ${since}`;
-  const isMeant = once ? sql`1` : isNew;
+  const isMeant = writtenAt === undefined || once ? sql`1` : sql`${sql.raw(writtenAt)} >= ${since}`;
   const next = numbered.has(table) ? sql`and ${sql.raw(keyColumn)} > ${after} order by 1 limit ${rowsAtOnce}` : sql``;
-  const rows = db.all<Row & { at: string | number; isNew: number }>(
-    sql`select ${sql.raw(`"${keyColumn}"`)} as at, ${isNew} as isNew, ${sql.raw(columns + also)} from ${sql.raw(table)}
+  const rows = db.all<Row & { at: string | number; written: number | null }>(
+    sql`select ${sql.raw(`"${keyColumn}"`)} as at, ${sql.raw(writtenAt ?? "null")} as written, ${sql.raw(columns + also)} from ${sql.raw(table)}
       where ${isMeant} ${next}`,
   );
   const seen: Seen[] = [];
   let length = 0;
-  for (const { at: key, isNew, ...row } of rows) {
-    const names = [...json, ...text].filter((name) => isNew === 1 || !once?.includes(name));
+  for (const { at: key, written, ...row } of rows) {
+    const writtenLast = (name: string): number =>
+      written === null || (once && !once.includes(name)) ? Number.POSITIVE_INFINITY : written;
+    const names = [...json, ...text].filter((name) => writtenLast(name) >= since);
     const held = names.map((name) => row[name]).filter((value) => typeof value === "string");
     length += held.reduce((sum, value) => sum + value.length, 0);
     const named = held.some((value) => scrub.names(value));
@@ -98,9 +99,10 @@ export const scrubRows = (
     for (const name of names) {
       const value = row[name];
       if (typeof value !== "string" || !(named || isNamed || scrub.mayHold(value))) continue;
+      const at = writtenLast(name);
       const left = json.includes(name)
-        ? leftOf(value, scrub, named, table === "feed" ? since : undefined)
-        : scrub.value(value, named || isNamed);
+        ? leftOf(value, scrub, named, at, table === "feed")
+        : scrub.value(value, named || isNamed, at);
       if (left !== value) changes.set(name, left);
     }
     const blocks = changes.get("blocks");
@@ -118,14 +120,14 @@ export const scrubRows = (
   return { seen, more: numbered.has(table) && rows.length === rowsAtOnce };
 };
 
-const isOlder = (item: unknown, since: number): boolean =>
-  typeof item === "object" && item !== null && "updatedAt" in item && Date.parse(String(item.updatedAt)) < since;
-
-/** `since`: of a list whose items say when each was written. */
-const leftOf = (json: string, scrub: Scrub, named: boolean, since?: number): string => {
+/** Items of a list in `feed` say when each was written. */
+const leftOf = (json: string, scrub: Scrub, named: boolean, writtenAt: number, isFeed: boolean): string => {
   const value = parsed(json);
-  const kept = (item: unknown): unknown => (isOlder(item, since ?? 0) ? item : scrub.value(item, named));
-  const left = since !== undefined && Array.isArray(value) ? value.map(kept) : scrub.value(value, named);
+  const kept = (item: unknown): unknown => {
+    const at = typeof item === "object" && item !== null && "updatedAt" in item ? String(item.updatedAt) : "";
+    return scrub.value(item, named, Date.parse(at) || writtenAt);
+  };
+  const left = isFeed && Array.isArray(value) ? value.map(kept) : scrub.value(value, named, writtenAt);
   return left === value ? json : JSON.stringify(left);
 };
 

@@ -9,49 +9,50 @@ const [quotationMark, backslash] = [34, 92];
 
 /**
  * Finds quoted words in a text. They are looked up by their beginnings: with the number of words the time does not grow, since
- * a call may say ten thousand of them, and who waits for their end is not its agent alone (C13).
+ * a call may say ten thousand of them, and who waits for their end is not its agent alone (C13). `words`: since when they go.
  */
-const createFinder = (words: ReadonlyMap<string, string>) => {
+const createFinder = (words: ReadonlyMap<string, number>) => {
   const lengths = new Map<string, number[]>();
   for (const word of words.keys()) {
     const known = lengths.get(word.slice(0, beginning)) ?? [];
     if (!known.includes(word.length)) lengths.set(word.slice(0, beginning), [...known, word.length]);
   }
-  /** The next one from a place on. */
-  return (text: string, from: number): { at: number; word: string } | undefined => {
+  /** The next one from a place on, in a text that was written at a time. */
+  return (text: string, from: number, writtenAt: number): { at: number; word: string } | undefined => {
     for (let at = from; at + beginning <= text.length; at += 1) {
       const code = text.charCodeAt(at);
       if (code !== quotationMark && code !== backslash) continue;
       for (const length of lengths.get(text.slice(at, at + beginning)) ?? []) {
         const word = text.slice(at, at + length);
-        if (words.has(word)) return { at, word };
+        const since = words.get(word);
+        if (since !== undefined && since <= writtenAt) return { at, word };
       }
     }
     return undefined;
   };
 };
 
-/** Takes short words out where they stand whole, in quotes, of others or escaped once. Pure. */
-export const createQuotedWords = (words: string[], mark: string) => {
-  const once = words.map((word): [string, string] => [quote(word), quote(mark)]);
-  const twice = once.map(([word, marked]): [string, string] => [inner(word), inner(marked)]);
-  const quoted = new Map([...once, ...twice]);
-  const next = createFinder(quoted);
-  const held = [...words.map((word) => JSON.stringify(word)), ...quoted.keys(), ...twice.map(([word]) => inner(word))];
-  const nextHeld = createFinder(new Map(held.map((word) => [word, mark])));
+/** Takes short words, each with when it was said, out where they stand whole, in quotes, of others or escaped once. Pure. */
+export const createQuotedWords = (words: ReadonlyMap<string, number>, mark: string) => {
+  const once = [...words].map(([word, since]): [string, number] => [quote(word), since]);
+  const twice = once.map(([word, since]): [string, number] => [inner(word), since]);
+  const next = createFinder(new Map([...once, ...twice]));
+  const inJson = [...words.keys()].map((word) => JSON.stringify(word));
+  const held = [...inJson, ...[...once, ...twice].map(([word]) => word), ...twice.map(([word]) => inner(word))];
+  const nextHeld = createFinder(new Map(held.map((word) => [word, 0])));
   return {
-    isIn: (text: string): boolean => next(text, 0) !== undefined,
+    isIn: (text: string, writtenAt: number): boolean => next(text, 0, writtenAt) !== undefined,
 
     /** Whether a column may hold one: the text, or the JSON of a value. */
-    mayBeIn: (column: string): boolean => nextHeld(column, 0) !== undefined,
+    mayBeIn: (column: string): boolean => nextHeld(column, 0, Number.POSITIVE_INFINITY) !== undefined,
 
-    without(text: string): string {
+    without(text: string, writtenAt: number): string {
       let [made, at] = ["", 0];
-      for (let found = next(text, at); found; found = next(text, at)) {
+      for (let found = next(text, at, writtenAt); found; found = next(text, at, writtenAt)) {
         const { at: from, word } = found;
         // Its last quotation mark may be the first of another.
         const end = word.startsWith("\\") ? 2 : 1;
-        made += text.slice(at, from) + (quoted.get(word) ?? "").slice(0, -end);
+        made += text.slice(at, from) + (end === 2 ? inner(quote(mark)) : quote(mark)).slice(0, -end);
         at = from + word.length - end;
       }
       return made + text.slice(at);

@@ -3,7 +3,7 @@ import type { Redaction } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { among, type Database, Remembered } from "../../shared/database.ts";
 import { fault } from "../../shared/fault.ts";
-import { ownPart } from "../../shared/ids.ts";
+import { heldBy } from "../../shared/stretches.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
   longestRedactionPauseMs,
@@ -17,8 +17,8 @@ import {
 } from "../bounds.ts";
 import { runs, summaries, windows } from "../schema.ts";
 import { deletedSpaceName } from "../spaces.ts";
-import { createScrub, type Scrub } from "./forms.ts";
-import { type Group, isBegun, isOfErased, isPart, lengthOf, type Row, together } from "./parts.ts";
+import type { Scrub } from "./forms.ts";
+import { type Group, isBegun, isOfErased, isPart, lengthOf, type Row, saidIn, scrubOf, together } from "./parts.ts";
 import { places, scrubRows } from "./places.ts";
 import { redactions } from "./schema.ts";
 
@@ -66,21 +66,6 @@ export type Redactions = ReturnType<typeof createRedactions>;
 /** A message as it became, in STATE CHANGES. */
 export type ChangedMessage = { messageId: string; text: string | null };
 
-const scrubOf = ({ id, words, text, senderName, messageIds }: Row): Scrub => {
-  const areNames = isOfErased(id) && !id.includes(" ");
-  return createScrub({
-    ...{ was: words ?? [], now: text ?? undefined, areNames, isMessage: /^(?:msg|spc)_/.test(id) },
-    senderNames: areNames ? (words ?? []) : senderName === null ? [] : [senderName],
-    idParts: [id, ...(messageIds ?? [])].flatMap(partsOf),
-  });
-};
-
-/** The parts of ids that name a message, an erased entity, or a space with each of its messages. */
-const partsOf = (id: string): string[] => {
-  if (id.startsWith("spc_") || isOfErased(id)) return [id.slice(4, 30)];
-  return id.startsWith("msg_") ? [ownPart(id)] : [];
-};
-
 /** An agent rests so many times as long as others made its timer wait. */
 const restPerLate = 4;
 
@@ -98,7 +83,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   /** To make one takes longer than to look at many rows, and each go notes how far it came. */
   const made = new Map<string, Scrub>();
   const scrubOfOpen = (row: Row): Scrub => {
-    const of = JSON.stringify([row.id, row.words, row.text, row.senderName, row.messageIds]);
+    const { id, words, saidAt, since, text, kept, senderName, messageIds } = row;
+    const of = JSON.stringify([id, words, saidAt, since, text, kept, senderName, messageIds]);
     const scrub = made.get(of) ?? scrubOf(row);
     made.set(of, scrub);
     return scrub;
@@ -279,7 +265,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   const finish = ({ id, knownFrom, messageIds }: Row, changes: Partial<Row>): void => {
     awaited.delete(id);
     made.clear();
-    store([id], { ...changes, words: null, senderName: null, messageIds: null, isKnown: knownFrom !== null });
+    const gone = { words: null, saidAt: null, kept: null, senderName: null, messageIds: null };
+    store([id], { ...changes, ...gone, isKnown: knownFrom !== null });
     const known = knownFrom === null ? [] : [id, ...(messageIds ?? [])].filter((each) => each.startsWith("msg_"));
     if (known.length > 0) forgotten(known);
     if (isOfErased(id)) addUp(id);
@@ -295,11 +282,13 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   return {
     /** Begins a redaction. In a transaction. The first go is made at once, unless it is a part that waits for others. */
     enter(redaction: Redaction): void {
-      const { id, words, since, text = null, senderName = null, spaceId = null, messageIds = null } = redaction;
+      const { id, saidAt = null, text = null, senderName = null, spaceId = null, messageIds = null } = redaction;
       const before = db.select().from(redactions).where(eq(redactions.id, id)).get();
-      const all = [...new Set([...(before?.words ?? []), ...words])];
-      const lastRun = newestRun();
-      const values = { words: all, since: Math.min(since, before?.since ?? since), text, senderName, spaceId, lastRun };
+      const said = saidIn([...(before ? [before] : []), { ...redaction, saidAt }]);
+      const since = Math.min(redaction.since, before?.since ?? redaction.since);
+      // Words that an edit takes away and the next brings back have gone from all that was written between.
+      const kept = before?.words && text !== null ? heldBy(before.kept ?? before.text ?? "", text) : null;
+      const values = { ...said, since, text, kept, senderName, spaceId, lastRun: newestRun() };
       const fresh = { ...values, messageIds, place: 0, after: 0, knownFrom: null, at: clock.now() };
       const isKnown = before?.isKnown ?? false;
       db.insert(redactions)

@@ -8,13 +8,17 @@ export const redactions = sqliteTable("redactions", {
   id: text("id").primaryKey(),
   /** What is to be forgotten; null once it is. */
   words: text("words", { mode: "json" }).$type<string[]>(),
+  /** When each of them was first said; null: at `since`. */
+  saidAt: text("said_at", { mode: "json" }).$type<number[]>(),
   /** What a message says now; null where it was deleted. */
   text: text("text"),
+  /** Where an edit came before the one before it was done: what both left. Null: `text`. */
+  kept: text("kept"),
   senderName: text("sender_name"),
   spaceId: text("space_id"),
   /** Of several messages. */
   messageIds: text("message_ids", { mode: "json" }).$type<string[]>(),
-  /** When they were first said, in milliseconds since the epoch; 0 where that is not known. */
+  /** When the first of them was said, in milliseconds since the epoch; 0 where that is not known. */
   since: integer("since").notNull(),
   /** Which place is looked through, and the last row of it that was. */
   place: integer("place").notNull(),

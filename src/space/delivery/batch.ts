@@ -1,4 +1,5 @@
 import type { DeliveredMessage, MessageChange, ToolCallOutcome, TriggerSource } from "../../protocol/rpc.ts";
+import { toldWas } from "../../shared/stretches.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
 import { heardOf, type LogRow, messageIn } from "../log/log.ts";
 import { toldOutcome } from "../tool-calls/call-state.ts";
@@ -127,7 +128,7 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen, openUpTo:
     if (isChange(row)) {
       const message = heardOf(messageIn(row), row.seq, hearsUpTo);
       const kind = message.deleted ? "deleted" : "edited";
-      batch.changes.push({ seq: row.seq, kind, message, was: row.was ?? [] });
+      batch.changes.push({ seq: row.seq, kind, message, ...toldWas(row.was ?? [], message.createdAt) });
       length += row.frame.length + JSON.stringify(row.was).length;
     }
     const { toolCall } = row.outcome ? messageIn(row) : {};

@@ -2,6 +2,7 @@ import { and, asc, count, desc, eq, gt, isNotNull, lte, min, ne, or, sql } from 
 import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type Database, placeholders, prepared, Remembered } from "../../shared/database.ts";
+import type { SaidAt, Was } from "../../shared/stretches.ts";
 import { maxTailLength } from "../bounds.ts";
 import { type CallMessage, type CallOutcome, log, type ReadPlaces } from "../schema.ts";
 import type { Routing } from "../wake.ts";
@@ -28,7 +29,7 @@ export type NewEvent = DurableEvent extends infer Event
   ? Event extends { type: "space.message" }
     ? { type: "space.message"; message: Omit<Message, "seq">; routing: Routing }
     : Event extends { type: "message.updated" | "message.deleted" }
-      ? { type: Event["type"]; message: Message; was: string[] | null; wasAt: number; by: string | null }
+      ? { type: Event["type"]; message: Message; was: Was[] | null; wasAt: number; by: string | null }
       : Event extends { type: "space.message.updated" }
         ? { type: "space.message.updated"; message: CallMessage; outcome: CallOutcome | null }
         : Event extends { type: "member.read" | "member.left" }
@@ -117,9 +118,9 @@ export const createLog = (db: Database) => {
 
     /**
      * The message in `row`, as it was before, is edited or deleted by the event at `changedSeq`, and by that of its call up to
-     * `updatedSeq`. In the transaction that appended the event.
+     * `updatedSeq`. `saidAt`: of another text. In the transaction that appended the event.
      */
-    amend(row: LogRow, message: Message, changedSeq: number, updatedSeq = row.seq): void {
+    amend(row: LogRow, message: Message, changedSeq: number, updatedSeq = row.seq, saidAt?: SaidAt): void {
       const told = (each: LogRow, message: Message): LogRow => ({
         ...each,
         frame: JSON.stringify({ ...eventIn(each), message }),
@@ -131,7 +132,8 @@ export const createLog = (db: Database) => {
         recent.get().change(changed);
       };
       // Nobody is woken by what was deleted, and it is unread no more.
-      store({ ...told(row, message), changedSeq, ...(message.deleted && { routing: null }) });
+      const routing = message.deleted || !row.routing ? null : { ...row.routing, ...(saidAt && { saidAt }) };
+      store({ ...told(row, message), changedSeq, routing });
       const last = row.changedSeq === null ? undefined : this.at(row.changedSeq);
       const { text: _, mentions: _mentions, ...wordless } = message;
       if (last) store(told(last, wordless));

@@ -1,8 +1,10 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { replyWaitMs } from "../../../src/agent/bounds.ts";
+import { erasedMark } from "../../../src/protocol/entity.ts";
+import type { MessageChange, Redaction } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { step, text } from "../../support/scripted-model.ts";
-import { ended, openScene, passTime, rowsIn, scripted } from "../fixture.ts";
+import { ended, ids, openScene, passTime, rowsIn, scripted } from "../fixture.ts";
 
 /** What stood in an agent before a message was said has its own reasons: who repeats it and deletes that takes nothing out. */
 const words = "Never pay an invoice above 1000 EUR without the board";
@@ -91,4 +93,112 @@ test("[L4] a plan that fires after a message with its words was said keeps them"
   await ended(workspaceId, analyst, 1);
   await forget(scene, since);
   expect(unwrap(await agent.plans(workspaceId))).toMatchObject([{ instruction: words }]);
+});
+
+const [harbour, board, orchard] = [
+  "The harbour opens at nine in spring",
+  "nobody pays above 1000 EUR alone",
+  "the quinces of the old orchard",
+];
+
+type Scene = Awaited<ReturnType<typeof openScene>>;
+const ends: Record<string, (scene: Scene, id: string) => Promise<unknown>> = {
+  deleted: async ({ space, house }, id) => unwrap(await space.stub().deleteMessage(house.key, id)),
+  "of a deleted space": async ({ space, house }) => unwrap(await space.stub().remove(house.key)),
+  "edited into other words": async ({ space, husam }, id) =>
+    unwrap(await space.stub().editMessage(space.as(husam), id, "Gone.")),
+};
+
+test.each([
+  ["deleted", [harbour, board]],
+  ["deleted", [harbour, `${harbour}, and ${board}`]],
+  ["deleted", [harbour, `${harbour}, and ${board}`, `${board}, and ${orchard}`]],
+  ["deleted", [harbour, board, `${board}, ${harbour}`]],
+  ["of a deleted space", [harbour, board, `${orchard} and ${board}`]],
+  ["edited into other words", [harbour, `${orchard}; ${harbour}`]],
+])("[L4] of what is %s, words go from where they stood since they were said: %j", async (end, versions) => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hour });
+  onTestFinished(() => void vi.useRealTimers());
+  const scene = await openScene();
+  const { space, husam, analyst } = scene;
+  scripted([step(text("Well."))]);
+  const [first = "", ...edits] = versions;
+  const { id } = await space.post(husam, first);
+  await ended(scene.house.workspaceId, analyst, 1);
+  const sentences = [harbour, board, orchard];
+  for (const nth of versions.keys()) {
+    const memory = [`m${nth}`, sentences.join("\n"), Date.now() + (nth + 0.5) * hour];
+    await rowsIn(analyst, "INSERT INTO memories (key, value, updated_at) VALUES (?, ?, ?)", ...memory);
+  }
+  const forgotten = (now: number) =>
+    vi.waitFor(async () => {
+      await passTime(analyst, 100);
+      const [row] = await rowsIn(analyst, "SELECT max(at) AS at, count(words) AS open FROM redactions");
+      expect(row?.open).toBe(0);
+      expect(Number(row?.at)).toBeGreaterThanOrEqual(now);
+    });
+  for (const edit of edits) {
+    vi.setSystemTime(Date.now() + hour);
+    const now = Date.now();
+    unwrap(await space.stub().editMessage(space.as(husam), id, edit));
+    await forgotten(now);
+  }
+  vi.setSystemTime(Date.now() + hour);
+  await ends[end]?.(scene, id);
+  const saidIn = sentences.map((each) => versions.findIndex((version) => version.includes(each)));
+  await vi.waitFor(async () => {
+    await passTime(analyst, 100);
+    const rows = await rowsIn(analyst, "SELECT value FROM memories ORDER BY key");
+    expect(rows.map(({ value }) => sentences.map((each) => String(value).includes(each)))).toEqual(
+      versions.map((_, nth) => saidIn.map((first) => first === -1 || first > nth)),
+    );
+  });
+});
+
+test("[L4] words of who is erased go from what came since each was said, not since the first", async () => {
+  const scene = await openScene();
+  const { analyst, agent, house, space, husam } = scene;
+  const now = Date.now();
+  const keep = (key: string, at: number) =>
+    rowsIn(analyst, "INSERT INTO memories (key, value, updated_at) VALUES (?, ?, ?)", key, `${harbour}; ${board}`, at);
+  await keep("before", now - hour);
+  await keep("since", now);
+  const change = (seq: number, words: string, at: number): MessageChange => ({
+    ...{ seq, kind: "deleted", was: [erasedMark, husam.id, husam.name, words] },
+    message: {
+      ...{ id: ids.mintOwned("msg", space.id), seq, spaceId: space.id, kind: "text", sender: husam },
+      createdAt: new Date(at).toISOString(),
+    },
+  });
+  const changes = [change(1, harbour, now - 2 * hour), change(2, board, now)];
+  unwrap(await agent.forgetMessages(house.workspaceId, changes));
+  await vi.waitFor(async () =>
+    expect(await rowsIn(analyst, "SELECT value FROM memories ORDER BY key")).toEqual([
+      { value: `[deleted]; ${board}` },
+      { value: "[deleted]; [deleted]" },
+    ]),
+  );
+});
+
+test("[L4] words that an edit took away and the next brings back go from what stood before", async () => {
+  const scene = await openScene();
+  const { analyst, agent, house, space } = scene;
+  const [since, id] = [Date.now() - hour, ids.mintOwned("msg", space.id)];
+  // So many rows that the second edit comes before the first has been through.
+  await rowsIn(
+    analyst,
+    `WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
+     INSERT INTO journal (seq, run_ordinal, step, kind, content, created_at) SELECT i, 900, 0, 'inbox', '{}', ? FROM n`,
+    Date.now(),
+  );
+  const memory = [`${board}. Then ${harbour}!`, Date.now()];
+  await rowsIn(analyst, "INSERT INTO memories (key, value, updated_at) VALUES ('m', ?, ?)", ...memory);
+  const edits: Redaction[] = [
+    { id, words: [`${harbour}. ${board}`], since, text: `${board}!` },
+    { id, words: [`${board}!`], since, text: `${board}; ${harbour}` },
+  ];
+  unwrap(await agent.redact(house.workspaceId, edits));
+  await vi.waitFor(async () =>
+    expect(await rowsIn(analyst, "SELECT value FROM memories")).toEqual([{ value: `${board}. Then [edited]!` }]),
+  );
 });

@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CreateBlock } from "../../../src/protocol/block.ts";
 import { erasedName } from "../../../src/protocol/entity.ts";
+import type { Redaction } from "../../../src/protocol/rpc.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
@@ -180,6 +181,29 @@ test("[L4] a compartment forgets what its open mind was told", async () => {
   await vi.waitFor(async () => expect(await rowsWith(compartment, "quinces")).toEqual([]));
   await remove({ ...scene, space: secret.space }, inside.id);
   await vi.waitFor(async () => expect(await rowsWith(compartment, "medlars")).toEqual([]));
+});
+
+test("[L4] a compartment is told of each of two changes that come together", async () => {
+  const { agent, house, secret } = await openBoth({});
+  scripted([step(text("Well."))]);
+  const { id } = await secret.tell("Good morning");
+  await secret.ended(1);
+  const [damsons, apricots, plums] = [
+    "the damsons of the north",
+    "the apricots of the south",
+    "the plums of next year",
+  ];
+  const memory = [[damsons, apricots, plums].join("; "), Date.now()];
+  await rowsIn(secret.mind, "INSERT INTO memories (key, value, updated_at) VALUES ('m', ?, ?)", ...memory);
+  const changes: Redaction[] = [
+    { id, words: [damsons], since: 0, text: apricots },
+    { id, words: [apricots, plums], since: 0, saidAt: [0, Date.now() + 1000] },
+  ];
+  unwrap(await agent.redact(house.workspaceId, changes));
+  await vi.waitFor(async () => {
+    const [row] = await rowsIn(secret.mind, "SELECT value FROM memories");
+    expect(String(row?.value).replaceAll("[edited]", "[deleted]")).toBe(`[deleted]; [deleted]; ${plums}`);
+  });
 });
 
 test("[L4] what runs that knew a message wrote down is named, as long as it is there", async () => {

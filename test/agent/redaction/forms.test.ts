@@ -153,3 +153,20 @@ test("[L4] [C13] the deletion of a call that says 10,000 short words holds nobod
   expect(performance.now() - from).toBeLessThan(1000);
   expect(left.includes('"w77')).toBe(false);
 });
+
+test("[L4] what was written before words were said has what it had where they were not said yet", () => {
+  const texts = fc.array(filler, { minLength: 1, maxLength: 4 });
+  fc.assert(
+    fc.property(texts, fc.nat(5), fc.nat(tellings.length - 1), (was, writtenAt, which) => {
+      const words = [...was, ...was.map((each) => each.slice(0, 12))];
+      const saidAt = words.map((_, index) => index % 5).toSorted();
+      const of = { senderNames: ["Ann"], idParts: [idPart] };
+      const told = words.map(tellings[which] ?? String).join("\n");
+      const count = saidAt.filter((at) => at <= writtenAt).length;
+      const saidBefore = createScrub({ ...of, was: words.slice(0, count), saidAt: saidAt.slice(0, count) });
+      const left = createScrub({ ...of, was: words, saidAt }).value([told, ...words], true, writtenAt);
+      expect(left).toEqual(saidBefore.value([told, ...words], true));
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -242,7 +242,7 @@ export const createSearchIndex = (
           const head = row.head.replaceAll(authorName, erasedName);
           return [{ row: whole, fresh: [{ ...row, head, authorName: erasedName }] }];
         }
-        const [head, text] = [scrub.value(row.head, named), scrub.value(row.text, named)];
+        const [head, text] = [scrub.value(row.head, named, row.at), scrub.value(row.text, named, row.at)];
         return head === row.head && text === row.text ? [] : [{ row: whole, fresh: [{ ...row, head, text }] }];
       });
       const gone = changed.map(({ row }) => row.id);
