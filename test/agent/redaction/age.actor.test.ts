@@ -202,3 +202,22 @@ test("[L4] words that an edit took away and the next brings back go from what st
     expect(await rowsIn(analyst, "SELECT value FROM memories")).toEqual([{ value: `${board}. Then [edited]!` }]),
   );
 });
+
+test("[L4] an edited question goes from the index of an older answer, and the answer's own words stay", async () => {
+  const { analyst, agent, house, space } = await openScene();
+  const since = Date.now() - 2 * hour;
+  const passage = [`answers: ${board}`, `I know: ${board}`, since + hour];
+  await rowsIn(
+    analyst,
+    `INSERT INTO search_entries (type, ref, part, role, head, text, at)
+     VALUES ('message', 'msg_1', 0, 'assistant', ?, ?, ?)`,
+    ...passage,
+  );
+  const id = ids.mintOwned("msg", space.id);
+  unwrap(await agent.redact(house.workspaceId, [{ id, words: [board], since, saidAt: [since + 1.5 * hour] }]));
+  await vi.waitFor(async () =>
+    expect(await rowsIn(analyst, "SELECT head, text FROM search_entries WHERE ref = 'msg_1'")).toEqual([
+      { head: "answers: [deleted]", text: `I know: ${board}` },
+    ]),
+  );
+});

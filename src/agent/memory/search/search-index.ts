@@ -242,7 +242,8 @@ export const createSearchIndex = (
           const head = row.head.replaceAll(authorName, erasedName);
           return [{ row: whole, fresh: [{ ...row, head, authorName: erasedName }] }];
         }
-        const [head, text] = [scrub.value(row.head, named, row.at), scrub.value(row.text, named, row.at)];
+        // A head tells what a message answers as it was when it was looked at, which may be long after.
+        const [head, text] = [scrub.value(row.head, named), scrub.value(row.text, named, row.at)];
         return head === row.head && text === row.text ? [] : [{ row: whole, fresh: [{ ...row, head, text }] }];
       });
       const gone = changed.map(({ row }) => row.id);
