@@ -203,7 +203,7 @@ test("[L4] words that an edit took away and the next brings back go from what st
   );
 });
 
-test("[L4] an edited question goes from the index of an older answer, and the answer's own words stay", async () => {
+test("[L4] an edited question goes from an older answer's head in the index, not from its text", async () => {
   const { analyst, agent, house, space } = await openScene();
   const since = Date.now() - 2 * hour;
   const passage = [`answers: ${board}`, `I know: ${board}`, since + hour];
