@@ -66,6 +66,8 @@ export const createTimers = (
   const doubted = new Remembered(db, () => ({ names: new Set(guards), dueAt: clock.now() + leaseMs }), "rollbacks");
   /** Timers that were set since they fell due, also by the handler of another. */
   const setAnew = new Set<string>();
+  /** Those whose handlers run. */
+  const handling = new Set<string>();
 
   /** Memory follows what is stored. A guard is nowhere else. */
   const keep = (name: string, dueAt: number | undefined): void => {
@@ -128,6 +130,8 @@ export const createTimers = (
       // One that its handler cleared stays cleared.
       if (failed.returning().all().length > 0 || guards.includes(row.name)) keep(row.name, again);
       log.error("timer.failed", error, { ...whose(), timer: row.name, failures });
+    } finally {
+      handling.delete(row.name);
     }
   };
 
@@ -136,9 +140,9 @@ export const createTimers = (
     dueAt,
     next,
 
-    /** Sets `name` unless it is due earlier already. */
+    /** Sets `name` unless it is due earlier already. What is being handled is due no more. */
     setNoLater(name: string, at: number): void {
-      const current = dueAt(name);
+      const current = handling.has(name) && !setAnew.has(name) ? undefined : dueAt(name);
       if (current === undefined || current > at) set(name, at);
     },
 
@@ -160,7 +164,10 @@ export const createTimers = (
       const stored = db.select().from(timers).where(isPast).orderBy(asc(timers.dueAt)).limit(maxRowsPerFire).all();
       const due = [...dueGuards, ...stored];
       if (due.length > 0) armAt(now + leaseMs);
-      for (const { name } of due) setAnew.delete(name);
+      for (const { name } of due) {
+        setAnew.delete(name);
+        handling.add(name);
+      }
       await Promise.all(due.map((row) => handleRow(row, handle)));
       arm();
     },

@@ -48,6 +48,18 @@ const stage = async (storage: DurableObjectStorage) => {
   return { timers: again(), again, at, fire, alarm: () => alarm };
 };
 
+test("[L17] [R6] a timer that its own handler sets no later than a time is due then", () =>
+  withTimers(async ({ timers, again, at, fire, alarm }) => {
+    timers.set("row", 1000);
+    at(1000);
+    await fire(timers, () => timers.setNoLater("row", 61_000));
+    expect([timers.dueAt("row"), alarm()]).toEqual([61_000, 61_000]);
+    const guarded = again(["guard"]);
+    at(61_000);
+    await fire(guarded, (name) => name === "guard" && guarded.setNoLater("guard", 121_000));
+    expect([guarded.dueAt("guard"), alarm()]).toEqual([121_000, 121_000]);
+  }));
+
 const fails = (): never => {
   throw new Error("broken");
 };
