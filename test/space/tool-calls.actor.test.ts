@@ -210,6 +210,18 @@ test("[C1] an approval that an earlier version stored shows its fields too, and 
   expect((await decide(home, ann, call, yes)).message.toolCall?.status).toBe("running");
 });
 
+test("[C2] [S5] an approval of somebody who has left since counts no more", async () => {
+  const { home, ann, bob, robo } = await open("ann", "bob", "robo");
+  const cyd = entity("human", "Cyd");
+  unwrap(await home.rpc.addMember(home.key, cyd));
+  const call = await show(home, robo, "c1", approval({ quorum: 2 }));
+  await decide(home, ann, call, yes);
+  unwrap(await home.rpc.removeMember(home.key, ann.id));
+  const second = await decide(home, bob, call, yes);
+  expect(second.message.toolCall).toMatchObject({ status: "requires_action", awaits: { answers: [{}, {}] } });
+  expect((await decide(home, cyd, call, yes)).message.toolCall?.status).toBe("running");
+});
+
 test("one rejection rejects, and its note reaches the agent", async () => {
   const { home, ann, bob, robo } = await open("ann", "bob", "robo");
   const call = await show(home, robo, "c1", approval({ quorum: 2 }));

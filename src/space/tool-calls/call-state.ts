@@ -16,7 +16,7 @@ import { shownFields } from "./shown-fields.ts";
  * 1. Nothing changes a call that is over. Only people take a call out of `requires_action` towards its execution.
  * 2. Of an answer the first that is valid counts; of an approval each person's first, until enough have approved or
  *    one has rejected.
- * 3. An approval counts for the arguments that its person was shown, and for no others.
+ * 3. An approval counts for the arguments that its person was shown, and for no others, while that person is in the space.
  * 4. Once it is decided, or a person has answered, anything else is a `conflict`; once nobody waits any more, `gone`.
  */
 const over: ToolCall["status"][] = ["complete", "error", "expired", "canceled"];
@@ -94,11 +94,13 @@ export const advanced = (call: ToolCall, said: AgentToolCall): ToolCall => {
 /** A person's answer to a call, `at` in ISO 8601. */
 type Given = { entityId: string; name: string; at: string; impersonatedBy?: string; answer: ToolAnswer };
 
+type IsPresent = (entityId: string) => boolean;
+
 /** How the call stands then; `outcome` once it is decided. */
 export type Verdict = { call: ToolCall; outcome: CallOutcome | null };
 
-/** The one judge of people's answers. Undefined where this person has said the same before. */
-export const judge = (call: ToolCall, given: Given): Verdict | undefined => {
+/** The one judge of people's answers. Undefined where this person has said the same before. `isPresent`: who is in the space. */
+export const judge = (call: ToolCall, given: Given, isPresent: IsPresent = () => true): Verdict | undefined => {
   const { awaits, status } = call;
   if (!awaits) throw new ColloquyError("conflict", "This tool call waits for nobody's answer");
   if (status === "expired") throw new ColloquyError("gone", `The time to answer was up at ${awaits.expiresAt}`);
@@ -106,7 +108,8 @@ export const judge = (call: ToolCall, given: Given): Verdict | undefined => {
     const why = call.error?.message ?? "nobody waits for an answer";
     throw new ColloquyError("gone", `The tool call was canceled: ${why}`);
   }
-  return awaits.kind === "approval" ? judgeApproval(call, awaits, given) : judgeAnswer(call, awaits, given);
+  if (awaits.kind === "answer") return judgeAnswer(call, awaits, given);
+  return judgeApproval(call, awaits, given, isPresent);
 };
 
 const invalid = (detail: string, issues: Issue[]): ColloquyError =>
@@ -117,7 +120,12 @@ const decided = (what: string, { answers }: AwaitedAnswer): ColloquyError => {
   return new ColloquyError("conflict", last ? `${last.name} has ${what} already` : "It is decided already");
 };
 
-const judgeApproval = (call: ToolCall, awaits: AwaitedAnswer, { answer, ...who }: Given): Verdict | undefined => {
+const judgeApproval = (
+  call: ToolCall,
+  awaits: AwaitedAnswer,
+  { answer, ...who }: Given,
+  isPresent: IsPresent,
+): Verdict | undefined => {
   const parsed = ApprovalResult.safeParse("result" in answer ? answer.result : undefined);
   if (!parsed.success) {
     const issues = parsed.error.issues.map(({ path, message }) => ({ path: ["result", ...path].join("."), message }));
@@ -135,7 +143,8 @@ const judgeApproval = (call: ToolCall, awaits: AwaitedAnswer, { answer, ...who }
     const error = { code: "approval_rejected", message: "A person rejected it" };
     return { call: { ...next, status: "error", error }, outcome: "rejected" };
   }
-  if (answers.length < awaits.quorum) return { call: next, outcome: null };
+  if (answers.filter(({ entityId }) => isPresent(entityId)).length < awaits.quorum)
+    return { call: next, outcome: null };
   return { call: { ...next, status: "running" }, outcome: "approved" };
 };
 
