@@ -433,6 +433,20 @@ describe("consent", () => {
     expect(await block()).toMatchObject({ value: "a", version: 1 });
   });
 
+  test("[C2] the yes of who is the block's partner no more changes nothing", async () => {
+    const { play, results, create, block, space, ann, ben, agent, workspaceId } = await scene();
+    await create({ permission: "Partner", partnerEntityId: ben.id, content: "a" });
+    play(step(edit([{ op: "append_text", text: "b" }])), step(text("Done.")));
+    await space.post(ann, "Go");
+    const waiting = await asked(space);
+    const partnerEntityId = ann.id;
+    unwrap(await env.AGENT.getByName(agent.id).updateBlock(workspaceId, "notes", { partnerEntityId }, "system"));
+    unwrap(await space.stub().answerToolCall(space.as(ben), waiting.id, yesTo(waiting)));
+    await ended(workspaceId, agent, 1);
+    expect(await results()).toMatchObject([{ success: false, error: { code: "approval_changed" } }]);
+    expect(await block()).toMatchObject({ value: "a", version: 1 });
+  });
+
   test("a living agent goes on meanwhile, and hears of the edit through its inbox", async () => {
     const { play, create, block, space, ann, agent, workspaceId } = await scene({ continuity: "consciousness" });
     await create({ permission: "Human", content: "a" });

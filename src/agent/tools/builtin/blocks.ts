@@ -135,6 +135,13 @@ const approvalOf = async (
   return { ...asked, approvers: [partner] };
 };
 
+/** The block may be another one by now, or have another partner. */
+const agreed = async (input: Edit, call: CallContext) => {
+  const { approvers } = (await approvalOf(input, call)) ?? {};
+  if (!approvers || approvers.some((id) => call.approvedBy?.includes(id))) return edited(input, call);
+  throw new ColloquyError("approval_changed", `not done, "${input.label}" has another partner by now: ask again`);
+};
+
 const agent = z.string().min(1).max(64).optional().describe("Name or id of an agent of your spaces.");
 const space = z.string().min(1).max(64).optional().describe("Or name or id of a space of yours: its people.");
 
@@ -220,7 +227,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
     input: BlockEdit,
     ...changes,
     foundBy: ["label", "from", "operations", "op"],
-    consent: { approval: approvalOf, carryOut: edited },
+    consent: { approval: approvalOf, carryOut: agreed },
     execute: async (input, context) => ({ value: await edited(input, context) }),
   }),
   defineTool({
