@@ -361,7 +361,7 @@ const idOfDelivery = (services: InboxServices, hookId: string, name: ProvenDeliv
 
 /**
  * The root of a plan's event (B1): the event itself for one that was set by the workspace's right, else the setting run's
- * root. A recurring one begins roots of the agent's own, which the person pays for who had it set (C11).
+ * root. A recurring one begins roots of the agent's own, apart for each person who had one set, and who pays for it (C11).
  */
 const rootOfPlan = (services: InboxServices, plan: PlanRow, eventId: string): Root => {
   if (plan.setBy === "workspace") return { id: eventId, kind: "plan" };
@@ -369,7 +369,9 @@ const rootOfPlan = (services: InboxServices, plan: PlanRow, eventId: string): Ro
   const last = services.identity.get().ownRoot;
   const own = ownRoot(last, eventId, services.clock.now());
   if (own !== last) services.identity.update({ ownRoot: own });
-  return { id: own.id, kind: "agent", by: plan.root?.by };
+  const by = plan.root?.by;
+  // Each person's plans have wakes of their own (C11).
+  return { id: by === undefined ? own.id : eventIdOf(services, "root", own.id, by), kind: "agent", by };
 };
 
 /** Takes in a plan that is due. Its id follows from the plan and the due time. In a transaction. */
