@@ -10,7 +10,7 @@ export const ShownField = component("ShownField", {
     description:
       "`tool`, `target` (where it goes), `readers` (who reads there what leaves a confidential space), a place in the request that its config writes (`request.url`), or in the input (`input.to`)",
   }),
-  text: z.string(),
+  text: z.string().meta({ description: "A value as JSON. A text stands bare, but in quotes where it reads like JSON" }),
   hidden: z.int().meta({ description: "How many invisible characters path and text hold" }),
 });
 export type ShownField = z.infer<typeof ShownField>;

@@ -41,6 +41,29 @@ test("[C1] an input that is no object, or empty, is shown as it is", () => {
   }
 });
 
+test("[C1] a text that reads like another value of JSON is told from it", () => {
+  const input = {
+    dry: false,
+    force: "false",
+    count: 7,
+    digits: "7",
+    list: "[]",
+    none: "null",
+    said: '"7"',
+    plain: "7 a",
+  };
+  expect(texts(input)).toEqual([
+    "input.dry = false",
+    'input.force = "false"',
+    "input.count = 7",
+    'input.digits = "7"',
+    'input.list = "[]"',
+    'input.none = "null"',
+    'input.said = "\\"7\\""',
+    "input.plain = 7 a",
+  ]);
+});
+
 test("[C1] invisible characters are escaped and counted, in values and in names", () => {
   const tags = [..."pay"].map((letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join("");
   expect(shown({ to: `ann@x.example${tags}`, "a\u200Bb": "\u202Egpj.exe" })).toEqual([

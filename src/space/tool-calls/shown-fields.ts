@@ -1,7 +1,7 @@
 import type { AgentToolCall } from "../../protocol/rpc.ts";
 import type { ShownField, ToolCallRelease } from "../../protocol/tool-call.ts";
 import { countInvisible, escapeInvisible } from "../../shared/invisible.ts";
-import { quote } from "../../shared/quote.ts";
+import { jsonOf, quote } from "../../shared/quote.ts";
 import { maxShownFields } from "../bounds.ts";
 
 /**
@@ -24,8 +24,12 @@ const fieldOf = (path: string, text: string): ShownField => ({
   hidden: countInvisible(path) + countInvisible(text),
 });
 
+/** A text that reads like another value stands in quotes: `"false"` is no `false`. Headers hold texts alone. */
+const textOf = (path: string, text: string): string =>
+  jsonOf(text) === undefined || path.startsWith("request.headers") ? text : JSON.stringify(text);
+
 const fieldsIn = (path: string, value: unknown, depth: number): ShownField[] => {
-  if (typeof value === "string") return [fieldOf(path, value)];
+  if (typeof value === "string") return [fieldOf(path, textOf(path, value))];
   const isEnd = depth === 0 || path.length > listedPathCharacters || typeof value !== "object" || value === null;
   const parts = isEnd ? [] : Object.entries(value);
   if (isEnd || parts.length === 0) return [fieldOf(path, JSON.stringify(value) ?? "null")];
