@@ -3,7 +3,7 @@ import type { Env } from "../env/env.ts";
 import { type AuditAction, AuditNote, actorOf, hourly } from "../protocol/audit.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { hostOf, type SecretUse } from "../protocol/secret.ts";
-import type { Clock } from "../shared/clock.ts";
+import { type Clock, dayMs } from "../shared/clock.ts";
 import { errorKind, unwrap } from "../shared/errors.ts";
 import { withTimeout } from "../shared/timeouts.ts";
 import type { Jobs } from "../timers/jobs.ts";
@@ -47,7 +47,7 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
 
   const tell = (note: AuditNote & { once: string }): void => {
     const workspaceId = settings.find()?.workspaceId ?? "";
-    jobs.set({ kind, key: note.once, payload: { workspaceId, note: { ...note, at: clock.now() } } });
+    jobs.set({ kind, key: note.once, payload: { workspaceId, note: { at: clock.now(), ...note } } });
   };
 
   return {
@@ -62,12 +62,14 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
       tell({ action, actor, target, once: `${action} ${target} ${actor.as ?? actor.id}`, detail });
     },
 
-    /** The router sends a secret there: noted once in an hour. */
+    /** The router sends a secret there, as somebody speaks: noted once in an hour; of a confidential space the day alone (C19). */
     noteSecretUsed(name: string, { url }: Pick<SecretUse, "url">): void {
-      const id = settings.find()?.id ?? "";
+      const { id = "", confidentialFrom = null } = settings.find() ?? {};
+      const unit = confidentialFrom === null ? 1 : dayMs;
+      const at = Math.floor(clock.now() / unit) * unit;
       const host = hostOf(url);
-      const once = hourly(clock.now(), "secret.used", name, id, host);
-      tell({ action: "secret.used", actor: { id }, target: name, once, detail: { host, kind: "router" } });
+      const once = hourly(at, "secret.used", name, id, host);
+      tell({ action: "secret.used", actor: { id }, target: name, at, once, detail: { host, kind: "router" } });
     },
 
     /** An admin reads what is said here and is not in the space: noted once in an hour. */

@@ -159,8 +159,8 @@ export const answerToolCall = (
   const row = services.toolCalls.at(found.seq) ?? found;
   const { entityId, name } = member;
   const who = { entityId, name, at: isoTime(now), ...(impersonatedBy !== undefined && { impersonatedBy }) };
-  const isPresent = (id: string): boolean => services.members.find(id) !== undefined;
-  const verdict = judge(row.message.toolCall, { ...who, answer }, isPresent);
+  const isPresent = (id: string) => Boolean(services.members.find(id));
+  const verdict = judge(row.message.toolCall, { ...who, answer, isPresent });
   if (!verdict) return { message: row.message, created: false, updatedSeq: row.updatedSeq };
   const { answers, inputHash } = verdict.call.awaits ?? {};
   const message = services.record((append) => {

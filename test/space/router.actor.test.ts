@@ -328,7 +328,8 @@ test("[S3] a router whose secret is missing wakes nobody, and says which it is",
   expect(routing.error?.message).toContain("M_KEY");
 });
 
-test("[S3] [L9] a router's model gets the secret that it names, on record, and shows it nowhere", async () => {
+/** A space whose router's model is given a secret. `keys`: what it was given. */
+const withSecret = async () => {
   const keys: (string | undefined)[] = [];
   const before = providers["openai-compatible"];
   providers["openai-compatible"] = async ({ apiKey }) => {
@@ -341,14 +342,29 @@ test("[S3] [L9] a router's model gets the secret that it names, on record, and s
   const model = {
     provider: "openai-compatible",
     name: "m",
-    baseUrl: "https://m.example/v1",
+    baseUrl: "https://m.example/",
     apiKeySecret: "KEY",
   } as const;
-  const { robo, home, post } = await stage({ ...config, model });
-  const { workspaceId: id } = home;
+  const staged = await stage({ ...config, model });
+  const id = staged.home.workspaceId;
   const workspace = env.WORKSPACE.getByName(id);
   unwrap(await workspace.create({ id, name: "W", keyId: ids.mint("key"), keyHash: id }));
   unwrap(await workspace.putSecret("KEY", await seal(env, id, "KEY", "sk-hunter2")));
+  return { ...staged, workspace, keys };
+};
+
+test("[C19] [L9] of a confidential space's router the day is on record, and no message's time", async () => {
+  const { home, post, workspace } = await withSecret();
+  unwrap(await home.rpc.update(home.key, { confidential: true }));
+  const { createdAt } = await post("hello?");
+  await vi.waitFor(async () => {
+    const noted = unwrap(await workspace.audit({ limit: 9, action: "secret.used" })).items;
+    expect(noted).toMatchObject([{ actor: { id: home.space.id }, at: `${createdAt.slice(0, 10)}T00:00:00.000Z` }]);
+  });
+});
+
+test("[S3] [L9] a router's model gets the secret that it names, on record, and shows it nowhere", async () => {
+  const { robo, home, post, workspace, keys } = await withSecret();
   await decided(home, (await post("hello?")).id);
   expect(keys).toEqual(["sk-hunter2"]);
   await vi.waitFor(() => expect(sources(robo)).toEqual(["hello?: proactive_router"]));

@@ -370,7 +370,6 @@ const rootOfPlan = (services: InboxServices, plan: PlanRow, eventId: string): Ro
   const own = ownRoot(last, eventId, services.clock.now());
   if (own !== last) services.identity.update({ ownRoot: own });
   const by = plan.root?.by;
-  // Each person's plans have wakes of their own (C11).
   return { id: by === undefined ? own.id : eventIdOf(services, "root", own.id, by), kind: "agent", by };
 };
 

@@ -91,16 +91,14 @@ export const advanced = (call: ToolCall, said: AgentToolCall): ToolCall => {
   return sameJson(next, call) ? call : next;
 };
 
-/** A person's answer to a call, `at` in ISO 8601. */
-type Given = { entityId: string; name: string; at: string; impersonatedBy?: string; answer: ToolAnswer };
-
-type IsPresent = (entityId: string) => boolean;
+/** A person's answer to a call, `at` in ISO 8601. `isPresent`: who is in the space; all, if left out. */
+type Given = AwaitedAnswer["answers"][number] & { answer: ToolAnswer; isPresent?: (entityId: string) => boolean };
 
 /** How the call stands then; `outcome` once it is decided. */
 export type Verdict = { call: ToolCall; outcome: CallOutcome | null };
 
-/** The one judge of people's answers. Undefined where this person has said the same before. `isPresent`: who is in the space. */
-export const judge = (call: ToolCall, given: Given, isPresent: IsPresent = () => true): Verdict | undefined => {
+/** The one judge of people's answers. Undefined where this person has said the same before. */
+export const judge = (call: ToolCall, given: Given): Verdict | undefined => {
   const { awaits, status } = call;
   if (!awaits) throw new ColloquyError("conflict", "This tool call waits for nobody's answer");
   if (status === "expired") throw new ColloquyError("gone", `The time to answer was up at ${awaits.expiresAt}`);
@@ -108,8 +106,7 @@ export const judge = (call: ToolCall, given: Given, isPresent: IsPresent = () =>
     const why = call.error?.message ?? "nobody waits for an answer";
     throw new ColloquyError("gone", `The tool call was canceled: ${why}`);
   }
-  if (awaits.kind === "answer") return judgeAnswer(call, awaits, given);
-  return judgeApproval(call, awaits, given, isPresent);
+  return awaits.kind === "approval" ? judgeApproval(call, awaits, given) : judgeAnswer(call, awaits, given);
 };
 
 const invalid = (detail: string, issues: Issue[]): ColloquyError =>
@@ -120,12 +117,8 @@ const decided = (what: string, { answers }: AwaitedAnswer): ColloquyError => {
   return new ColloquyError("conflict", last ? `${last.name} has ${what} already` : "It is decided already");
 };
 
-const judgeApproval = (
-  call: ToolCall,
-  awaits: AwaitedAnswer,
-  { answer, ...who }: Given,
-  isPresent: IsPresent,
-): Verdict | undefined => {
+const judgeApproval = (call: ToolCall, awaits: AwaitedAnswer, given: Given): Verdict | undefined => {
+  const { answer, isPresent = () => true, ...who } = given;
   const parsed = ApprovalResult.safeParse("result" in answer ? answer.result : undefined);
   if (!parsed.success) {
     const issues = parsed.error.issues.map(({ path, message }) => ({ path: ["result", ...path].join("."), message }));
@@ -143,8 +136,8 @@ const judgeApproval = (
     const error = { code: "approval_rejected", message: "A person rejected it" };
     return { call: { ...next, status: "error", error }, outcome: "rejected" };
   }
-  if (answers.filter(({ entityId }) => isPresent(entityId)).length < awaits.quorum)
-    return { call: next, outcome: null };
+  const counted = answers.filter(({ entityId }) => isPresent(entityId));
+  if (counted.length < awaits.quorum) return { call: next, outcome: null };
   return { call: { ...next, status: "running" }, outcome: "approved" };
 };
 
@@ -161,7 +154,8 @@ const requireShown = (awaits: AwaitedAnswer, inputHash: string | undefined): voi
   );
 };
 
-const judgeAnswer = (call: ToolCall, awaits: AwaitedAnswer, { answer, ...who }: Given): Verdict | undefined => {
+const judgeAnswer = (call: ToolCall, awaits: AwaitedAnswer, given: Given): Verdict | undefined => {
+  const { answer, isPresent: _, ...who } = given;
   if (call.status !== "requires_action") {
     const own = awaits.answers.some(({ entityId }) => entityId === who.entityId);
     if (own && isSame(call, answer)) return undefined;

@@ -439,8 +439,7 @@ describe("consent", () => {
     play(step(edit([{ op: "append_text", text: "b" }])), step(text("Done.")));
     await space.post(ann, "Go");
     const waiting = await asked(space);
-    const partnerEntityId = ann.id;
-    unwrap(await env.AGENT.getByName(agent.id).updateBlock(workspaceId, "notes", { partnerEntityId }, "system"));
+    await env.AGENT.getByName(agent.id).updateBlock(workspaceId, "notes", { partnerEntityId: ann.id }, "system");
     unwrap(await space.stub().answerToolCall(space.as(ben), waiting.id, yesTo(waiting)));
     await ended(workspaceId, agent, 1);
     expect(await results()).toMatchObject([{ success: false, error: { code: "approval_changed" } }]);

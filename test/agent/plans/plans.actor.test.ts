@@ -249,23 +249,21 @@ describe("[B1] where the chain of what a plan causes begins", () => {
 });
 
 test("[R6] [C11] one person's recurring plans take no wakes from another's", async () => {
-  const settings = { continuity: "timeline", limits: { maxWakesPerRoot: 2 } } as const;
-  const { pass, house, husam, agent, runs } = await openAgent(settings);
+  const limits = { maxWakesPerRoot: 2 };
+  const { pass, house, husam, agent, runs } = await openAgent({ continuity: "timeline", limits });
   const sara = await house.person("Sara");
   const space = await house.space("Alpha", [husam, sara, agent]);
   const planned = (...ids: string[]) =>
     step(call("set_plans", { plans: ids.map((id) => ({ id, name: id, instruction: id, cron: "* * * * *" })) }));
-  modelThat(
-    (index) => [planned("daily", "hourly"), step(text("Done.")), planned("sara")][index] ?? step(text("Done.")),
-  );
+  const [done, husams, saras] = [step(text("Done.")), planned("daily", "hourly"), planned("sara")];
+  modelThat((index) => [husams, done, saras][index] ?? done);
   await space.post(husam, "Plan two things");
   await ended(house.workspaceId, agent, 1);
   await space.post(sara, "Plan one thing");
   await ended(house.workspaceId, agent, 2);
   await pass(minuteMs);
   await ended(house.workspaceId, agent, 5);
-  const names = (await runs()).map(({ trigger }) => trigger.senderName);
-  expect(names).toContain("sara");
+  expect((await runs()).map(({ trigger }) => trigger.senderName)).toContain("sara");
 });
 
 describe("the tools", () => {
