@@ -110,7 +110,8 @@ export type MessageChange = {
  * Words that an agent forgets. `id`: the message that they were, or another name: the same again changes nothing more. `since`:
  * when they were first said, in milliseconds since the epoch, 0 where that is not known. `saidAt`: the same of each, where they
  * differ: none is before `since`. `text`: what the message says now.
- * `messageIds`: of several messages, where an `id` of an entity, alone or with more behind it, says who was erased.
+ * `messageIds`: of several messages, where an `id` of an entity, alone or with more behind it, says who was erased. `isAgain`: it
+ * begins again, though the agent has done it.
  */
 export type Redaction = {
   id: string;
@@ -121,6 +122,7 @@ export type Redaction = {
   senderName?: string | undefined;
   spaceId?: string | undefined;
   messageIds?: string[] | undefined;
+  isAgain?: boolean | undefined;
 };
 
 /** A delivery as JSON: a call clones its arguments object by object, which takes ten times as long as the text of many. */

@@ -104,10 +104,15 @@ export const createErasures = (surroundings: Surroundings) => {
     return lastGiven;
   };
 
+  /** Visits that are to begin again, though a go of them may be under way. A crash cuts that go too. */
+  const anew = new Set<string>();
+
+  /** What was visited before is visited again: a space from where it came to on, an agent as a whole. */
   const visit = (erasureId: string, targets: string[]): void => {
     for (const target of targets) {
-      const again = { target: [erasureVisits.erasureId, erasureVisits.target], set: { isDone: false } };
+      const again = { target: [erasureVisits.erasureId, erasureVisits.target], set: { isDone: false, upTo: null } };
       db.insert(erasureVisits).values({ erasureId, target }).onConflictDoUpdate(again).run();
+      anew.add(`${erasureId} ${target}`);
       jobs.set({ kind, key: `${erasureId} ${target}`, dueAt: turn() });
     }
   };
@@ -159,9 +164,10 @@ export const createErasures = (surroundings: Surroundings) => {
     return { place: after, upTo: done.upTo, rows: isWhole ? done.rows : rows + done.rows, objects, names, isDone };
   };
 
-  const askAgent = async ({ id, kind: what, names }: Row, { target }: Visit): Promise<Step> => {
+  const askAgent = async ({ id, kind: what, names }: Row, { target, upTo, requests }: Visit): Promise<Step> => {
     const agent = env.AGENT.getByName(target.replace(itsEnd, ""));
-    const done = { rows: 0, objects: 1, isDone: true };
+    // It has begun, for the next go.
+    const done = { rows: 0, objects: 1, isDone: true, upTo: 0 };
     if (what === "workspace" || target.endsWith(itsEnd)) {
       unlessGone(await agent.remove(workspaceId()));
       return done;
@@ -171,9 +177,10 @@ export const createErasures = (surroundings: Surroundings) => {
       // It is visited once more, and counted then.
       return { ...done, objects: 0, isDone: taken?.isDone ?? true };
     }
-    const redaction: Redaction = { id, words: names, since: 0, senderName: names[0] };
+    const isAgain = upTo === null && requests > 0;
+    const redaction: Redaction = { id, words: names, since: 0, senderName: names[0], isAgain };
     const told = unlessGone(await agent.forgetSpace(workspaceId(), "", redaction));
-    return { rows: told?.rows ?? 0, objects: told?.objects ?? 1, isDone: told?.isDone ?? true };
+    return { ...done, rows: told?.rows ?? 0, objects: told?.objects ?? 1, isDone: told?.isDone ?? true };
   };
 
   const store = (row: Row, before: Visit, { names = [], ...step }: Step): void =>
@@ -206,7 +213,9 @@ export const createErasures = (surroundings: Surroundings) => {
       if (before.requests === 0 && clock.now() < freeAt) return turn();
       await faultOnceStored("workspace.before-tell", object);
       const isSpace = before.target.startsWith("spc_");
-      const step = await withTimeout(tellTimeoutMs, isSpace ? askSpace(row, before) : askAgent(row, before));
+      anew.delete(key);
+      const came = await withTimeout(tellTimeoutMs, isSpace ? askSpace(row, before) : askAgent(row, before));
+      const step = anew.has(key) ? { ...came, upTo: null, isDone: false } : came;
       await faultOnceStored("workspace.after-tell", object);
       store(row, before, step);
       const changed = (step.upTo ?? 0) > 0 ? step.rows - before.rows : 0;
@@ -309,7 +318,10 @@ export const createErasures = (surroundings: Surroundings) => {
         view,
       ),
 
-    /** A space that was being made meanwhile has who was erased, or is of a workspace that is: it is visited too. */
+    /**
+     * A space that was being made meanwhile has who was erased, or is of a workspace that is: it is visited too, and agents are
+     * once more after it, since they may have heard the name there.
+     */
     followed({ space, deleted }: IndexDelivery): void {
       if (deleted) return;
       for (const id of [workspaceId(), ...space.members.map((member) => member.id)]) {
@@ -317,10 +329,7 @@ export const createErasures = (surroundings: Surroundings) => {
         if (!row) continue;
         const name = space.members.find((member) => member.id === id)?.name;
         const names = [...new Set([...row.names, ...(name === undefined ? [] : [name])])];
-        if (row.completedAt !== null) {
-          db.update(erasures).set({ completedAt: null, phase: 0 }).where(eq(erasures.id, id)).run();
-        }
-        db.update(erasures).set({ names }).where(eq(erasures.id, id)).run();
+        db.update(erasures).set({ names, completedAt: null, phase: 0 }).where(eq(erasures.id, id)).run();
         visit(id, [space.id]);
       }
     },

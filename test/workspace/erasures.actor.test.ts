@@ -2,15 +2,19 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CreateBlock } from "../../src/protocol/block.ts";
 import type { Erasure, ErasureKind } from "../../src/protocol/erasure.ts";
-import { unwrap } from "../../src/shared/errors.ts";
+import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults, type FaultPoint } from "../../src/shared/fault.ts";
+import { Space } from "../../src/space/space.ts";
 import { openBoth } from "../agent/compartment.ts";
 import { agentStub, ended, ids, openScene, scripted, told } from "../agent/fixture.ts";
 import { rowsWith } from "../support/rows.ts";
 import { answer, call, step, text } from "../support/scripted-model.ts";
 
 /** What is left of who, or what, was erased. */
-afterEach(disarmFaults);
+afterEach(() => {
+  disarmFaults();
+  vi.restoreAllMocks();
+});
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
 
@@ -137,7 +141,7 @@ test("[L16] a space made during an erasure is erased too, and each object counte
   await ended(house.workspaceId, analyst, 1);
   await erase(scene, "person", mona.id);
   const first = await done(scene, mona.id);
-  const late = await house.space("Late", [mona, analyst]);
+  const late = await house.space("Late", [mona, scene.husam]);
   const again = await vi.waitFor(async () => {
     const report = await done(scene, mona.id);
     expect(report.completedAt).not.toBe(first.completedAt);
@@ -146,6 +150,55 @@ test("[L16] a space made during an erasure is erased too, and each object counte
   // Of the late space, beside itself: the coming of Mona, and her leaving.
   expect([again.objects, again.rows]).toEqual([first.objects + 1, first.rows + 2]);
   await goneFrom([env.SPACE.getByName(late.id)], ["Mona"]);
+});
+
+describe("who comes in during an erasure", () => {
+  /** Answers once the erasure, which was done, is done once more. */
+  const doneAgain = (scene: Scene, id: string, { completedAt }: Erasure): Promise<Erasure> =>
+    vi.waitFor(
+      async () => {
+        const erasure = await done(scene, id);
+        expect(erasure.completedAt).not.toBe(completedAt);
+        return erasure;
+      },
+      { timeout: 20_000 },
+    );
+
+  test("[L16] agents that are done look again for who is named in a space made meanwhile", async () => {
+    const scene = await openScene();
+    const { house, analyst, husam } = scene;
+    const mona = await house.person("Mona");
+    scripted([step(text("Well."))]);
+    await erase(scene, "person", mona.id);
+    const first = await done(scene, mona.id);
+    // Until the agent has had a run there, the space does not let her go.
+    const later = vi.fn(async () => refuse("unavailable", "later"));
+    const held = [
+      vi.spyOn(Space.prototype, "removeMember").mockImplementation(later),
+      vi.spyOn(Space.prototype, "erase").mockImplementation(later),
+    ];
+    const late = await house.space("Late", [mona, husam, analyst]);
+    await late.post(husam, "And now?");
+    await ended(house.workspaceId, analyst, 1);
+    expect(await rowsWith(agentStub(analyst), "Mona")).not.toEqual([]);
+    for (const each of held) each.mockRestore();
+    await doneAgain(scene, mona.id, first);
+    await goneFrom([agentStub(analyst), env.SPACE.getByName(late.id)], ["Mona"]);
+  });
+
+  test("[L16] who is added to a space that was visited is erased there once more", async () => {
+    const scene = await openScene();
+    const { house, space } = scene;
+    const mona = await house.person("Mona");
+    const other = await house.space("Beta", [mona, scene.husam]);
+    await erase(scene, "person", mona.id);
+    let report = await done(scene, mona.id);
+    for (const { id, stub } of [space, other]) {
+      unwrap(await stub().addMember(house.key, mona));
+      report = await doneAgain(scene, mona.id, report);
+      await goneFrom([env.SPACE.getByName(id)], ["Mona"]);
+    }
+  });
 });
 
 test("[L16] an erased agent takes its messages, its name, and what its readers were given", async () => {

@@ -310,16 +310,16 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     },
 
     /**
-     * Begins a redaction that is not known yet. In a transaction. Answers whether it is over, with all of who is erased, and
-     * how many rows that changed.
+     * Begins a redaction that is not known yet, or is to begin again. In a transaction. Answers whether it is over, with all of
+     * who is erased, and how many rows that changed.
      */
-    forgets(redaction: Redaction): { isDone: boolean; rows: number } {
+    forgets({ isAgain = false, ...redaction }: Redaction): { isDone: boolean; rows: number } {
       const isMore = and(gte(redactions.id, `${redaction.id} `), lt(redactions.id, `${redaction.id}!`));
       const isIts = or(eq(redactions.id, redaction.id), isMore);
       const find = () => db.select().from(redactions).where(isIts).all();
       // One of the many of who is erased was told before it is asked for, and its row goes with its words.
       const isOneOfMany = isOfErased(redaction.id) && redaction.id.includes(" ");
-      const isToEnter = !isOneOfMany && !find().some(({ id }) => id === redaction.id);
+      const isToEnter = !isOneOfMany && (isAgain || !find().some(({ id }) => id === redaction.id));
       if (isToEnter) this.enter(redaction);
       const all = find();
       return { isDone: all.every(({ words }) => words === null), rows: all.reduce((sum, { rows }) => sum + rows, 0) };
