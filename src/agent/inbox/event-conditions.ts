@@ -6,11 +6,15 @@ import { events, inbox } from "../schema.ts";
 /** The newest place of all. */
 export const newestSeq = sql<number>`max(coalesce((select max(seq) from inbox), 0), coalesce((select max(seq) from overheard), 0))`;
 
-/** The newest overheard event that lies beyond the bounds. */
-export const newestBeyond = sql<number | null>`(select max(seq) from (
-  select seq, row_number() over newest as place, sum(octet_length(data)) over newest as bytes
-  from overheard window newest as (order by seq desc)
-) where place > ${sql.placeholder("most")} or bytes > ${sql.placeholder("mostBytes")})`;
+const beyondMost = sql`(select seq from overheard order by seq desc limit 1 offset ${sql.placeholder("most")})`;
+const mostBytes = sql.placeholder("mostBytes");
+const beyondBytes = sql`(select max(seq) from (
+  select seq, sum(octet_length(data)) over (order by seq desc) as bytes from overheard
+) where bytes > ${mostBytes})`;
+
+/** The newest overheard event that lies beyond the bounds. A sum for each row takes long: it is made where the bytes are too many. */
+export const newestBeyond = sql<number | null>`nullif(max(coalesce(${beyondMost}, 0),
+  case when (select sum(octet_length(data)) from overheard) > ${mostBytes} then ${beyondBytes} else 0 end), 0)`;
 
 /** `isAnswer` of rows. */
 export const isAnswerRow = sql`(${inbox.type} = 'tool_result' and

@@ -36,6 +36,7 @@ const timesOf = ({ message, was, saidAt }: MessageChange): { since: number; said
 
 /** In the transaction that takes in the delivery. */
 export const changeMessages = (services: ChangingServices, changes: MessageChange[]): void => {
+  if (changes.length === 0) return;
   const { inbox, redactions } = services;
   /** The erased messages, by their author and space: one redaction takes each group. */
   const erased = new Map<string, MessageChange[]>();
