@@ -30,10 +30,7 @@ import m0027 from './0027_supreme_vindicator.sql';
 import m0028 from './0028_suspended.sql';
 import m0029 from './0029_whole_sebastian_shaw.sql';
 import m0030 from './0030_workable_newton_destine.sql';
-import m0031 from './0031_amused_gabe_jones.sql';
-import m0032 from './0032_abandoned_vampiro.sql';
-import m0033 from './0033_blue_iron_monger.sql';
-import m0034 from './0034_peaceful_annihilus.sql';
+import m0031 from './0031_words_and_accounts.sql';
 
   export default {
     journal,
@@ -69,10 +66,7 @@ m0027,
 m0028,
 m0029,
 m0030,
-m0031,
-m0032,
-m0033,
-m0034
+m0031
     }
   }
   

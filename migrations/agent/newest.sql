@@ -410,6 +410,8 @@ CREATE TABLE "redactions" (
 	`last_run` integer NOT NULL,
 	`rows` integer DEFAULT 0 NOT NULL,
 	`is_known` integer NOT NULL,
-	`at` integer NOT NULL
-, `said_at` text, `kept` text) WITHOUT ROWID;
+	`at` integer NOT NULL,
+	`said_at` text,
+	`kept` text
+) WITHOUT ROWID;
 INSERT INTO `search_words` (`search_words`, `rank`) VALUES ('secure-delete', 1);

@@ -1,2 +1,0 @@
-DROP INDEX `runs_of_person`;--> statement-breakpoint
-ALTER TABLE `runs` ADD `correction` text;
