@@ -224,6 +224,9 @@ export const liveAndErase = async (one: Life): Promise<string | undefined> => {
     await atRest(workspaceId, agents);
     await vi.waitFor(() => atRest(workspaceId, minds), { timeout: 20_000 });
     const said = await allSaid(world, posted);
+    // Each mind's index has by then what the mind knows.
+    const query = SearchQuery.parse({ query: "zqmark*", mode: "fts" });
+    for (const { id } of minds) unwrap(await env.AGENT.getByName(id).search(workspaceId, query));
     const gone = await takeOut(world, one, said);
     if (one.kind !== "workspace") await spaces[1].post(people[1], "What now?");
     const left =

@@ -1,12 +1,15 @@
-import { runInDurableObject } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { maxAttempts } from "../../src/agent/bounds.ts";
 import { app } from "../../src/routes/app.ts";
+import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { meter } from "../../src/shared/meter.ts";
-import { undoLater } from "../agent/fixture.ts";
+import { Space } from "../../src/space/space.ts";
+import { ended, openScene, passTime, scripted, undoLater } from "../agent/fixture.ts";
 import { adminKey, call, expectOk, openHouse } from "../support/house.ts";
-import { installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { apiError, installModel, refusal, scriptedModel, step, text } from "../support/scripted-model.ts";
 import { parseOpenMetrics, type Sample } from "./open-metrics.ts";
 
 const restore = undoLater();
@@ -56,6 +59,29 @@ test("[L11] the metrics are OpenMetrics text, and count what happens once", asyn
   await vi.waitFor(async () => expect(sampleOf(await read(), "sockets")).toBe(sampleOf(before, "sockets")));
   const whole = JSON.stringify(await read());
   for (const id of [house.workspaceId, spaceId, robot.id, mona.id]) expect(whole).not.toContain(id);
+});
+
+test("[L11] events that died and jobs that fail are among the figures", async () => {
+  const before = await read();
+  const added = async (name: string): Promise<number> => sampleOf(await read(), name) - sampleOf(before, name);
+  const { house, analyst, space, husam } = await openScene();
+  scripted(() => refusal(apiError(401)));
+  await space.post(husam, "Lost");
+  for (let run = 1; run <= maxAttempts; run += 1) {
+    await ended(house.workspaceId, analyst, run);
+    await passTime(analyst, 60_000);
+  }
+  await vi.waitFor(async () => expect(await added("dead_events_total")).toBe(1));
+  const { setSuspended } = Space.prototype;
+  restore.push(() => Object.assign(Space.prototype, { setSuspended }));
+  Object.assign(Space.prototype, { setSuspended: async () => refuse("unavailable", "Cut off") });
+  const workspace = env.WORKSPACE.getByName(house.workspaceId);
+  unwrap(await workspace.suspend("Unpaid"));
+  await vi.waitFor(async () => expect(await added("jobs_waiting")).toBe(1));
+  Object.assign(Space.prototype, { setSuspended });
+  vi.setSystemTime(Date.now() + 60_000);
+  await runDurableObjectAlarm(workspace as unknown as DurableObjectStub);
+  await vi.waitFor(async () => expect(await added("jobs_waiting")).toBe(0));
 });
 
 test("[L11] an isolate reports at most once a minute, and nothing twice", () => {

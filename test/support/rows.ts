@@ -14,8 +14,18 @@ export const allRows = ({ sql }: DurableObjectStorage): string[] => {
 const asText = (value: SqlStorageValue): string =>
   value instanceof ArrayBuffer ? new TextDecoder("latin1").decode(value) : String(value);
 
-/** The rows of an object that hold these words. */
+/** The index stores the beginning of a word once for its neighbours, so only a question tells whether it has the word. */
+const indexed = ({ sql }: DurableObjectStorage, words: string): string[] => {
+  const indexes = sql.exec("SELECT name FROM sqlite_master WHERE sql LIKE '%USING fts5%'").toArray();
+  return indexes.flatMap(({ name }) => {
+    const hits = sql.exec(`SELECT rowid FROM "${String(name)}" WHERE "${String(name)}" MATCH ?`, JSON.stringify(words));
+    return hits.toArray().map(({ rowid }) => `${String(name)} ${rowid} has ${words}`);
+  });
+};
+
+/** The rows of an object that hold these words, and the hits of its indexes. */
 export const rowsWith = (object: unknown, words: string): Promise<string[]> =>
-  runInDurableObject(object as DurableObjectStub, (_, { storage }) =>
-    allRows(storage).filter((row) => row.includes(words)),
-  );
+  runInDurableObject(object as DurableObjectStub, (_, { storage }) => [
+    ...allRows(storage).filter((row) => row.includes(words)),
+    ...indexed(storage, words),
+  ]);
