@@ -4,6 +4,7 @@ import { z } from "zod";
 import { Entity } from "../../src/protocol/entity.ts";
 import { SignInLink, Token } from "../../src/protocol/workspace.ts";
 import { adminKey, type Call, call, expectOk, type House, openHouse } from "../support/house.ts";
+import { cookieOf, signIn } from "../support/session.ts";
 import { problemIn } from "./operations.ts";
 
 /** People whom a customer's own issuer tells of, by the routes. */
@@ -153,10 +154,9 @@ test("[L7] [L12] what an admin made by a JWT's right ends with the setting", asy
     (await expectOk(Token, call("/v1/tokens", { ...who, body: { entityId } }))).token;
   const link = async () => {
     const made = call(`/v1/entities/${id}/sign-in-links`, { ...who, method: "POST" });
-    return (await expectOk(SignInLink, made)).link.split("#sign-in=")[1];
+    return (await expectOk(SignInLink, made)).link.split("#sign-in=")[1] ?? "";
   };
-  const signIn = async (code: unknown) => call("/v1/session", { body: { code } });
-  const cookie = ((await signIn(await link())).headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const cookie = cookieOf(await signIn(await link()));
   const [left, ownToken] = [await link(), await token(id)];
   const further = call("/v1/tokens", { bearer: ownToken, body: { entityId: id } });
   const bearers = [ownToken, await token(ada.id), (await expectOk(Token, further)).token];

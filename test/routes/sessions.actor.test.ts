@@ -5,24 +5,19 @@ import { SignInLink } from "../../src/protocol/workspace.ts";
 import { app } from "../../src/routes/app.ts";
 import { maxSignInCodes, signInCodeMs } from "../../src/workspace/bounds.ts";
 import { type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
+import { codeBy, cookieBy, cookieOf, origin } from "../support/session.ts";
 import { problemIn } from "./operations.ts";
 
-const origin = "https://colloquy.test";
 const foreign = "https://evil.test";
 
 const linkFor = async (house: House, { id }: { id: string }, bearer = house.secretKey): Promise<string> =>
   (await expectOk(SignInLink, call(`/v1/entities/${id}/sign-in-links`, { method: "POST", bearer }))).link;
-const codeFor = async (house: House, person: { id: string }): Promise<string> =>
-  (await linkFor(house, person)).split("#sign-in=")[1] ?? "";
+const codeFor = (house: House, { id }: { id: string }): Promise<string> => codeBy(house.secretKey, id);
 
 const signIn = (body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
   call("/v1/session", { body, headers: { origin, ...headers } });
 
-/** What the browser sends from then on. */
-const cookieOf = (answer: Response): string => (answer.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-
-const cookieFor = async (house: House, person: Participant): Promise<string> =>
-  cookieOf(await signIn({ code: await codeFor(house, person) }));
+const cookieFor = (house: House, { id }: Participant): Promise<string> => cookieBy(house.secretKey, id);
 
 const whoIs = async (cookie: string): Promise<string | undefined> => {
   const answer = z.object({ session: z.object({ entity: z.object({ name: z.string() }) }).nullable() });
