@@ -181,7 +181,8 @@ describe.each(continuities)("%s", (continuity) => {
     unwrap(await owner.createBlock(house.workspaceId, CreateBlock.parse(block), "system"));
     const grant = { granteeId: analyst.id, permission: "Human" } as const;
     if (how === "unshared") unwrap(await owner.shareBlock(house.workspaceId, "burrow", grant));
-    const edit = { label: "burrow", operations: [{ op: "append_text", text: " Numbats nap." }] };
+    const from = how === "unshared" ? "Scribe" : undefined;
+    const edit = { label: "burrow", from, operations: [{ op: "append_text", text: " Numbats nap." }] };
     const steps = [step(call("enter_space", { spaceId: space.id })), step(call("block_edit", edit))];
     scripted((_, index) => steps[index] ?? step(text("Done.")));
     await space.post(husam, "Go on");

@@ -35,8 +35,9 @@ const scene = async (settings: { continuity?: "timeline" | "consciousness" } = {
   const ben = await house.person("Ben");
   const agent = await house.agent({ name: "Analyst", continuity: "timeline", ...settings });
   const archive = await house.agent({ name: "Archive", continuity: "timeline" });
+  const eve = await house.agent({ name: "Eve", continuity: "timeline" });
   const space = await house.space("Alpha", [ann, ben, agent]);
-  await house.space("Beta", [agent, archive]);
+  await house.space("Beta", [agent, archive, eve]);
   const { workspaceId } = house;
   const stub = (of: EntityRef = agent) => env.AGENT.getByName(of.id);
   const play = (...steps: ScriptedStep[]): void => {
@@ -54,7 +55,7 @@ const scene = async (settings: { continuity?: "timeline" | "consciousness" } = {
     await ended(workspaceId, agent, 1);
   };
   return {
-    ...{ workspaceId, ann, ben, agent, archive, space, play, results, go },
+    ...{ workspaceId, ann, ben, agent, archive, eve, space, play, results, go },
     /** Plays a run that makes these calls, one a step. Answers what they came to. */
     run: async (...calls: ScriptedPart[]) => {
       play(...calls.map((each) => step(each)), step(text("Done.")));
@@ -446,6 +447,27 @@ describe("consent", () => {
     expect(await block()).toMatchObject({ value: "a", version: 1 });
   });
 
+  test("[C1] the yes to an edit of one agent's block edits no other agent's", async () => {
+    const { play, results, create, share, block, space, ann, agent, archive, eve, workspaceId } = await scene();
+    await create({ content: "a" }, archive);
+    await share("Human", archive, agent);
+    const op = { op: "append_text", text: "b" };
+    play(step(edit([op])), step(edit([op], { from: "Archive" })), step(text("Done.")));
+    await space.post(ann, "Go");
+    const waiting = await asked(space);
+    unwrap(await env.AGENT.getByName(archive.id).unshareBlock(workspaceId, "notes", agent.id));
+    await create({ content: "x" }, eve);
+    await share("Human", eve, agent);
+    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting)));
+    await ended(workspaceId, agent, 1);
+    expect(await block("notes", eve)).toMatchObject({ value: "x" });
+    expect(waiting.input).toMatchObject({ from: "Archive" });
+    expect(await results()).toMatchObject([
+      { error: { code: "tool_input_invalid" } },
+      { error: { code: "not_found" } },
+    ]);
+  });
+
   test("a living agent goes on meanwhile, and hears of the edit through its inbox", async () => {
     const { play, create, block, space, ann, agent, workspaceId } = await scene({ continuity: "consciousness" });
     await create({ permission: "Human", content: "a" });
@@ -480,7 +502,7 @@ describe("consent", () => {
     const { play, create, share, block, space, ann, agent, archive, workspaceId } = await scene();
     await create({ content: "a" }, archive);
     await share("Human", archive, agent);
-    play(step(edit([{ op: "append_text", text: "b" }])), step(text("Done.")));
+    play(step(edit([{ op: "append_text", text: "b" }], { from: "Archive" })), step(text("Done.")));
     await space.post(ann, "Go");
     const waiting = await asked(space);
     unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting)));

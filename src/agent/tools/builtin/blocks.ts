@@ -118,16 +118,24 @@ const edited = async (
   return { success: true, version, results: results.map(({ message }) => message), ...shown };
 };
 
+/** People who are asked see whose block it is, and it is that one's for which they said yes: a label alone may come to mean another. */
+const requireOwnerSaid = ({ label: name, from }: Edit, { services }: CallContext): void => {
+  const { ownerName } = (from === undefined && services.sharedBlocks.findToChange(name)) || {};
+  if (ownerName === undefined) return;
+  const message = `from: people are asked about this edit, and are to see whose "${name}" it is: ${quoteJson(ownerName)}`;
+  throw new ColloquyError("tool_input_invalid", message);
+};
+
 /** The approval that these operations need; undefined where none. Throws where no consent can allow them. */
-const approvalOf = async (
-  { label: name, from: owner, operations }: Edit,
-  { services, signal }: CallContext,
-): Promise<Approval | undefined> => {
+const approvalOf = async (input: Edit, call: CallContext): Promise<Approval | undefined> => {
+  const { label: name, from: owner, operations } = input;
+  const { services, signal } = call;
   const ops = parsed(Operations, { operations }).operations.map(({ op }) => op);
   const { permission } = services.sharedBlocks.findToChange(name, owner) ?? services.blocks.get(name);
   const refused = ops.find((op) => verdictOn(op, permission) === "refused");
   if (refused) throw permissionRefusal(refused, permission);
   if (ops.every((op) => verdictOn(op, permission) === "allowed")) return undefined;
+  requireOwnerSaid(input, call);
   const asked = { required: true, quorum: 1, expiresInMinutes: consentMinutes };
   if (permission === "Human") return asked;
   const { partnerEntityId: partner } = await services.sharedBlocks.load(name, signal, { from: owner });
@@ -137,6 +145,7 @@ const approvalOf = async (
 
 /** The block may be another one by now, or have another partner. */
 const agreed = async (input: Edit, call: CallContext) => {
+  requireOwnerSaid(input, call);
   const { approvers } = (await approvalOf(input, call)) ?? {};
   if (!approvers || approvers.some((id) => call.approvedBy?.includes(id))) return edited(input, call);
   throw new ColloquyError("approval_changed", `not done, "${input.label}" has another partner by now: ask again`);
