@@ -1,20 +1,22 @@
 import { createServer } from "node:http";
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from "jose";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { fetchJwks, jwksCooldownMs, jwksFreshMs, jwksStaleMs } from "../../src/auth/jwks.ts";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { fetchJwks, jwksCooldownMs, jwksFreshMs, jwksStaleMs, jwksTimeoutMs } from "../../src/auth/jwks.ts";
 import { jwtIn, type OwnUsers, provenJwt, verifyJwt } from "../../src/auth/own-users.ts";
 import type { Auth, Jwk } from "../../src/protocol/own-users.ts";
 import { ColloquyError } from "../../src/shared/errors.ts";
 
 /** JWTs of a customer's issuer, whose JWKS server is here: it rotates its keys, is slow, is down, and lies. */
-type Answer = { status?: number; type?: string; body?: string; location?: string; hangs?: true };
+type Answer = { status?: number; type?: string; body?: string; location?: string; hangs?: "answer" | "body" };
 let answer: Answer = {};
 let asked = 0;
 const server = createServer((_, response) => {
   asked += 1;
-  if (answer.hangs) return;
+  if (answer.hangs === "answer") return;
   const { status = 200, type = "application/json", body = "", location } = answer;
-  response.writeHead(status, { "content-type": type, ...(location ? { location } : {}) }).end(body);
+  response.writeHead(status, { "content-type": type, ...(location ? { location } : {}) });
+  if (answer.hangs === "body") response.write('{"keys": [');
+  else response.end(body);
 });
 let port = 0;
 
@@ -219,11 +221,26 @@ test.each(lies)("[L12] [S4] a JWKS server that %s: who comes is told, known keys
 
 test("[L12] a slow JWKS server holds up nobody whose key is known", async () => {
   await verify(await sign());
-  answer = { hangs: true };
+  answer = { hangs: "answer" };
   now += jwksFreshMs;
   const begun = performance.now();
   await verify(await sign({ claims: { jti: "meanwhile" } }));
   expect(performance.now() - begun).toBeLessThan(1000);
+  await vi.waitUntil(() => asked === 2);
+});
+
+test.each<[string, Answer]>([
+  ["never", { hangs: "answer" }],
+  ["without an end", { hangs: "body" }],
+])("[L12] [S4] while a JWKS server answers %s, who comes first is told so, and in time", async (_, slow) => {
+  answer = slow;
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const told = refusal(sign());
+  await vi.waitUntil(() => asked === 1);
+  await vi.advanceTimersByTimeAsync(2 * jwksTimeoutMs);
+  const { code, message } = await told;
+  expect([code, message]).toEqual(["unavailable", expect.stringContaining("cannot be had")]);
 });
 
 test("[S3] [L12] outside development a JWKS on loopback or in a private network is not asked", async () => {
