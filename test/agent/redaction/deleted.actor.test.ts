@@ -287,6 +287,26 @@ test.each(["consciousness", "timeline"] as const)(
   },
 );
 
+test("[L4] a deleted question is gone from the index of another person's answer to it", async () => {
+  const scene = await openScene();
+  const { space, husam, house, analyst, agent } = scene;
+  const sara = await house.person("Sara");
+  unwrap(await space.stub().addMember(house.key, { id: sara.id, name: "Sara", type: "human" }));
+  scripted([step(text("One.")), step(text("Two."))]);
+  const find = async (query: string) =>
+    unwrap(await agent.search(house.workspaceId, SearchQuery.parse({ query, mode: "fts" }))).items.map(({ id }) => id);
+  const question = await space.post(husam, `Shall we sell ${words}?`);
+  const reply = await space.post(sara, "Only the medlars, please.");
+  await vi.waitFor(async () => expect(await find("quinces")).toContain(reply.id));
+  await remove(scene, question.id);
+  await gone(scene, "quinces");
+  expect(await find("quinces")).toEqual([]);
+  expect(await find("medlars Sara")).toContain(reply.id);
+  expect(await rowsIn(analyst, "SELECT DISTINCT head FROM search_entries WHERE ref = ?", reply.id)).toEqual([
+    { head: expect.stringMatching(/^Sara · .+ · .+ · .*\[deleted\]/) },
+  ]);
+});
+
 test("[L4] [C19] who repeats and deletes words takes none out that were kept before", async () => {
   const scene = await openBoth({});
   const { house, analyst, secret } = scene;

@@ -5,7 +5,7 @@ import { among, type Database, prepared } from "../../../shared/database.ts";
 import type { Scrub } from "../../redaction/forms.ts";
 import { spaces } from "../../schema.ts";
 import { searchEntries, searchSources, searchState } from "./schema.ts";
-import type { EntryRow, Findable } from "./sources.ts";
+import { dateWords, type EntryRow, type Findable } from "./sources.ts";
 import { createVectors, type Filter } from "./vectors.ts";
 
 /**
@@ -235,15 +235,17 @@ export const createSearchIndex = (
           const isFirst = part === 0 && now !== null && now !== row.text;
           return now === row.text ? [] : [{ row: whole, fresh: isFirst ? [{ ...row, text: now ?? "" }] : [] }];
         }
-        // Another's message stays. Whoever repeats it and deletes the copy takes nothing out of it.
-        if (/^(?:msg|spc)_/.test(name) && row.type === "message" && row.role === "user") return [];
+        // Another's message stays. Whoever repeats it and deletes the copy takes nothing out of it, but out of what it answers.
+        const isOthers = /^(?:msg|spc)_/.test(name) && row.type === "message" && row.role === "user";
         const { authorName } = row;
         if (row.authorId === name && authorName !== null && authorName !== erasedName) {
           const head = row.head.replaceAll(authorName, erasedName);
           return [{ row: whole, fresh: [{ ...row, head, authorName: erasedName }] }];
         }
         // A head tells what a message answers as it was when it was looked at, which may be long after.
-        const [head, text] = [scrub.value(row.head, named), scrub.value(row.text, named, row.at)];
+        const answers = isOthers ? row.head.indexOf(dateWords(row.at)) : 0;
+        const head = row.head.slice(0, answers) + scrub.value(row.head.slice(answers), named);
+        const text = isOthers ? row.text : scrub.value(row.text, named, row.at);
         return head === row.head && text === row.text ? [] : [{ row: whole, fresh: [{ ...row, head, text }] }];
       });
       const gone = changed.map(({ row }) => row.id);
