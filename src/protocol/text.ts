@@ -30,7 +30,7 @@ export const Name = z
 /** A name from elsewhere as one of ours, without what a name may not hold; undefined where nothing is left. */
 export const cleanName = (text: unknown): string | undefined => {
   if (typeof text !== "string" || text.length > 1000) return undefined;
-  const shown = text.toWellFormed().replace(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]+/gu, " ");
+  const shown = text.toWellFormed().replace(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]+/gu, " ");
   const parsed = Name.safeParse([...shown.replace(/\s+/g, " ").trim()].slice(0, 64).join(""));
   return parsed.success ? parsed.data : undefined;
 };

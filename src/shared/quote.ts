@@ -10,7 +10,7 @@ const byCode = (character: string): string => `\\u{${character.charCodeAt(0).toS
 
 /** What most texts are made of, and shows: this is asked first, since composing asks for every line. */
 const seen =
-  /^[\t\n\r -~\u00a0-\u00ac\u00ae-\u034e\u0370-\u061b\u061d-\u10ff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3000-\u3163\u3165-\ud7ff\ue000-\ufdff]*$/;
+  /^[\t\n\r -~\u00a0-\u00ac\u00ae-\u034e\u0370-\u061b\u061d-\u10ff\u2010-\u2027\u2030-\u205e\u2070-\u27ff\u2801-\u2fff\u3000-\u3163\u3165-\ud7ff\ue000-\ufdff]*$/;
 
 /** The text with every character shown: those that nobody sees, and Unicode's own line ends, as escapes. */
 export const visible = (text: string): string =>
