@@ -287,6 +287,39 @@ test.each(["consciousness", "timeline"] as const)(
   },
 );
 
+/** The passages that have a vector: of a packed row the ids follow the times. */
+const passagesWithVectors = async ({ analyst }: Scene): Promise<number[]> => {
+  const rows = await rowsIn(analyst, "SELECT passages, packed FROM search_vectors");
+  return rows.flatMap(({ passages, packed }) => {
+    const count = Number(passages);
+    return [...new Uint32Array((packed as ArrayBuffer).slice(8 * count, 12 * count))];
+  });
+};
+
+test("[L4] the vector of a deleted message goes with it, and that of an edited one is made anew", async () => {
+  const scene = await openScene();
+  const { space, husam, house, analyst, agent } = scene;
+  scripted(() => step(text("Read.")));
+  const likest = async (query: string): Promise<string[]> => {
+    const found = await agent.search(house.workspaceId, SearchQuery.parse({ query, mode: "vector" }));
+    return unwrap(found).items.map(({ id }) => id);
+  };
+  const deleted = await space.post(husam, `I like ${words}`);
+  const edited = await space.post(husam, "The medlars are ripe in November");
+  await vi.waitFor(async () => expect(await likest("quinces and medlars")).toContain(edited.id));
+  expect(await likest("the old orchard's quinces")).toContain(deleted.id);
+  const before = await passagesWithVectors(scene);
+  await remove(scene, deleted.id);
+  unwrap(await space.stub().editMessage(space.as(husam), edited.id, "Zebras sleep on their feet"));
+  await gone(scene, "quinces");
+  await gone(scene, "medlars");
+  const passages = (await rowsIn(analyst, "SELECT id FROM search_entries")).map(({ id }) => Number(id));
+  expect(before.filter((id) => !passages.includes(id)).length).toBeGreaterThanOrEqual(1);
+  expect((await passagesWithVectors(scene)).filter((id) => !passages.includes(id))).toEqual([]);
+  await vi.waitFor(async () => expect(await likest("a zebra's sleep")).toContain(edited.id));
+  expect(await likest("the old orchard's quinces")).not.toContain(deleted.id);
+});
+
 test("[L4] a deleted question is gone from the index of another person's answer to it", async () => {
   const scene = await openScene();
   const { space, husam, house, analyst, agent } = scene;
