@@ -7,7 +7,7 @@ export const leastStretch = 16;
 /** When the stretches from each place on were first said, in milliseconds since the epoch. */
 export type SaidAt = [from: number, at: number][];
 
-/** What was first said when; without a time, as its message was created. */
+/** Words, and when their message first had them. Without a time, it had them as it was created. */
 type Said = [words: string, at: number];
 export type Was = string | Said;
 

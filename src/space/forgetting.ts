@@ -75,7 +75,7 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
       if (!("message" in event)) continue;
       const createdAt = Date.parse(event.message.createdAt);
       since = Math.min(since, createdAt);
-      // What an edit made is told by its message's own row, with when each part of it was said.
+      // The row of an edited message has its new text, and when each part of it was said.
       const said = row.type === "message.updated" ? [] : wasOf(event.message, row);
       for (const each of [...said, ...(row.was ?? [])]) {
         const [word, at] = typeof each === "string" ? [each, createdAt] : each;

@@ -20,7 +20,7 @@ export type Routing = {
   quiet?: true | undefined;
   /** Its agent's mind that hears this space did not say it itself, and is told. */
   own?: OwnWords | undefined;
-  /** It was edited: since when its text has each stretch. */
+  /** Of an edited message: since when its text has each stretch. */
   saidAt?: SaidAt | undefined;
 };
 

@@ -66,7 +66,7 @@ export const createTimers = (
   const doubted = new Remembered(db, () => ({ names: new Set(guards), dueAt: clock.now() + leaseMs }), "rollbacks");
   /** Timers that were set since they fell due, also by the handler of another. */
   const setAnew = new Set<string>();
-  /** Those whose handlers run. */
+  /** The names of the timers whose handlers run. */
   const handling = new Set<string>();
 
   /** Memory follows what is stored. A guard is nowhere else. */

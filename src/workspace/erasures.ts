@@ -107,7 +107,7 @@ export const createErasures = (surroundings: Surroundings) => {
   /** Visits that are to begin again, though a go of them may be under way. A crash cuts that go too. */
   const anew = new Set<string>();
 
-  /** What was visited before is visited again: a space from where it came to on, an agent as a whole. */
+  /** Begins visits. A space that was visited before goes on from its place. An agent looks at everything again. */
   const visit = (erasureId: string, targets: string[]): void => {
     for (const target of targets) {
       const again = { target: [erasureVisits.erasureId, erasureVisits.target], set: { isDone: false, upTo: null } };
@@ -166,7 +166,7 @@ export const createErasures = (surroundings: Surroundings) => {
 
   const askAgent = async ({ id, kind: what, names }: Row, { target, upTo, requests }: Visit): Promise<Step> => {
     const agent = env.AGENT.getByName(target.replace(itsEnd, ""));
-    // It has begun, for the next go.
+    // `upTo` says that the visit has begun.
     const done = { rows: 0, objects: 1, isDone: true, upTo: 0 };
     if (what === "workspace" || target.endsWith(itsEnd)) {
       unlessGone(await agent.remove(workspaceId()));

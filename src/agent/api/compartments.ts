@@ -37,13 +37,19 @@ import { cursorOf, page } from "./page.ts";
 export const configureKind = "configure";
 const removeKind = "remove";
 const redactKind = "redact";
-/** A redaction that a compartment is told of and waited for. `untold`: with those of the same name that it is to be told, in order. */
+/** A redaction that a compartment is waited for. `untold`: what it is still to be told under the same name, in order. */
 type ToldMind = { mindId: string; redaction: Redaction; untold: Redaction[] };
+
+/** The last release stored `isTold` instead. */
+const untoldIn = (payload: unknown): Redaction[] => {
+  const { redaction, untold, isTold } = payload as Omit<ToldMind, "untold"> & Partial<ToldMind> & { isTold?: true };
+  return untold ?? (isTold ? [] : [redaction]);
+};
 
 const untoldBy = (db: Database, key: string): Redaction[] => {
   const isIt = and(eq(jobsTable.kind, redactKind), eq(jobsTable.key, key));
   const job = db.select().from(jobsTable).where(isIt).get();
-  return (job?.payload as ToldMind | undefined)?.untold ?? [];
+  return job ? untoldIn(job.payload) : [];
 };
 
 /** What another mind of the agent answers. Throws `unavailable` where it cannot be reached. */
@@ -196,7 +202,8 @@ export const handleCompartments = (runtime: AgentRuntime): void => {
   jobs.handle(redactKind, {
     atOnce: maxCompartmentsAtOnce,
     async run({ key, payload }) {
-      const { mindId, redaction, untold = [] } = payload as ToldMind;
+      const { mindId, redaction } = payload as ToldMind;
+      const untold = untoldIn(payload);
       const [mind, { workspaceId }] = [env.AGENT.getByName(mindId), identity.get()];
       if (untold.length > 0) {
         const told = await answerOf(mind.redact(workspaceId, untold));

@@ -151,7 +151,10 @@ const finderOf = (parts: string[]): ((raw: string) => boolean) => {
   };
 };
 
-/** What takes old words out. `named`: the text is part of a row that names their message. Left out, it was written now. */
+/**
+ * Takes old words out. `named`: the row of the text names their message. `writtenAt`: when the text was written, in milliseconds
+ * since the epoch; now, if left out.
+ */
 export type Scrub = {
   /** The same text where it holds none. */
   text(text: string, named?: boolean, writtenAt?: number): string;

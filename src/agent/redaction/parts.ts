@@ -17,7 +17,7 @@ export const isPart = ({ id, messageIds }: Pick<Row, "id" | "messageIds">): bool
   isOfErased(id) && messageIds !== null;
 
 /** Words of several redactions, and when each was first said. */
-export const saidIn = (all: Pick<Row, "words" | "saidAt" | "since">[]): { words: string[]; saidAt: number[] } => {
+export const mergedWords = (all: Pick<Row, "words" | "saidAt" | "since">[]): { words: string[]; saidAt: number[] } => {
   const said = new Map<string, number>();
   for (const { words, saidAt, since } of all) {
     for (const [index, each] of (words ?? []).entries()) {
@@ -32,7 +32,7 @@ export const together = (group: Group): Row => {
   const [first, ...more] = group;
   if (more.length === 0) return { ...first };
   const messageIds = [...new Set(group.flatMap((row) => row.messageIds ?? []))];
-  return { ...first, ...saidIn(group), messageIds, since: Math.min(...group.map(({ since }) => since)) };
+  return { ...first, ...mergedWords(group), messageIds, since: Math.min(...group.map(({ since }) => since)) };
 };
 
 /** In characters. */
@@ -47,7 +47,7 @@ const partsOf = (id: string): string[] => {
 
 export const scrubOf = (row: Row): Scrub => {
   const { id, words, text, kept, senderName, messageIds } = row;
-  const { words: was, saidAt } = saidIn([row]);
+  const { words: was, saidAt } = mergedWords([row]);
   const now = text === null ? undefined : (kept ?? text);
   const areNames = isOfErased(id) && !id.includes(" ");
   return createScrub({

@@ -18,7 +18,17 @@ import {
 import { runs, summaries, windows } from "../schema.ts";
 import { deletedSpaceName } from "../spaces.ts";
 import type { Scrub } from "./forms.ts";
-import { type Group, isBegun, isOfErased, isPart, lengthOf, type Row, saidIn, scrubOf, together } from "./parts.ts";
+import {
+  type Group,
+  isBegun,
+  isOfErased,
+  isPart,
+  lengthOf,
+  mergedWords,
+  type Row,
+  scrubOf,
+  together,
+} from "./parts.ts";
 import { places, scrubRows } from "./places.ts";
 import { redactions } from "./schema.ts";
 
@@ -284,7 +294,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     enter(redaction: Redaction): void {
       const { id, saidAt = null, text = null, senderName = null, spaceId = null, messageIds = null } = redaction;
       const before = db.select().from(redactions).where(eq(redactions.id, id)).get();
-      const said = saidIn([...(before ? [before] : []), { ...redaction, saidAt }]);
+      const said = mergedWords([...(before ? [before] : []), { ...redaction, saidAt }]);
       const since = Math.min(redaction.since, before?.since ?? redaction.since);
       // Words that an edit takes away and the next brings back have gone from all that was written between.
       const kept = before?.words && text !== null ? heldBy(before.kept ?? before.text ?? "", text) : null;
