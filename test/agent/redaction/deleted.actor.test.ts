@@ -1,3 +1,4 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CreateBlock } from "../../../src/protocol/block.ts";
@@ -286,6 +287,28 @@ test.each(["consciousness", "timeline"] as const)(
     expect(unwrap(found).items.map(({ id }) => id)).toContain(said[0]?.id);
   },
 );
+
+test("[L4] [L14] a compartment is told what the last release was about to tell it", async () => {
+  const { analyst, agent, house, secret } = await openBoth({});
+  scripted([step(text("Well."))]);
+  const { id } = await secret.tell("Good morning");
+  await secret.ended(1);
+  unwrap(await agent.redact(house.workspaceId, [{ id, words: ["the damsons of the north"], since: 0 }]));
+  const waiting = () => rowsIn(analyst, "SELECT key FROM jobs WHERE kind = 'redact'");
+  await vi.waitFor(async () => expect(await waiting()).toEqual([]));
+  const words = "the plums of next year";
+  await rowsIn(secret.mind, "INSERT INTO memories (key, value, updated_at) VALUES ('m', ?, ?)", words, Date.now());
+  const payload = JSON.stringify({ mindId: secret.mind.id, redaction: { id, words: [words], since: 0 } });
+  const key = `${secret.mind.id} ${id}`;
+  await rowsIn(analyst, "INSERT INTO jobs (kind, key, due_at, payload) VALUES ('redact', ?, 0, ?)", key, payload);
+  await rowsIn(analyst, "INSERT OR REPLACE INTO timers (name, due_at) VALUES ('jobs', 0)");
+  await evictDurableObject(agentStub(analyst));
+  await runInDurableObject(agentStub(analyst), (_, { storage }) => storage.setAlarm(Date.now() + 60_000));
+  await runDurableObjectAlarm(agentStub(analyst));
+  await vi.waitFor(async () =>
+    expect(await rowsIn(secret.mind, "SELECT value FROM memories")).toEqual([{ value: "[deleted]" }]),
+  );
+});
 
 /** The passages that have a vector: of a packed row the ids follow the times. */
 const passagesWithVectors = async ({ analyst }: Scene): Promise<number[]> => {
