@@ -20,9 +20,9 @@ const waiting = (awaits: Partial<AwaitedAnswer>): ToolCall =>
   });
 const inputHash = waiting({}).awaits?.inputHash ?? "";
 
-const say = (call: ToolCall, who: typeof ann, answer: ToolAnswer): Verdict | undefined => {
+const say = (call: ToolCall, who: typeof ann, answer: ToolAnswer, left?: typeof ann): Verdict | undefined => {
   if (!who) throw new Error("nobody says it");
-  return judge(call, { ...who, at, answer });
+  return judge(call, { ...who, at, answer, isPresent: (entityId) => entityId !== left?.entityId });
 };
 const approve = (approved = true, note?: string): ToolAnswer => ({
   result: { approved, ...(approved && { inputHash }), ...(note === undefined ? {} : { note }) },
@@ -55,6 +55,25 @@ test("approvals are counted up to the quorum, each person's once, and then the c
       { id: bob?.entityId, name: "Bob", note: "go" },
     ],
   });
+});
+
+test("[C2] who approved, left and came back decides it by approving again", () => {
+  const half = say(waiting({ quorum: 2 }), ann, approve())?.call ?? waiting({});
+  const both = say(half, bob, approve(), ann);
+  expect(both).toMatchObject({ outcome: null, call: { status: "requires_action" } });
+  const again = say(both?.call ?? half, ann, approve());
+  expect(again).toMatchObject({ outcome: "approved", call: { status: "running", awaits: { answers: [{}, {}] } } });
+});
+
+test("[C2] who had left by the decision is not told as one who approved", () => {
+  const half = say(waiting({ quorum: 2 }), ann, approve())?.call ?? waiting({});
+  const both = say(half, bob, approve(), ann)?.call ?? half;
+  const done = say(both, cyd, approve(), ann);
+  expect(done?.outcome).toBe("approved");
+  expect(toldOutcome(9, done?.call ?? both, "approved").by).toEqual([
+    { id: bob?.entityId, name: "Bob" },
+    { id: cyd?.entityId, name: "Cyd" },
+  ]);
 });
 
 test("one rejection rejects, however many have approved", () => {

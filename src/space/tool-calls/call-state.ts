@@ -15,7 +15,7 @@ import { shownFields } from "./shown-fields.ts";
  * Rules
  * 1. Nothing changes a call that is over. Only people take a call out of `requires_action` towards its execution.
  * 2. Of an answer the first that is valid counts; of an approval each person's first, until enough have approved or
- *    one has rejected.
+ *    one has rejected. Those who had left by then are not among those who decided.
  * 3. An approval counts for the arguments that its person was shown, and for no others, while that person is in the space.
  * 4. Once it is decided, or a person has answered, anything else is a `conflict`; once nobody waits any more, `gone`.
  */
@@ -126,19 +126,24 @@ const judgeApproval = (call: ToolCall, awaits: AwaitedAnswer, given: Given): Ver
   }
   const { approved, note, inputHash } = parsed.data;
   const earlier = awaits.answers.find(({ entityId }) => entityId === who.entityId);
-  if (earlier?.approved === approved && earlier.note === note) return undefined;
-  if (earlier) throw new ColloquyError("conflict", "You have answered otherwise already: your first answer stands");
+  const isSaid = earlier?.approved === approved && earlier.note === note;
+  if (isSaid && call.status !== "requires_action") return undefined;
+  if (earlier && !isSaid) {
+    throw new ColloquyError("conflict", "You have answered otherwise already: your first answer stands");
+  }
   if (call.status !== "requires_action") throw decided("decided it", awaits);
   if (approved) requireShown(awaits, inputHash);
-  const answers = [...awaits.answers, { ...who, approved, note, ...(approved && { inputHash }) }];
+  const own = { ...who, approved, note, ...(approved && { inputHash }) };
+  const answers = isSaid ? awaits.answers : [...awaits.answers, own];
   const next: ToolCall = { ...call, awaits: { ...awaits, answers } };
   if (!approved) {
     const error = { code: "approval_rejected", message: "A person rejected it" };
     return { call: { ...next, status: "error", error }, outcome: "rejected" };
   }
   const counted = answers.filter(({ entityId }) => isPresent(entityId));
-  if (counted.length < awaits.quorum) return { call: next, outcome: null };
-  return { call: { ...next, status: "running" }, outcome: "approved" };
+  // Somebody who had left may be back, and say so by approving again.
+  if (counted.length < awaits.quorum) return isSaid ? undefined : { call: next, outcome: null };
+  return { call: { ...next, status: "running", awaits: { ...awaits, answers: counted } }, outcome: "approved" };
 };
 
 /** Refuses an approval of other arguments than those that show now (rule 3). */

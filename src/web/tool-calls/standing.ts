@@ -14,7 +14,11 @@ const namesOf = (ids: readonly string[], members: readonly Member[]): string => 
 export const standingOf = (call: ToolCall, youId: string, members: readonly Member[], now: number): Standing => {
   const { awaits, status } = call;
   if (!awaits || status !== "requires_action") return null;
-  if (awaits.answers.some(({ entityId }) => entityId === youId)) return { may: false, why: "You have answered." };
+  // Where enough have approved, one of them had left: who is back says so by approving again.
+  const isShort = awaits.answers.length < awaits.quorum;
+  if (isShort && awaits.answers.some(({ entityId }) => entityId === youId)) {
+    return { may: false, why: "You have answered." };
+  }
   const you = members.find(({ id }) => id === youId);
   if (you?.type !== "human") return { may: false, why: "Only people of this space answer." };
   if (awaits.approvers && !awaits.approvers.includes(youId)) {

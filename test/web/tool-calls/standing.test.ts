@@ -34,6 +34,8 @@ test("a person may answer a call, or is told why not", () => {
   const others = { ...awaits, approvers: ["ent_sara", "ent_gone"] };
   expect(standing(call({ awaits: others }))).toEqual({ may: false, why: "Only Sara can decide." });
   expect(standing(call({ awaits: { ...awaits, answers: [sara] } }), "ent_sara")).toMatchObject({ may: false });
+  const enough = [sara, { ...sara, entityId: "ent_gone" }];
+  expect(standing(call({ awaits: { ...awaits, answers: enough } }), "ent_sara")).toEqual({ may: true });
   expect(standing(call(), "ent_husam", now + 61_000)).toEqual({ may: false, why: "The time to answer is up." });
   expect(standing(call({ status: "complete" }))).toBeNull();
 });
