@@ -51,15 +51,16 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
   };
 
   return {
-    /** Each act, target and actor is noted once: what is noted here happens no second time. */
+    /** Each act, target and actor is noted once. `time`: tells an act from the same one before, and is shown to nobody. */
     note(
       action: AuditAction,
       principal: Principal,
       target: string,
       detail: NonNullable<AuditNote["detail"]> = {},
+      ...time: number[]
     ): void {
       const actor = actorOf(principal);
-      tell({ action, actor, target, once: `${action} ${target} ${actor.as ?? actor.id}`, detail });
+      tell({ action, actor, target, once: [action, target, actor.as ?? actor.id, ...time].join(" "), detail });
     },
 
     /** The router sends a secret there, as somebody speaks: noted once in an hour; of a confidential space the day alone (C19). */

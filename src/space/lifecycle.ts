@@ -106,7 +106,7 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
       services.settings.change({ name, wakePolicy, shareOrigin, router, release, retentionDays, ...from, version });
       if (retentionDays !== row.retentionDays) {
         armRetention(services);
-        services.audit.note("space.retention", principal, `${row.id}`, { days: retentionDays ?? 0, version });
+        services.audit.note("space.retention", principal, row.id, { days: retentionDays ?? 0 }, version);
       }
       for (const { entityId, type } of isSealed ? members : []) {
         if (type === "agent") followInCompartment(services, entityId, { cursor: version, inside: true });

@@ -88,6 +88,20 @@ test("[L3] who makes an admin, or says whose JWT a person comes by, is noted", a
   expect(await entries(`target=${third.entity.id}`)).toEqual([]);
 });
 
+test("[L3] [C19] each change of retention is noted, and nothing of how much is said in the space", async () => {
+  const board = await house.space("Board", [mona], { confidential: true });
+  const keepFor = (retentionDays: number) =>
+    done(`/v1/spaces/${board.id}`, { method: "PATCH", bearer: boss.token, body: { retentionDays } });
+  await keepFor(30);
+  await house.say(board.id, mona, "What the boss does not count");
+  await keepFor(1);
+  const [now, before] = [{ days: 1 }, { days: 30 }].map((detail) => ({ action: "space.retention", detail }));
+  const known = `action=space.retention&target=${board.id}`;
+  await vi.waitFor(async () => expect(await entries(known)).toHaveLength(2));
+  const noted = await entries(known);
+  expect(noted.map(({ action, detail }) => ({ action, detail }))).toEqual([now, before]);
+});
+
 test("[L3] an admin's looks into an agent's mind are noted, once an hour; a key's are not", async () => {
   const said = await house.say(spaceId, mona, "Read by way of the agent");
   const mind = `/v1/agents/${agentId}`;
