@@ -195,6 +195,8 @@ export type AgentMessage = FromRun & {
   letOut?: true;
   /** They were shown the space as an open one. */
   shownAsOpen?: boolean | undefined;
+  /** Whom they were shown as its readers. */
+  shownReaders?: string | undefined;
 };
 
 /** A visible call as it stands. `messageId` derives from space and call: telling it again changes nothing. */

@@ -7,6 +7,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
 import { mentionsIn } from "../shared/mentions.ts";
 import { quote } from "../shared/quote.ts";
+import { readersIn } from "../shared/readers.ts";
 import { requireAwaited } from "../shared/require-awaited.ts";
 import { type Append, messageOf } from "./log/log.ts";
 import { type MemberRow, senderOf } from "./members.ts";
@@ -69,16 +70,27 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
   }
   const sender = requireSpeaker(services, input);
   if (awaits.length > 0 || expectsReply) requireHearing(space, input.mindId);
-  if (input.shownAsOpen && space.confidentialFrom !== null) {
-    const message = `${quote(space.name)} has become confidential since people were asked: ask them again`;
-    throw new ColloquyError("approval_changed", message);
-  }
+  requireAsShown(services, space, input);
   checkText(text);
   const repliedTo = authorOf(services, replyTo);
   const body = { id, text, origin, reads, expectsReply: awaits.length > 0 || expectsReply, replyTo, streamId };
   const isOutside = space.confidentialFrom !== null && input.mindId === undefined;
   const own = input.letOut ? "let_out" : isOutside ? "outside" : undefined;
   return store(services, space, sender, body, { root, repliedTo, own }, awaits);
+};
+
+/** Throws where the space is not what people were shown before they let these words out to it (C20). */
+const requireAsShown = (
+  { members }: SpaceServices,
+  { name, confidentialFrom }: SettingsRow,
+  { shownAsOpen, shownReaders }: AgentMessage,
+): void => {
+  const changed = (what: string): ColloquyError =>
+    new ColloquyError("approval_changed", `${what} since people were asked: ask them again`);
+  if (shownAsOpen && confidentialFrom !== null) throw changed(`${quote(name)} has become confidential`);
+  if (shownReaders === undefined) return;
+  const readers = readersIn(members.all());
+  if (readers !== shownReaders) throw changed(`who read ${quote(name)} went from ${shownReaders} to ${readers}`);
 };
 
 /** The agent that says or shows something. Throws where it has stopped waiting (R5), or has left. */

@@ -127,6 +127,18 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     expect(lastRead(model)).toContain("has become confidential since people were asked");
   });
 
+  test("[C20] says nothing where others read it than people were shown", async () => {
+    const { house, alpha, board, husam, asKey, mind, model, card, answer } = await open(continuity, { quorum: 1 });
+    await board.post(husam, "Tell them");
+    const asked = await card("requires_action");
+    unwrap(await alpha.stub().addMember(asKey, await house.person("Eve")));
+    unwrap(await answer(husam, asked, true));
+    expect((await card("error")).toolCall?.error?.code).toBe("approval_changed");
+    expect(await alpha.texts()).toEqual([]);
+    await ended(house.workspaceId, mind, continuity === "timeline" ? 2 : 3);
+    expect(lastRead(model)).toContain("went from 1 person and 1 agent to 2 people and 1 agent since people were asked");
+  });
+
   test("[C20] asks nobody where too few of its approvers are left, and says so", async () => {
     const { house, alpha, board, husam, sara, asKey, model, mind, card } = await open(continuity, undefined);
     unwrap(await board.stub().update(asKey, { release: { approvers: [sara.id], quorum: 1 } }));

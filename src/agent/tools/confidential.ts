@@ -4,6 +4,7 @@ import type { Approval } from "../../protocol/tool.ts";
 import type { ToolCallRelease } from "../../protocol/tool-call.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { quote } from "../../shared/quote.ts";
+import { readersIn } from "../../shared/readers.ts";
 import type { Identity } from "../identity.ts";
 import type { Spaces } from "../spaces.ts";
 
@@ -26,7 +27,6 @@ export const requireOwnSpace = (minds: Minds, spaceId: string): void => {
 };
 
 const releaseMinutes = 24 * 60;
-const list = new Intl.ListFormat("en", { type: "conjunction" });
 
 /** A confidential space's own people who may let words out of it. */
 const releasersOf = ({ members }: SpaceSnapshot, { approvers }: Release): string[] => {
@@ -52,18 +52,9 @@ export const releaseFrom = (minds: Minds, spaceId: string): Approval | undefined
 };
 
 /** Where words would go that a confidential space lets out, for those who are asked. */
-export const releaseTo = ({ id, name, members, confidential }: SpaceSnapshot): ToolCallRelease => {
-  const kinds = [
-    ["human", "person", "people"],
-    ["agent", "agent", "agents"],
-    ["service", "service", "services"],
-  ] as const;
-  const counts = kinds.flatMap(([kind, one, several]) => {
-    const count = members.filter(({ type }) => type === kind).length;
-    return count === 0 ? [] : `${count} ${count === 1 ? one : several}`;
-  });
-  return { spaceId: id, name, readers: list.format(counts), confidential: confidential === true };
-};
+export const releaseTo = ({ id, name, members, confidential }: SpaceSnapshot): ToolCallRelease => ({
+  ...{ spaceId: id, name, readers: readersIn(members), confidential: confidential === true },
+});
 
 /** Throws `forbidden` where those who let words out of a confidential space are not enough now. */
 export const requireReleased = (minds: Minds, spaceId: string, agreed: readonly string[]): void => {

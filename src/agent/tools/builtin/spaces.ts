@@ -174,8 +174,9 @@ const release: Consent<Said> = {
     const messageId = ids.deriveOwned("msg", spaceId, callId);
     // Nothing of it tells of the run: a chain begins with who let it out.
     const root = { id: messageId, kind: "person", by: approvedBy[0] } as const;
-    const known = { letOut: true, shownAsOpen: release?.confidential === false } as const;
-    const said = { workspaceId, agentId, runId: "", messageId, text: words, replyTo, root, ...known };
+    const shown = { shownAsOpen: release?.confidential === false, shownReaders: release?.readers };
+    const own = { workspaceId, agentId, runId: "", messageId, letOut: true } as const;
+    const said = { ...own, ...shown, text: words, replyTo, root };
     const append = () => env.SPACE.getByName(spaceId).append({ ...said, until: clock.now() + spaceAnswerMs });
     const { id } = unwrap(await asUnknownOutcome(callWithRetry(append, signal)));
     return { success: true, messageId: id, status: "delivered", release };
