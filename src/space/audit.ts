@@ -45,9 +45,9 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
     },
   });
 
-  const tell = (note: AuditNote & { once: string }): void => {
+  const tell = (note: AuditNote & { once: string }, dueAt = clock.now()): void => {
     const workspaceId = settings.find()?.workspaceId ?? "";
-    jobs.set({ kind, key: note.once, payload: { workspaceId, note: { at: clock.now(), ...note } } });
+    jobs.set({ kind, key: note.once, dueAt, payload: { workspaceId, note: { at: clock.now(), ...note } } });
   };
 
   return {
@@ -63,14 +63,20 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
       tell({ action, actor, target, once: [action, target, actor.as ?? actor.id, ...time].join(" "), detail });
     },
 
-    /** The router sends a secret there, as somebody speaks: noted once in an hour; of a confidential space the day alone (C19). */
+    /**
+     * The router sends a secret there, as somebody speaks: noted once in an hour. Of a confidential space the day is noted, and told
+     * once it is over: the place of an entry, and when a webhook tells it, are times too (C19).
+     */
     noteSecretUsed(name: string, { url }: Pick<SecretUse, "url">): void {
       const { id = "", confidentialFrom = null } = settings.find() ?? {};
-      const unit = confidentialFrom === null ? 1 : dayMs;
-      const at = Math.floor(clock.now() / unit) * unit;
+      const unit = confidentialFrom === null ? 0 : dayMs;
+      const at = clock.now() - (unit && clock.now() % unit);
       const host = hostOf(url);
       const once = hourly(at, "secret.used", name, id, host);
-      tell({ action: "secret.used", actor: { id }, target: name, at, once, detail: { host, kind: "router" } });
+      tell(
+        { action: "secret.used", actor: { id }, target: name, at, once, detail: { host, kind: "router" } },
+        at + unit,
+      );
     },
 
     /** An admin reads what is said here and is not in the space: noted once in an hour. */

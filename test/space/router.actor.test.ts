@@ -5,6 +5,7 @@ import { seal } from "../../src/auth/sealing.ts";
 import { providers } from "../../src/models/models.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import type { RouterConfig } from "../../src/protocol/space.ts";
+import { dayMs } from "../../src/shared/clock.ts";
 import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault } from "../../src/shared/fault.ts";
 import {
@@ -353,14 +354,21 @@ const withSecret = async () => {
   return { ...staged, workspace, keys };
 };
 
-test("[C19] [L9] of a confidential space's router the day is on record, and no message's time", async () => {
+test("[C19] [L9] a confidential space's router is on record with the day, once that is over", async () => {
   const { home, post, workspace } = await withSecret();
   unwrap(await home.rpc.update(home.key, { confidential: true }));
-  const { createdAt } = await post("hello?");
-  await vi.waitFor(async () => {
-    const noted = unwrap(await workspace.audit({ limit: 9, action: "secret.used" })).items;
-    expect(noted).toMatchObject([{ actor: { id: home.space.id }, at: `${createdAt.slice(0, 10)}T00:00:00.000Z` }]);
-  });
+  const { id, createdAt } = await post("hello?");
+  await decided(home, id);
+  unwrap(await home.rpc.deleteMessage(home.key, id));
+  const noted = async () => unwrap(await workspace.audit({ limit: 9, actor: home.space.id })).items;
+  const deleted = async () => unwrap(await workspace.audit({ limit: 9, action: "message.deleted" })).items;
+  await vi.waitFor(async () => expect(await deleted()).toHaveLength(1));
+  // Its place among the entries of before and after would tell when somebody spoke.
+  expect(await noted()).toEqual([]);
+  await ring(home, dayMs);
+  await vi.waitFor(async () =>
+    expect(await noted()).toMatchObject([{ action: "secret.used", at: `${createdAt.slice(0, 10)}T00:00:00.000Z` }]),
+  );
 });
 
 test("[S3] [L9] a router's model gets the secret that it names, on record, and shows it nowhere", async () => {
