@@ -14,7 +14,7 @@ import { shownRequest } from "../tools/configured/shown-request.ts";
 import { changedSinceApproval, failed, unknownInWords } from "../tools/outcome.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
-import { perform } from "./perform.ts";
+import { builtinTarget, perform } from "./perform.ts";
 import { readsFor } from "./reads.ts";
 import { push, waitingCall } from "./server-calls.ts";
 
@@ -224,7 +224,8 @@ const awaitsOf = ({ tool, createdAt }: CallRow): AgentToolCall["awaits"] => {
 
 /** Where a call goes, for those who approve it. */
 const targetOf = (tool: ToolConfig): string | undefined => {
-  if (tool.executionType === "internal" || tool.executionType === "space") return undefined;
+  if (tool.executionType === "internal") return builtinTarget(tool);
+  if (tool.executionType === "space") return undefined;
   if (!tool.execution) return "a server that asks this workspace for calls";
   const { url } = tool.execution;
   const method = tool.executionType === "gateway" ? tool.execution.method : "POST";

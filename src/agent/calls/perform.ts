@@ -1,4 +1,4 @@
-import { type Approval, ToolConfig } from "../../protocol/tool.ts";
+import { ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
@@ -9,15 +9,23 @@ import { runConfigured } from "../tools/configured/configured-tool.ts";
 import { explained } from "../tools/input-issues.ts";
 import { changedSinceApproval, completed, failed, interruptedCall } from "../tools/outcome.ts";
 import { builtinTool } from "../tools/registry.ts";
+import type { AskedApproval } from "../tools/tool.ts";
 import { begunAt, type CallServices, loggedCall } from "./calls.ts";
 
 /**
  * Calls of built-in tools that people must agree to first. They are kept and shown like those of a tool that an owner
- * wrote, whose names are never those of built-in ones.
+ * wrote, whose names are never those of built-in ones. Their description is where they go.
  */
-export const builtinAsConfigured = (name: string, approval: Approval): ToolConfig =>
+export const builtinAsConfigured = (
+  name: string,
+  { target: description = name, ...approval }: AskedApproval,
+): ToolConfig =>
   // The call's id makes it change nothing twice.
-  ToolConfig.parse({ name, description: name, executionType: "internal", visible: true, idempotent: true, approval });
+  ToolConfig.parse({ name, description, executionType: "internal", visible: true, idempotent: true, approval });
+
+/** Where such a call goes, as people were told it. */
+export const builtinTarget = ({ name, description }: ToolConfig): string | undefined =>
+  description === name || !builtinTool(name) ? undefined : description;
 
 /** Throws what refuses it, and the signal's reason where that was aborted. */
 const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {
@@ -32,6 +40,7 @@ const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Pr
     root: () => row.root,
     activeSpaceId: row.activeSpaceId,
     approvedBy: row.approval?.ids,
+    target: builtinTarget(tool),
     release: row.release,
     begunAt: begunAt(row),
   };

@@ -41,7 +41,8 @@ export type CallContext = {
   activeSpaceId: string | null;
   /** The entity ids of those who let it run, where people were asked; the first to answer first. */
   approvedBy?: readonly string[] | undefined;
-  /** What they were told of where it goes, where it leaves a confidential space. */
+  /** What they were told of where it goes; `release`: where it leaves a confidential space. */
+  target?: string | undefined;
   release?: ToolCallRelease | null | undefined;
   /** When it was begun, or let run by people, in milliseconds since the epoch: the same for each replay. */
   begunAt: number;
@@ -102,10 +103,13 @@ export type ToolOutput = {
   reads?: string[];
 };
 
+/** `target`: where it goes, as people are told it. */
+export type AskedApproval = Approval & { target?: string | undefined };
+
 /** How a tool asks people first, outside of the run that called it. */
 export type Consent<Input> = {
   /** The people who must agree; undefined if nobody need. Throws if no consent allows it. */
-  approval(input: Input, call: CallContext): Promise<Approval | undefined>;
+  approval(input: Input, call: CallContext): Promise<AskedApproval | undefined>;
   /** Does it, once they have. */
   carryOut(input: Input, call: CallContext): Promise<unknown>;
 };

@@ -451,8 +451,7 @@ describe("consent", () => {
     const { play, results, create, share, block, space, ann, agent, archive, eve, workspaceId } = await scene();
     await create({ content: "a" }, archive);
     await share("Human", archive, agent);
-    const op = { op: "append_text", text: "b" };
-    play(step(edit([op])), step(edit([op], { from: "Archive" })), step(text("Done.")));
+    play(step(edit([{ op: "append_text", text: "b" }])), step(text("Done.")));
     await space.post(ann, "Go");
     const waiting = await asked(space);
     unwrap(await env.AGENT.getByName(archive.id).unshareBlock(workspaceId, "notes", agent.id));
@@ -461,11 +460,26 @@ describe("consent", () => {
     unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting)));
     await ended(workspaceId, agent, 1);
     expect(await block("notes", eve)).toMatchObject({ value: "x" });
-    expect(waiting.input).toMatchObject({ from: "Archive" });
-    expect(await results()).toMatchObject([
-      { error: { code: "tool_input_invalid" } },
-      { error: { code: "not_found" } },
-    ]);
+    const target = { path: "target", text: `a block of "Archive" (${archive.id})`, hidden: 0 };
+    expect(waiting.awaits?.shown).toContainEqual(target);
+    expect(await results()).toMatchObject([{ error: { code: "approval_changed" } }]);
+  });
+
+  test("[C1] the yes to an edit of one agent's block edits none of who is called so by then", async () => {
+    const { play, results, create, share, block, space, ann, agent, archive, eve, workspaceId } = await scene();
+    await create({ content: "a" }, archive);
+    await share("Human", archive, agent);
+    play(step(edit([{ op: "append_text", text: "b" }], { from: "Archive" })), step(text("Done.")));
+    await space.post(ann, "Go");
+    const waiting = await asked(space);
+    unwrap(await env.AGENT.getByName(archive.id).unshareBlock(workspaceId, "notes", agent.id));
+    unwrap(await env.AGENT.getByName(eve.id).update(workspaceId, { name: "Archive" }));
+    await create({ content: "x" }, eve);
+    await share("Human", eve, agent);
+    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting)));
+    await ended(workspaceId, agent, 1);
+    expect(await block("notes", eve)).toMatchObject({ value: "x" });
+    expect(await results()).toMatchObject([{ error: { code: "approval_changed" } }]);
   });
 
   test("a living agent goes on meanwhile, and hears of the edit through its inbox", async () => {

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { CreateBlock, PutBlockShare, PutBlockSpace } from "../../../protocol/block.ts";
 import { BlockOperations, maxOperations, operationNames } from "../../../protocol/block-operation.ts";
 import { type BlockSchema, Viewport } from "../../../protocol/block-schema.ts";
-import type { Approval } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { quoteJson } from "../../../shared/quote.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
@@ -15,6 +14,7 @@ import { isPartial, render } from "../../memory/documents/render.ts";
 import { estimateText, firstFitting, pageOf, sizeOf } from "../../tokens.ts";
 import { asUnknownOutcome } from "../outcome.ts";
 import {
+  type AskedApproval,
   type CallContext,
   defineTool,
   invalidInput,
@@ -118,25 +118,22 @@ const edited = async (
   return { success: true, version, results: results.map(({ message }) => message), ...shown };
 };
 
-/** People who are asked see whose block it is, and it is that one's for which they said yes: a label alone may come to mean another. */
-const requireOwnerSaid = ({ label: name, from }: Edit, { services }: CallContext): void => {
-  const { ownerName } = (from === undefined && services.sharedBlocks.findToChange(name)) || {};
-  if (ownerName === undefined) return;
-  const message = `from: people are asked about this edit, and are to see whose "${name}" it is: ${quoteJson(ownerName)}`;
-  throw new ColloquyError("tool_input_invalid", message);
-};
-
-/** The approval that these operations need; undefined where none. Throws where no consent can allow them. */
-const approvalOf = async (input: Edit, call: CallContext): Promise<Approval | undefined> => {
-  const { label: name, from: owner, operations } = input;
-  const { services, signal } = call;
+/**
+ * The approval that these operations need; undefined where none. Throws where no consent can allow them. Of another agent's
+ * block its `target` says whose it is: a label, or a name, may come to mean another's.
+ */
+const approvalOf = async (
+  { label: name, from: owner, operations }: Edit,
+  { services, signal }: CallContext,
+): Promise<AskedApproval | undefined> => {
   const ops = parsed(Operations, { operations }).operations.map(({ op }) => op);
-  const { permission } = services.sharedBlocks.findToChange(name, owner) ?? services.blocks.get(name);
+  const shared = services.sharedBlocks.findToChange(name, owner);
+  const { permission } = shared ?? services.blocks.get(name);
   const refused = ops.find((op) => verdictOn(op, permission) === "refused");
   if (refused) throw permissionRefusal(refused, permission);
   if (ops.every((op) => verdictOn(op, permission) === "allowed")) return undefined;
-  requireOwnerSaid(input, call);
-  const asked = { required: true, quorum: 1, expiresInMinutes: consentMinutes };
+  const target = shared && `a block of ${quoteJson(shared.ownerName)} (${shared.ownerId})`;
+  const asked = { required: true, quorum: 1, expiresInMinutes: consentMinutes, target };
   if (permission === "Human") return asked;
   const { partnerEntityId: partner } = await services.sharedBlocks.load(name, signal, { from: owner });
   if (!partner) throw new ColloquyError("forbidden", `"${name}" needs its partner's consent, and names no partner`);
@@ -145,10 +142,11 @@ const approvalOf = async (input: Edit, call: CallContext): Promise<Approval | un
 
 /** The block may be another one by now, or have another partner. */
 const agreed = async (input: Edit, call: CallContext) => {
-  requireOwnerSaid(input, call);
-  const { approvers } = (await approvalOf(input, call)) ?? {};
-  if (!approvers || approvers.some((id) => call.approvedBy?.includes(id))) return edited(input, call);
-  throw new ColloquyError("approval_changed", `not done, "${input.label}" has another partner by now: ask again`);
+  const asked = await approvalOf(input, call);
+  const isPartners = !asked?.approvers || asked.approvers.some((id) => call.approvedBy?.includes(id));
+  if (isPartners && asked?.target === call.target) return edited(input, call);
+  const what = isPartners ? "is another block" : "has another partner";
+  throw new ColloquyError("approval_changed", `not done, "${input.label}" ${what} by now: ask again`);
 };
 
 const agent = z.string().min(1).max(64).optional().describe("Name or id of an agent of your spaces.");
