@@ -1,4 +1,6 @@
-import { existsSync, statfsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -46,6 +48,11 @@ const roomIn = (path: string): number => {
   return bavail * bsize;
 };
 if (process.env.TMPDIR === undefined && roomIn(inMemory) >= leastBytes) process.env.TMPDIR = inMemory;
+
+/** What a run leaves behind goes with it: servers that end with their process cannot clear up. */
+const ofThisRun = mkdtempSync(join(tmpdir(), "colloquy-tests-"));
+process.env.TMPDIR = ofThisRun;
+process.once("exit", () => rmSync(ofThisRun, { recursive: true, force: true, maxRetries: 10 }));
 
 /** Vitest takes large files first. The longest are small, and would each be alone at the end. */
 class LongestFirst extends BaseSequencer {
@@ -117,6 +124,8 @@ export default defineConfig({
         test: {
           name: "e2e",
           maxWorkers: 2,
+          // Files share a server and a browser: `test/e2e/support/for-file.ts`.
+          isolate: false,
           sequence: { groupOrder: 0 },
           include: ["test/e2e/**/*.e2e.test.ts"],
           testTimeout: 60_000,

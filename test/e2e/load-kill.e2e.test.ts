@@ -4,11 +4,11 @@ import { fullLoad } from "../kill/load.ts";
 import { timersLeftOver } from "../kill/stored-timers.ts";
 import { wordsStillThere } from "../kill/taken-away.ts";
 import { watchSockets } from "../kill/wire.ts";
-import { houseForFile } from "./support/for-file.ts";
+import { ownHouseForFile } from "./support/for-file.ts";
 
 /** One seed of `npm run test:kill`, with two spaces in place of five. */
 watchSockets();
-const house = await houseForFile();
+const house = await ownHouseForFile();
 
 test("[D1] [D2] [D3] [D4] [R1] [R2] [R3] [R7] SIGKILL under load: nothing lost, doubled or stuck", async () => {
   const load = { ...fullLoad, spaces: 2, people: 2 };

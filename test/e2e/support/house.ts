@@ -15,14 +15,7 @@ export type Person = {
   api: Api;
 };
 
-/** A running house of its own: real workerd, its own data and keys, one workspace. */
-export type House = {
-  url: string;
-  /** Where its SQLite files are, until it is closed. */
-  dataDirectory: string;
-  /** The id of the process group that serves it now. */
-  groupId(): number;
-  adminKey: string;
+type Workspace = {
   workspaceId: string;
   secretKey: string;
   /** With the workspace's secret key. */
@@ -32,6 +25,16 @@ export type House = {
   addAgent(config: { name: string } & Record<string, unknown>): Promise<string>;
   /** Creates a space with these members and answers its id. */
   addSpace(name: string, memberIds: string[]): Promise<string>;
+};
+
+/** A running house of its own: real workerd, its own data and keys, one workspace. */
+export type House = Workspace & {
+  url: string;
+  /** Where its SQLite files are, until it is closed. */
+  dataDirectory: string;
+  /** The id of the process group that serves it now. */
+  groupId(): number;
+  adminKey: string;
   /** SIGKILL for every process of the server, then a new start on the same data and address. */
   crash(): Promise<void>;
   kill(): Promise<void>;
@@ -52,41 +55,20 @@ const variables = {
 /** Of agents whose test or bench names no others: nobody runs into what one person, or an hour, may use. */
 const roomyLimits = { maxTokensPerDay: 1_000_000_000, maxRunsPerHour: 100_000 };
 
-export const openHouse = async (options: { config?: string; inspectorPort?: number } = {}): Promise<House> => {
-  const dataDirectory = mkdtempSync(join(tmpdir(), "house-"));
-  const port = await freePort();
-  const output: string[] = [];
-  let rotations = 0;
-  const ring: string[] = [];
-  const launch = (): Promise<Server> => {
-    const rotated = ring.length > 0 ? { SIGNING_SECRETS: ring.join(",") } : {};
-    return startServer({
-      ...{ dataDirectory, port, variables: { ...variables, ...rotated } },
-      onOutput: (line) => output.push(line),
-      ...options,
-    });
-  };
-  let server = await launch();
-  const { url } = server;
-  const operator = createApi(url, variables.ADMIN_KEY);
-  const made = await operator.post<{ workspace: { id: string }; secretKey: string }>("/v1/workspaces", {
-    name: "Test",
-  });
-  const api = createApi(url, made.secretKey);
-  const house: House = {
-    url,
-    dataDirectory,
-    groupId: () => server.groupId,
-    adminKey: variables.ADMIN_KEY,
-    workspaceId: made.workspace.id,
-    secretKey: made.secretKey,
+/** A new workspace of the house that answers at `url`. */
+export const openWorkspace = async (url: string): Promise<Workspace> => {
+  type Made = { workspace: { id: string }; secretKey: string };
+  const made = await createApi(url, variables.ADMIN_KEY).post<Made>("/v1/workspaces", { name: "Test" });
+  const { workspace, secretKey } = made;
+  const api = createApi(url, secretKey);
+  return {
+    workspaceId: workspace.id,
+    secretKey,
     api,
     async addPerson(name) {
       const { entity } = await api.post<{ entity: { id: string } }>("/v1/entities", { type: "human", name });
-      const { token } = await api.post<{ token: string }>("/v1/tokens", {
-        entityId: entity.id,
-        expiresInSeconds: 3600,
-      });
+      const asked = { entityId: entity.id, expiresInSeconds: 3600 };
+      const { token } = await api.post<{ token: string }>("/v1/tokens", asked);
       const links = `/v1/entities/${entity.id}/sign-in-links`;
       const link = async () => (await api.post<{ link: string }>(links, {})).link;
       return { id: entity.id, name, token, link, api: createApi(url, token) };
@@ -99,6 +81,30 @@ export const openHouse = async (options: { config?: string; inspectorPort?: numb
       const members = memberIds.map((entityId) => ({ entityId }));
       return (await api.post<{ space: { id: string } }>("/v1/spaces", { name, members })).space.id;
     },
+  };
+};
+
+export const openHouse = async (options: { config?: string; inspectorPort?: number } = {}): Promise<House> => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), "house-"));
+  const port = await freePort();
+  let rotations = 0;
+  const ring: string[] = [];
+  const launch = (): Promise<Server> => {
+    const rotated = ring.length > 0 ? { SIGNING_SECRETS: ring.join(",") } : {};
+    return startServer({
+      ...{ dataDirectory, port, variables: { ...variables, ...rotated } },
+      ...(process.env.HOUSE_OUTPUT ? { onOutput: console.log } : {}),
+      ...options,
+    });
+  };
+  let server = await launch();
+  const { url } = server;
+  const house: House = {
+    url,
+    dataDirectory,
+    groupId: () => server.groupId,
+    adminKey: variables.ADMIN_KEY,
+    ...(await openWorkspace(url)),
     async crash() {
       await house.kill();
       await house.start();
@@ -115,7 +121,6 @@ export const openHouse = async (options: { config?: string; inspectorPort?: numb
     async close() {
       await server.stop();
       rmSync(dataDirectory, { recursive: true, force: true });
-      if (process.env.HOUSE_OUTPUT) console.log(output.join("\n"));
     },
   };
   return house;
