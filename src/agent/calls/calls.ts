@@ -1,9 +1,11 @@
 import { and, asc, eq, inArray, lte, max, min, not, or, type SQL, sql } from "drizzle-orm";
+import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { among, countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 import type { Crashable } from "../../shared/fault.ts";
+import { sameJson } from "../../shared/same-json.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { answeredMemoryMs, lateAnswerMs, maxOpenCalls, watchdogMs } from "../bounds.ts";
 import type { Journal } from "../journal.ts";
@@ -11,6 +13,7 @@ import type { CallOutcome } from "../records.ts";
 import { loggedRun, type Runs } from "../runs.ts";
 import { type CallRow, calls } from "../schema.ts";
 import { changedSinceApproval, failed, outcomeOf, unknownInWords } from "../tools/outcome.ts";
+import { builtinTool } from "../tools/registry.ts";
 import type { ToolServices } from "../tools/tool.ts";
 import { lookAt, serverDueAt } from "./due.ts";
 
@@ -155,10 +158,12 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       return times.length === 0 ? undefined : Math.min(...times);
     },
 
-    /** What people decided in the space. Answers whether it was awaited. */
-    decided(decision: ToolCallOutcome): boolean {
+    /** What people decided in the space, about a tool of the config as it is now. Answers whether it was awaited. */
+    decided(decision: ToolCallOutcome, config: Pick<AgentConfig, "tools">): boolean {
       const row = this.get(decision.toolCallId);
       if (row?.phase !== "asked") return false;
+      const changed = decision.outcome === "approved" ? toolChanged(row, config) : undefined;
+      if (changed) return this.settle(row.callId, changed, "running") !== undefined;
       const by = decision.by.map(({ name }) => name);
       // No person began this chain: the first who answered pays for the rest of it.
       if (row.root.by === undefined) this.change(row.callId, { root: { ...row.root, by: decision.by[0]?.id } });
@@ -265,6 +270,13 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       else timers.set(callsTimer, alarmFor(at));
     },
   };
+};
+
+/** Why an approved call is not done: its tool is gone, goes elsewhere, or has other approvers. A built-in one looks by itself. */
+const toolChanged = ({ tool }: CallRow, { tools }: Pick<AgentConfig, "tools">): CallOutcome | undefined => {
+  if (builtinTool(tool.name) || tools.some((each) => sameJson(each, tool))) return undefined;
+  const message = `not done, the tool ${tool.name} was changed or taken away since people were asked: ask again if you have it`;
+  return failed("error", "approval_changed", message);
 };
 
 /** A server that comes back to it is told how it stands. */

@@ -60,7 +60,7 @@ const isOld = ({ cursor, space, openUpTo }: Delivery, has: { version: number; fr
 
 /** Takes in a space's delivery. Answers the new cursor, and whether the loop is to wake. */
 export const accept = (services: InboxServices, delivery: Delivery): { cursor: number; asksForRun: boolean } => {
-  const { continuity } = services.identity.get().config;
+  const { config } = services.identity.get();
   // Messages that wake nobody let the loop sleep on, unless a run awaits one.
   let asksForRun = delivery.messages.length === 0 || delivery.messages.some(isWaking);
   const arm = (): void => {
@@ -84,7 +84,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       const waiting = isAwaited ? services.waits.answer(delivered, idOfQuestion) : [];
       const ofCycles = waiting.filter(isOfCycle);
       // A timeline reads messages that wake nobody in the history. Words of its own that were let out it knows everywhere.
-      const isRead = continuity === "timeline" && delivered.own !== "let_out";
+      const isRead = config.continuity === "timeline" && delivered.own !== "let_out";
       if (waiting.length === 0 && !isWaking(delivered) && isRead) {
         unheard += 1;
         continue;
@@ -116,7 +116,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       services.runs.update(ordinal, { events: [...taken, ...seqs.slice(index, index + 1)] });
     }
     changeMessages(services, delivery.changes?.filter(({ seq }) => seq > from) ?? []);
-    const decided = (delivery.answers ?? []).filter((each) => each.seq > from && services.calls.decided(each));
+    const decided = (delivery.answers ?? []).filter((each) => each.seq > from && services.calls.decided(each, config));
     // The open mind has read all up to the switch to confidential. It gets no answer after it (C17).
     const isDeaf = delivery.openUpTo !== undefined && to >= delivery.openUpTo;
     const why = `${becameConfidential}: ask again there`;

@@ -1,11 +1,13 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, inject, test, vi } from "vitest";
 import { openRoot, rootHeaderMs } from "../../../src/auth/root-header.ts";
+import { AgentConfig } from "../../../src/protocol/agent.ts";
+import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault } from "../../../src/shared/fault.ts";
 import { call, step, text } from "../../support/scripted-model.ts";
 import { passTime, rowsIn } from "../fixture.ts";
-import { approved, deploy, eachTest, freshPath, requestsTo, scene, yes } from "./scene.ts";
+import { approved, deploy, eachTest, freshPath, requestsTo, scene, type Tool, yes } from "./scene.ts";
 
 /** What people see before they approve, and that it is what is executed. */
 eachTest();
@@ -104,6 +106,24 @@ describe.each(continuities)("%s", (continuity) => {
     unwrap(await give(ann, "deploy", yes));
     const { error } = await shown("deploy", "error");
     expect(error).toMatchObject({ code: "approval_changed", message: expect.stringContaining("ask again") });
+    expect(await requestsTo(path)).toEqual([]);
+  });
+
+  test.for<[string, (tool: Tool, bob: EntityRef) => Tool[]]>([
+    ["is gone", () => []],
+    ["is approved by others", (tool, bob) => [{ ...tool, ...approved({ approvers: [bob.id] }) }]],
+    ["goes elsewhere", (tool) => [{ ...tool, ...deploy(freshPath()), ...approved() }]],
+  ])("[C2] what people approved is not done where its tool %s by then", async ([, changed]) => {
+    const { agent, ann, bob, path, workspaceId, shown, give } = await asking(continuity, { to: "staging" });
+    const tool = { description: "Does deploy", ...deploy(path, approved()) };
+    const { tools } = AgentConfig.parse({ name: "Worker", tools: changed(tool, bob) });
+    unwrap(await env.AGENT.getByName(agent.id).update(workspaceId, { tools }));
+    unwrap(await give(ann, "deploy", yes));
+    const { error } = await shown("deploy", "error");
+    expect(error).toMatchObject({
+      code: "approval_changed",
+      message: expect.stringContaining("since people were asked"),
+    });
     expect(await requestsTo(path)).toEqual([]);
   });
 
