@@ -126,3 +126,6 @@ export const byBusiness = (accounts: Accounts): Record<"busy" | "idle", [of: str
   const all = Object.entries(accounts);
   return { busy: all.filter(isBusy), idle: all.filter((account) => !isBusy(account)) };
 };
+
+/** The account of vectors and of summaries of spaces, which no person's run asks for. It has the share of one person (C11). */
+export const unasked = "unasked";

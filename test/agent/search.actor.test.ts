@@ -431,8 +431,25 @@ describe("vectors", () => {
     expect(await dueSearch(analyst)).toBeLessThanOrEqual(Date.now() + searchLeaseMs);
   });
 
+  test("[C11] cost no more of the day than a person's share, whoever said so much", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const limits = { maxTokensPerDay: 8000 };
+    const { analyst, keep, find, tokensToday } = await stage({ embedder: over("untold"), limits });
+    const work = vi.spyOn(Search.prototype, "work");
+    for (const count of [3, 20]) {
+      for (let index = 0; index < count; index += 1) await keep(`${index} ${"zebra ".repeat(160)}`);
+      await find({ query: "zz", mode: "fts" });
+      await passTime(analyst, 2000);
+      await vi.waitFor(() => expect(work.mock.results.at(-1)?.type).toBe("return"));
+      await runInDurableObject(agentStub(analyst), () => work.mock.results.at(-1)?.value);
+    }
+    expect(await tokensToday()).toBeGreaterThan(0);
+    expect(await tokensToday()).toBeLessThanOrEqual(2000);
+  });
+
   test("[B2] a budget that is spent pays for no vectors", async () => {
-    const { keep, find, tokensToday } = await stage({ embedder: over("letters"), limits: { maxTokensPerDay: 1000 } });
+    const limits = { maxTokensPerDay: 1000, maxShareOfPerson: 1 };
+    const { keep, find, tokensToday } = await stage({ embedder: over("letters"), limits });
     await keep("zebra ".repeat(1500));
     const { mode, notes } = await find({ query: `zebra ${"jazz ".repeat(390)}`, mode: "hybrid" });
     expect([mode, notes.length > 0]).toEqual(["hybrid", true]);

@@ -32,6 +32,7 @@ import { beginFolded, foldedIn, leavingCycles } from "../run/continuity/consciou
 import { knownOrigin } from "../run/run-events.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { ownCycles, type SummaryRow } from "../run/summaries.ts";
+import { unasked } from "../tokens.ts";
 
 /**
  * Has summaries written in the agent's own time, chunk after chunk.
@@ -142,8 +143,9 @@ const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSig
     reserve: async (cost) => {
       const step = `summary:${clock.now()}`;
       const { maxTokensPerDay } = config.limits;
-      const booked = await budget.reserve(step, cost, null, signal);
-      if (booked === "day_booked")
+      // What a space says may be one person's words alone. Cycles are runs that somebody has paid for.
+      const booked = await budget.reserve(step, cost, isOfCycles ? null : unasked, signal);
+      if (booked === "day_booked" || booked === "share_booked")
         throw new ColloquyError("unavailable", "steps under way have booked the tokens left");
       if (booked !== "reserved") {
         throw new ColloquyError("budget_exhausted", `maxTokensPerDay (${maxTokensPerDay}) does not allow a summary`);

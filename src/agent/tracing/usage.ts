@@ -5,6 +5,7 @@ import type { Identity } from "../identity.ts";
 import { mindOf } from "../identity.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Runs } from "../runs.ts";
+import { unasked } from "../tokens.ts";
 
 /** Runs that are counted at a time. */
 const runsAtOnce = 500;
@@ -28,9 +29,10 @@ export const usageOf = (identity: Identity, ledger: Ledger, runs: Runs, bytes: (
   },
 
   tokens: (): UsageRow[] =>
-    ledger.used().map(({ day, of, tokens }) => {
-      if (of === null) return [day, "all", identity.get().id, tokens];
-      return [day, of.startsWith("spc_") ? "space" : "person", of, tokens];
+    ledger.used().flatMap(({ day, of, tokens }): UsageRow[] => {
+      if (of === unasked) return [];
+      if (of === null) return [[day, "all", identity.get().id, tokens]];
+      return [[day, of.startsWith("spc_") ? "space" : "person", of, tokens]];
     }),
 
   count: (after: number): { upTo: number; rows: UsageRow[] } | undefined => {

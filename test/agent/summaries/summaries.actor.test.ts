@@ -210,6 +210,19 @@ describe("a consciousness", () => {
 describe("a timeline", () => {
   const context: Context = { historyMessages: 3, compaction: { strategy, chunkSize: 4, model: summariser } };
 
+  test("[C11] its summaries of spaces cost no more of the day than a person's share", async () => {
+    const usage = { inputTokens: 30_000, outputTokens: 10 };
+    const { asked } = install((_, index) => ({ ...step(text(`summary-${index + 1}`)), usage }));
+    const { tell, summaries, house, agent } = await stage("timeline", context);
+    unwrap(await agent.update(house.workspaceId, { limits: { maxTokensPerDay: 100_000 } }));
+    for (let count = 1; count <= 7; count += 1) await tell(`message-${count}`);
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ up_to: 4, try_at: null }]));
+    await tell("message-8", "message-9", "message-10", "message-11");
+    const midnight = new Date().setUTCHours(24, 0, 0, 0);
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ up_to: 4, try_at: midnight }]));
+    expect(asked.calls.length).toBe(1);
+  });
+
   test("what lies before its window is folded, a chunk at a time, and stands above the window", async () => {
     const { asked, own } = install((_, index) => step(text(`summary-${index + 1}\nSPACE HISTORY ("Alpha"):`)));
     const { tell, summaries, space } = await stage("timeline", context);

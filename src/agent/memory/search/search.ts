@@ -30,6 +30,7 @@ import {
 } from "../../bounds.ts";
 import type { Budget } from "../../ledger.ts";
 import { compartments } from "../../schema.ts";
+import { unasked } from "../../tokens.ts";
 import { sharedRef } from "../blocks/shared-blocks.ts";
 import { embedPending, gather, isCaughtUp } from "./indexer.ts";
 import { matchOf } from "./match-expression.ts";
@@ -348,7 +349,8 @@ const filterOf = ({ types, role, from, to }: SearchQuery): Filter => ({
 
 /**
  * An embedder of a provider, its tokens booked as those of a run's step are (B2): reserved before it is asked, settled
- * by what was billed; a call that failed and may have been billed is booked whole. One in this process costs nothing.
+ * by what was billed; a call that failed and may have been billed is booked whole. One in this process costs nothing. Who
+ * says much leaves others' answers their tokens (C11).
  */
 const booked = (embedder: Embedder, budget: Budget): Embedder => ({
   ...embedder,
@@ -356,8 +358,11 @@ const booked = (embedder: Embedder, budget: Budget): Embedder => ({
     if (embedder.isEmbedded) return embedder.embed(texts, signal);
     const step = `embed-${crypto.randomUUID()}`;
     const reserved = estimatedTokens(texts);
-    if ((await budget.reserve(step, reserved, null, signal)) !== "reserved") {
-      throw new ColloquyError("budget_exhausted", "the agent's tokens of today are spent or booked (maxTokensPerDay)");
+    if ((await budget.reserve(step, reserved, unasked, signal)) !== "reserved") {
+      throw new ColloquyError(
+        "budget_exhausted",
+        "the agent's tokens of today are spent or booked (maxTokensPerDay, maxShareOfPerson)",
+      );
     }
     try {
       const answer = await embedder.embed(texts, signal);
