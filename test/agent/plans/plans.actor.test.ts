@@ -26,7 +26,7 @@ const modelThat = (first: (index: number) => ScriptedStep = () => step(text("Don
 };
 
 const openAgent = async (config: Partial<Parameters<Awaited<ReturnType<typeof openHouse>>["agent"]>[0]> = {}) => {
-  vi.setSystemTime("2026-02-18T15:07:00.000Z");
+  vi.setSystemTime("2037-02-18T15:07:00.000Z");
   const house = await openHouse();
   const agent = await house.agent({ name: "Analyst", ...config });
   const husam = await house.person("Husam");
@@ -70,10 +70,10 @@ describe("[R6] a plan fires at its time, once", () => {
       name: "report",
       instruction: "Do report",
       runAfter: "2 hours",
-      nextRunAt: "2026-02-18T17:07:00.000Z",
+      nextRunAt: "2037-02-18T17:07:00.000Z",
       status: "active",
       setBy: "workspace",
-      updatedAt: "2026-02-18T15:07:00.000Z",
+      updatedAt: "2037-02-18T15:07:00.000Z",
     });
     await pass(hourMs);
     expect(await settle(agent, workspaceId)).toEqual([]);
@@ -96,11 +96,11 @@ describe("[R6] a plan fires at its time, once", () => {
     await put("hourly", { cron: "0 * * * *" });
     await pass(53 * minuteMs);
     await ended(1);
-    expect(await plan("hourly")).toMatchObject({ nextRunAt: "2026-02-18T17:00:00.000Z", status: "active" });
+    expect(await plan("hourly")).toMatchObject({ nextRunAt: "2037-02-18T17:00:00.000Z", status: "active" });
     await pass(10 * hourMs + 30 * minuteMs);
     await ended(2);
     expect(await settle(agent, workspaceId)).toHaveLength(2);
-    expect(await plan("hourly")).toMatchObject({ nextRunAt: "2026-02-19T03:00:00.000Z" });
+    expect(await plan("hourly")).toMatchObject({ nextRunAt: "2037-02-19T03:00:00.000Z" });
   });
 
   test("a clock that goes back fires nothing twice", async () => {
@@ -113,7 +113,7 @@ describe("[R6] a plan fires at its time, once", () => {
     await put("hourly", { cron: "0 * * * *" });
     await pass(31 * minuteMs);
     expect(await settle(agent, workspaceId)).toHaveLength(1);
-    expect(await plan("hourly")).toMatchObject({ nextRunAt: "2026-02-18T17:00:00.000Z" });
+    expect(await plan("hourly")).toMatchObject({ nextRunAt: "2037-02-18T17:00:00.000Z" });
   });
 
   test("a crash after it fired loses nothing and fires nothing twice", async () => {
@@ -132,7 +132,7 @@ describe("[R6] a plan fires at its time, once", () => {
     const [run] = await settle(agent, workspaceId);
     expect(run).toMatchObject({ trigger: { eventCount: 2 } });
     expect(await plan("once")).toMatchObject({ status: "done" });
-    expect(await plan("hourly")).toMatchObject({ nextRunAt: "2026-02-18T17:07:00.000Z" });
+    expect(await plan("hourly")).toMatchObject({ nextRunAt: "2037-02-18T17:07:00.000Z" });
   });
 
   test("a deleted plan fires no more, and one that is set anew fires at its new time only", async () => {
@@ -178,7 +178,7 @@ describe("[R6] a plan that fails delays no other", () => {
     await pass(53 * minuteMs);
     expect(await ended(1)).toMatchObject([{ trigger: { eventCount: 2 } }]);
     expect(await plan("bad")).toMatchObject({ status: "failed", lastError: { code: "invalid_time" } });
-    expect(await plan("good")).toMatchObject({ status: "active", nextRunAt: "2026-02-18T17:00:00.000Z" });
+    expect(await plan("good")).toMatchObject({ status: "active", nextRunAt: "2037-02-18T17:00:00.000Z" });
   });
 
   test("which finds the inbox full: it comes when there is room", async () => {
@@ -285,7 +285,7 @@ describe("the tools", () => {
       await ended(1);
     });
     const after = await plans();
-    expect(after).toMatchObject([{ nextRunAt: "2026-02-18T16:07:00.000Z" }]);
+    expect(after).toMatchObject([{ nextRunAt: "2037-02-18T16:07:00.000Z" }]);
     if (setBefore > 0) expect(after).toEqual(before);
   });
 
@@ -296,15 +296,15 @@ describe("the tools", () => {
     const model = modelThat(() => step(call("get_plans", {})));
     await space.post(husam, "What do you plan?");
     const [run] = await ended(1);
-    expect(userTexts(model.calls[0]).join("\n")).toContain("next: 2026-02-19T06:00:00Z");
+    expect(userTexts(model.calls[0]).join("\n")).toContain("next: 2037-02-19T06:00:00Z");
     expect(run?.steps[0]?.toolCalls[0]?.output).toMatchObject({
-      plans: [{ id: "report", cron: "0 9 * * *", nextRunAt: "2026-02-19T06:00:00.000Z", status: "active" }],
+      plans: [{ id: "report", cron: "0 9 * * *", nextRunAt: "2037-02-19T06:00:00.000Z", status: "active" }],
     });
   });
 
   test.each([
     ["a cron that never fires", { cron: "0 0 31 2 *" }, "never comes"],
-    ["a time in the past", { scheduledAt: "2026-02-18T15:00:00Z" }, "is past"],
+    ["a time in the past", { scheduledAt: "2037-02-18T15:00:00Z" }, "is past"],
     ["a zone that does not exist", { cron: "0 9 * * *", timezone: "Mars/Phobos" }, "no time zone"],
     ["two times at once", { cron: "0 9 * * *", runAfter: "1 hour" }, "only one of"],
     ["no time at all", {}, "say when"],
