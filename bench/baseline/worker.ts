@@ -3,15 +3,11 @@ import { type Generation, generate } from "../edge/generate.ts";
 
 /**
  * The baseline of the benches: bare Durable Objects that do the least that could be called the same job.
- * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast, and where it is
- * given a model, wakes a `Speaker` that does one insert and asks it;
+ * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast;
  * `Bare.newest` is one read. `Bare.edit` keeps a text by storing all of it again for each version, and answers
  * it as the product does.
  */
 type Env = { BARE: DurableObjectNamespace<Bare>; SPEAKER: DurableObjectNamespace<Speaker> };
-
-/** A model, and how many bytes it is sent. */
-type Asking = { url: string; bytes: number };
 
 /** Replaces `length` characters at `at`. */
 type Edit = { at: number; length: number; text: string };
@@ -44,10 +40,9 @@ export class Bare extends DurableObject<Env> {
     }
   }
 
-  async post(text: string, asking?: Asking): Promise<number> {
+  async post(text: string): Promise<number> {
     const id = insert(this.ctx.storage.sql, text);
     this.#broadcast(JSON.stringify({ type: "message", id, text }));
-    if (asking) this.ctx.waitUntil(this.env.SPEAKER.getByName("bare").wake(text, asking));
     return id;
   }
 
@@ -77,21 +72,6 @@ export class Bare extends DurableObject<Env> {
 
 /** Generates in an object of its own, as an agent does, and streams to the one with the sockets. */
 export class Speaker extends DurableObject<Env> {
-  constructor(ctx: DurableObjectState, env: Env) {
-    super(ctx, env);
-    createMessages(ctx.storage.sql);
-  }
-
-  async wake(text: string, { url, bytes }: Asking): Promise<void> {
-    insert(this.ctx.storage.sql, text);
-    const messages = [{ role: "user", content: "x".repeat(bytes) }];
-    const answer = await fetch(`${url}/chat/completions`, {
-      method: "POST",
-      body: JSON.stringify({ model: "bare", messages }),
-    });
-    await answer.body?.cancel();
-  }
-
   async speak(name: string, generation: Generation): Promise<number[]> {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, { highWaterMark: 1024 });
     const heard = this.env.BARE.getByName(name).listen(readable);
@@ -108,8 +88,8 @@ export class Speaker extends DurableObject<Env> {
 }
 
 const postTo = async (bare: DurableObjectStub<Bare>, request: Request): Promise<number> => {
-  const { text, asking } = await request.json<{ text: string; asking?: Asking }>();
-  return bare.post(text, asking);
+  const { text } = await request.json<{ text: string }>();
+  return bare.post(text);
 };
 
 export default {

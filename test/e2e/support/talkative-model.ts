@@ -7,8 +7,8 @@ export type TalkativeModel = {
   config: { provider: "openai-compatible"; name: string; baseUrl: string };
   /** When it was called since the last `forget`, in milliseconds since the epoch; it begins to speak then. */
   calledAt: number[];
-  /** How many bytes it was sent last. */
-  bytes(): number;
+  /** What it was sent last. */
+  lastAsked(): FakeRequest["body"] | undefined;
   forget(): void;
   stop(): Promise<void>;
 };
@@ -39,16 +39,16 @@ export const converse = ({ body }: FakeRequest, deltas: string[]): FakeStep => {
 
 export const startTalkativeModel = async (deltas: string[]): Promise<TalkativeModel> => {
   const calledAt: number[] = [];
-  let bytes = 0;
+  let body: FakeRequest["body"] | undefined;
   const fake = await startFakeOpenAi((request) => {
     calledAt.push(performance.timeOrigin + performance.now());
-    bytes = JSON.stringify(request.body).length;
+    body = request.body;
     return converse(request, deltas);
   });
   return {
     config: { provider: "openai-compatible", name: "talkative", baseUrl: fake.baseUrl },
     calledAt,
-    bytes: () => bytes,
+    lastAsked: () => body,
     forget: () => calledAt.splice(0),
     stop: () => fake.stop(),
   };
