@@ -10,7 +10,7 @@ import { argv } from "node:process";
 type Bound = { figure: keyof Structure; atMost: number; what: string };
 
 const bounds: Bound[] = [
-  { figure: "lines", atMost: 61_200, what: "lines of src" },
+  { figure: "lines", atMost: 61_250, what: "lines of src" },
   { figure: "agentLines", atMost: 24_950, what: "lines of src/agent" },
   { figure: "testLines", atMost: 66_900, what: "lines of test, without the databases of migrations" },
   { figure: "files", atMost: Number.POSITIVE_INFINITY, what: "files of src" },

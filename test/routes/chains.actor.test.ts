@@ -89,6 +89,23 @@ describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a ser
   });
 });
 
+test("[C9] [C17] a chain that leaves a confidential space by a tool names no message of it", async () => {
+  const chain = await openChain({ continuity: "timeline" }, pingTool({ confidential: "allowed" }));
+  const board = await chain.house.space("Board", [chain.ann, chain.agent], { confidential: true });
+  const headers: string[] = [];
+  gateway(async (request) => {
+    if (headers.length > 3 * maxWakesPerRoot) return;
+    headers.push(request.headers.get("colloquy-root") ?? "");
+    await chain.trigger(rootOf(headers.at(-1) ?? ""));
+  });
+  const { id } = await chain.house.say(board.id, chain.ann, "Go");
+  const runs = await ended(chain.house.workspaceId, chain.agent, maxWakesPerRoot);
+  const roots = new Set(runs.flatMap((run) => run.roots));
+  expect([runs.length, roots.size]).toEqual([maxWakesPerRoot, 1]);
+  expect(roots).not.toContain(id);
+  expect(await inboxOf(chain.house.workspaceId, chain.agent)).toMatchObject([{ wakes: false }]);
+});
+
 describe("the header Colloquy-Root", () => {
   const root: Root = { id: "msg_1", kind: "person", by: "ent_1" };
   const [own, other] = [ids.mint("wsp"), ids.mint("wsp")];

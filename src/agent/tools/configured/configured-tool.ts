@@ -4,6 +4,7 @@ import type { SecretUse } from "../../../protocol/secret.ts";
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
+import { isOwnedBy } from "../../../shared/ids.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
 import { mayRepeat } from "../call-mode.ts";
 import { unknownOutcome } from "../outcome.ts";
@@ -17,15 +18,25 @@ type Gateway = Extract<ToolConfig, { executionType: "gateway" }>;
 const quotedCharacters = 500;
 
 /** How a request of a tool gets to the world. */
-export const outsideOf = ({ identity, env }: Pick<ToolServices, "identity" | "env">) => ({
+export const outsideOf = ({ identity, env, ids }: Pick<ToolServices, "identity" | "env" | "ids">) => ({
   openSecret: (name: string, use: SecretUse) => identity.openSecret(name, use),
   fetch: (...request: Parameters<typeof fetch>) => globalThis.fetch(...request),
   allowLoopback: env.ENVIRONMENT === "development",
   /** The header by which what a request sets off stays in its chain. `begunAt`: when its call was. */
   chained: async (root: Root, begunAt: number): Promise<Record<string, string>> => ({
-    [rootHeader]: await sealRoot(env, identity.get().workspaceId, root, begunAt),
+    [rootHeader]: await sealRoot(env, identity.get().workspaceId, toldOutside({ identity, ids }, root), begunAt),
   }),
 });
+
+/**
+ * A root as the open mind may know it: one that began in a confidential space has a name that tells nothing of it, always the
+ * same one, so that the chain stays one (C9, C17).
+ */
+const toldOutside = ({ identity, ids }: Pick<ToolServices, "identity" | "ids">, root: Root): Root => {
+  const { id: agentId, compartmentId, compartmentSpaceId } = identity.get();
+  const isInside = [compartmentId, compartmentSpaceId].some((owner) => owner !== null && isOwnedBy(root.id, owner));
+  return isInside ? { ...root, id: ids.deriveOwned("evt", agentId, "root", root.id) } : root;
+};
 
 /** What a secret is sent for: a call, and its run. */
 export const useOf = (runId: string | undefined, callId: string): string =>
