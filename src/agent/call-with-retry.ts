@@ -2,7 +2,7 @@ import type { Env } from "../env/env.ts";
 import type { SpaceMessage, SpaceWindow } from "../protocol/rpc.ts";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import { ColloquyError, type Outcome, unwrap } from "../shared/errors.ts";
-import { unlessAborted, withTimeout } from "../shared/timeouts.ts";
+import { pause, withTimeout } from "../shared/timeouts.ts";
 import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "./bounds.ts";
 import type { Identity } from "./identity.ts";
 
@@ -29,7 +29,7 @@ export const callWithRetry = async <T>(
         throw new ColloquyError("unavailable", `${whom} cannot be reached at the moment`, { cause: error });
       }
       // Nothing is asked for a run that was canceled meanwhile (R5).
-      await unlessAborted(signal, new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses))));
+      await pause(backoff(attempt, pauses), signal);
     }
   }
 };

@@ -2,7 +2,7 @@ import { estimateTokenCount } from "tokenx";
 import type { CallOptions, LanguageModel, ModelUsage, StreamPart } from "../models/language-model.ts";
 import type { RehearsalSpec } from "../models/model-spec.ts";
 import { partStream } from "../models/part-stream.ts";
-import { unlessAborted } from "../shared/timeouts.ts";
+import { pause } from "../shared/timeouts.ts";
 import { type Action, decide } from "./decide.ts";
 import { parsePrompt } from "./parse-prompt.ts";
 import { route } from "./route.ts";
@@ -38,12 +38,6 @@ const written = (options: CallOptions, action: Action, id: string) => {
 
 /** Cuts text into words, each with the blanks after it. Joined again they are the text; no character is split. */
 const wordsOf = (text: string): string[] => text.match(/\S+\s*|\s+/g) ?? [];
-
-/** Resolves after `milliseconds`; rejects with the signal's reason as soon as it aborts. */
-const pause = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> => {
-  const over = new Promise<void>((resolve) => void setTimeout(resolve, milliseconds));
-  return signal ? unlessAborted(signal, over) : over;
-};
 
 const usageOf = (options: CallOptions, written: string): ModelUsage => {
   const input = estimateTokenCount(JSON.stringify([options.prompt, options.tools ?? []]));

@@ -42,8 +42,14 @@ export const timeoutSignal = (timeoutMs: number): AbortSignal => {
   return over.signal;
 };
 
+/** Resolves after so long; rejects with the signal's reason as soon as it aborts. Tests see by it who pauses. */
+export const pause = (milliseconds: number, signal?: AbortSignal): Promise<void> => {
+  const over = new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
+  return signal ? unlessAborted(signal, over) : over;
+};
+
 /** Lets what else waits for this object have its turn. */
-export const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+export const breathe = (): Promise<void> => pause(0);
 
 /** Takes items off the list and does the work for each, at most `atOnce` at a time. To end early, empty the list. */
 export const workOff = async <Item>(

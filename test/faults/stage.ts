@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
+import * as timeouts from "../../src/shared/timeouts.ts";
 import { requestsTo } from "../agent/calls/scene.ts";
 import { type AgentSettings, ids, openHouse } from "../agent/fixture.ts";
 import { installModel, type ScriptedModel } from "../support/scripted-model.ts";
@@ -13,18 +14,22 @@ import { Onlooker } from "./onlooker.ts";
  * A house that is left to itself after a crash: time passes and the platform's alarms go off; nobody calls.
  *
  * Invariants
- * 1. Time stands still while anything moves: a crash alone is followed by waiting, not a slow computer.
+ * 1. Time stands still while anything moves or pauses: a crash alone is followed by waiting, not a slow computer.
  * 2. It is at rest when no timer or guard is due within a minute; what is due later has a reason (`timers`).
  * 3. Whoever lost its connection comes back only once all is at rest.
  * 4. Where anything is left to do, something of it is due within 30 s.
  */
+/**
+ * Years ahead of the platform's clock, so that alarms go off in ticks alone. Those of a house that was left would else
+ * come to fault points while another one is played, and be counted or crash in its place.
+ */
+const beganAt = Date.UTC(2031, 0, 1, 9);
 const tickMs = 26_000;
 const soonMs = 60_000;
 /** What a crash cut off is taken up again, by itself, within this time (R1). */
 const wakeWithinMs = 30_000;
-/** Looks in a row at which nothing had moved, before time goes on, and before it goes on again. */
+/** Looks in a row at which nothing had moved, before time goes on. */
 const stillLooks = 10;
-const stillAfterTick = 100;
 const lookEveryMs = 5;
 const patienceMs = 15_000;
 /** They close sockets whose token expires, and tell what was used: nothing is under way because of them. */
@@ -43,7 +48,7 @@ export type Stage = Awaited<ReturnType<typeof openStage>>;
 
 /** An empty house, whose tools' server is asked at `path`. */
 export const openStage = async () => {
-  vi.setSystemTime(Date.now());
+  vi.setSystemTime(beganAt);
   const house = await openHouse();
   const { workspaceId } = house;
   const path = `/echo/${crypto.randomUUID()}`;
@@ -55,6 +60,14 @@ export const openStage = async () => {
     { name: "workspace", stub: () => stubIn(env.WORKSPACE, workspaceId) },
   ];
   let uninstall = (): void => undefined;
+
+  /** Until when somebody pauses, on the computer's own clock, which goes on while the house's stands still. */
+  let pausedUntil = 0;
+  const { pause } = timeouts;
+  const pauses = vi.spyOn(timeouts, "pause").mockImplementation((milliseconds, signal) => {
+    pausedUntil = Math.max(pausedUntil, performance.now() + milliseconds);
+    return pause(milliseconds, signal);
+  });
 
   const look = async (): Promise<Row[]> => {
     const found: Row[] = [];
@@ -90,20 +103,16 @@ export const openStage = async () => {
   const until = async (condition?: () => Promise<boolean>): Promise<void> => {
     let sign = "";
     let still = 0;
-    let enough = stillLooks;
     await vi.waitFor(
       async () => {
         if (condition && (await condition())) return;
         const rows = await look().catch(() => undefined);
         const now = rows ? signOf(rows) : "";
-        still = now === sign ? still + 1 : 0;
-        if (now !== sign) enough = stillLooks;
+        still = now === sign && performance.now() > pausedUntil ? still + 1 : 0;
         sign = now;
         if (!condition && still > 0 && rows && !rows.some(isSoon)) return;
-        if (still > enough) {
+        if (still > stillLooks) {
           still = 0;
-          // What waits for the computer's own time, such as a pause before the next try, is not to be hurried.
-          enough = stillAfterTick;
           await tick(rows ?? []);
         }
         throw new Error(`after ${ticks} ticks: ${now}`);
@@ -217,6 +226,7 @@ export const openStage = async () => {
     close: async (): Promise<void> => {
       for (const { id } of agents) await env.AGENT.getByName(id).remove(workspaceId);
       uninstall();
+      pauses.mockRestore();
     },
   };
 };

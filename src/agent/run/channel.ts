@@ -3,7 +3,7 @@ import type { SpaceRpc } from "../../protocol/rpc.ts";
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import type { ErrorCode } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
-import { settledWithin } from "../../shared/timeouts.ts";
+import { pause, settledWithin } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
 import { endWaitMs } from "../bounds.ts";
 import { readsFor } from "../calls/reads.ts";
@@ -159,7 +159,7 @@ export const tellReceipts = async (
   const why = reason === undefined ? {} : { reason: excerpt(reason, reasonCharacters) };
   let untold = run.receipts ?? [];
   for (let attempt = 0; attempt === 0 || (untold.length > 0 && attempt < mostTries); attempt += 1) {
-    if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses)));
+    if (attempt > 0) await pause(backoff(attempt, pauses));
     for (const { spaceId, ...messages } of untold) {
       if (!services.spaces.isMember(spaceId) || !maySpeakIn(services, spaceId)) continue;
       channels

@@ -7,7 +7,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored } from "../../shared/fault.ts";
 import { log as logger } from "../../shared/log.ts";
 import { meter } from "../../shared/meter.ts";
-import { settledWithin, withTimeout } from "../../shared/timeouts.ts";
+import { pause, settledWithin, withTimeout } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
   answerFirstMs,
@@ -163,7 +163,7 @@ export class Delivery {
    */
   async #letAnswerGo(): Promise<void> {
     await this.#around.ctx.storage.sync();
-    await new Promise((resolve) => setTimeout(resolve, answerFirstMs));
+    await pause(answerFirstMs);
   }
 
   async #drain(id: string, answered: Promise<void> | undefined): Promise<void> {
@@ -296,9 +296,8 @@ export class Delivery {
     subscribers.heard(id, place);
     if (this.#isStoring) return;
     this.#isStoring = true;
-    const later = new Promise((resolve) => setTimeout(resolve, storeHeardMs));
     ctx.waitUntil(
-      later.then(() => {
+      pause(storeHeardMs).then(() => {
         this.#isStoring = false;
         subscribers.store();
         this.#rearm();

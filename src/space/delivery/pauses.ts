@@ -1,4 +1,5 @@
 import type { Clock } from "../../shared/clock.ts";
+import { pause } from "../../shared/timeouts.ts";
 import { listenIntervalMs } from "../bounds.ts";
 
 /**
@@ -43,7 +44,7 @@ export class Pauses {
   }
 
   async #in(milliseconds: number): Promise<void> {
-    await new Promise<void>((resume) => setTimeout(resume, milliseconds));
+    await pause(milliseconds);
     this.#moment = undefined;
   }
 }
