@@ -50,6 +50,8 @@ export const maxBatchLength = 1024 * 1024;
 export const maxTailLength = 256 * 1024;
 /** How often an agent is told of messages that do not wake it, where there are many. */
 export const listenIntervalMs = 250;
+/** The pause between two agents that are told what an erased entity said: others post meanwhile. */
+export const forgetTurnMs = 100;
 /** A delivery begins so long after what was posted or changed is on disk: its answer goes out before an agent works. */
 export const answerFirstMs = 1;
 /** How long after an agent has heard its space stores that. */

@@ -32,8 +32,9 @@ import type { SpaceIndex } from "./space-index.ts";
  * 1. An object is a visit, a row that is stored with its job. A visit goes on from what is stored of it, so what a crash cuts is
  *    asked again, and what is counted is counted once. Visits stay, with ids and numbers, as long as the erasure does.
  * 2. A phase begins in the transaction that ends the one before. Agents forget an entity's names after the spaces told all of them.
- * 3. An object is visited first when the last go's pause is over: what is visited is done before others begin, and people post
- *    meanwhile. One that waits for others holds nobody up. The pauses are in memory: a crash begins them anew.
+ * 3. After each go of a space no other goes on until its pause is over: people post meanwhile. An object is visited first a little
+ *    later, so that what is visited is done before others begin. One that waits for others holds nobody up. The pauses are in
+ *    memory: a crash begins them anew.
  * 4. Names are kept until the end of an erasure. Then ids and numbers are all that is left of it.
  */
 const kind = "erase";
@@ -52,6 +53,12 @@ const itsEnd = " end";
 
 /** One that waits is asked less and less often, up to so many times `eraseAgainMs` apart. */
 const mostAgain = 4;
+
+/** A first visit waits so much longer than a go of a visited space, and costs as many rows: all hear that the entity has left. */
+const firstVisitPauseMs = 300;
+const firstVisitRows = 10;
+
+const isMoving = ({ place, upTo }: Step | Visit): boolean => (place ?? 0) < (upTo ?? 0);
 
 type Surroundings = {
   env: Pick<Env, "SPACE" | "AGENT">;
@@ -97,10 +104,10 @@ export const createErasures = (surroundings: Surroundings) => {
     return kind === "person" ? all : [spaces.livingIds, () => [id], directory.agentIds, () => [id + itsEnd]];
   };
 
-  /** When the next object may be visited first, and the last time that was given to one. */
+  /** When the next go of a space may begin, and the last time that was given to an object that is visited first. */
   let [freeAt, lastGiven] = [0, 0];
   const turn = (): number => {
-    lastGiven = Math.max(clock.now(), freeAt, lastGiven + erasePauseMs);
+    lastGiven = Math.max(clock.now(), freeAt + firstVisitPauseMs, lastGiven + erasePauseMs);
     return lastGiven;
   };
 
@@ -210,7 +217,11 @@ export const createErasures = (surroundings: Surroundings) => {
         .where(isVisit({ erasureId, target: rest.join(" ") }))
         .get();
       if (!row || !before || before.isDone) return undefined;
-      if (before.requests === 0 && clock.now() < freeAt) return turn();
+      const isFirst = before.requests === 0;
+      if (isFirst && clock.now() < freeAt + firstVisitPauseMs) return turn();
+      if (isMoving(before) && clock.now() < freeAt) return freeAt;
+      // Another that is due now too waits until this one has answered.
+      if (isMoving(before)) freeAt = clock.now() + eraseAgainMs;
       await faultOnceStored("workspace.before-tell", object);
       const isSpace = before.target.startsWith("spc_");
       anew.delete(key);
@@ -218,12 +229,11 @@ export const createErasures = (surroundings: Surroundings) => {
       const step = anew.has(key) ? { ...came, upTo: null, isDone: false } : came;
       await faultOnceStored("workspace.after-tell", object);
       store(row, before, step);
-      const changed = (step.upTo ?? 0) > 0 ? step.rows - before.rows : 0;
+      const changed = (step.upTo ?? 0) === 0 ? 0 : isFirst ? firstVisitRows : step.rows - before.rows;
       const overAt = clock.now() + erasePauseMs + changed * erasePausePerRowMs;
-      if (changed > 0) freeAt = Math.max(freeAt, overAt);
+      if (isMoving(before) || changed > 0) freeAt = overAt;
       if (step.isDone) return undefined;
-      const isMoving = (step.place ?? 0) < (step.upTo ?? 0);
-      return isMoving ? overAt : clock.now() + eraseAgainMs * Math.min(mostAgain, 1 + before.requests / 4);
+      return isMoving(step) ? overAt : clock.now() + eraseAgainMs * Math.min(mostAgain, 1 + before.requests / 4);
     },
   });
 

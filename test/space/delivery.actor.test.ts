@@ -82,6 +82,32 @@ test("[D2] messages that wake nobody come together; one that wakes brings all be
   await vi.waitFor(() => expect(heardBy(robo)).toEqual([...texts, ...last]));
 });
 
+test("[L16] [D2] what was erased goes to one agent after another, and holds up no wake", async () => {
+  const [ann, ben] = [entity("human", "Ann"), entity("human", "Ben")];
+  const agents = Array.from({ length: 12 }, (_, index) => entity("agent", `Agent ${index}`));
+  const home = await house([ann, ben, ...agents], { wakePolicy: "addressed" });
+  unwrap(await home.rpc.post(home.as(ann), { text: "quinces" }));
+  await vi.waitFor(() => expect(agents.flatMap(heardBy)).toHaveLength(12));
+  await settled(home);
+  for (const upTo of [undefined, 16]) {
+    unwrap(await home.rpc.erase(home.workspaceId, { entityId: ann.id, after: 0, upTo }));
+  }
+  const untold = () => agents.filter((agent) => !deliveredTo(agent).some(({ changes }) => changes));
+  const woken = await vi.waitFor(() => {
+    expect(untold().length).toBeLessThan(12);
+    return untold().at(-1);
+  });
+  if (!woken) throw new Error("all were told at once");
+  unwrap(await home.rpc.post(home.as(ben), { text: `@${woken.name} well?` }));
+  await vi.waitFor(() => expect(heardBy(woken)).toHaveLength(2));
+  const waiting = untold();
+  expect(waiting).not.toEqual([]);
+  await vi.waitFor(() => expect(agents.flatMap(heardBy)).toHaveLength(24));
+  for (const agent of waiting) {
+    expect(deliveredTo(agent).at(-1)).toMatchObject({ changes: [{ kind: "deleted" }], messages: [{}] });
+  }
+});
+
 test.each(["it is removed", "the space is deleted", "the space crashes"])(
   "[D2] an overheard message that was not delivered yet arrives once where %s",
   async (end) => {

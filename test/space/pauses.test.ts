@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { systemClock } from "../../src/shared/clock.ts";
-import { listenIntervalMs } from "../../src/space/bounds.ts";
+import { forgetTurnMs, listenIntervalMs } from "../../src/space/bounds.ts";
 import { Pauses } from "../../src/space/delivery/pauses.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -44,6 +44,19 @@ test("what must not wait ends the pause, and lets none begin", async () => {
   pauses.told("robo");
   pauses.end("robo");
   expect(await pauses.wait("robo")).toBe(false);
+});
+
+test("turns come one after another, and what must not wait ends that of one alone", async () => {
+  const pauses = new Pauses(systemClock);
+  const had: string[] = [];
+  for (const id of ["robo", "hal", "deep"]) void pauses.turn(id).then(() => had.push(id));
+  await vi.advanceTimersByTimeAsync(forgetTurnMs);
+  expect(had).toEqual(["robo"]);
+  pauses.end("deep");
+  await vi.advanceTimersByTimeAsync(forgetTurnMs - 1);
+  expect(had).toEqual(["robo", "deep"]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(had).toEqual(["robo", "deep", "hal"]);
 });
 
 test("a clock that went back makes nobody wait", async () => {

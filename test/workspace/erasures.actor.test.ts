@@ -4,6 +4,7 @@ import { CreateBlock } from "../../src/protocol/block.ts";
 import type { Erasure, ErasureKind } from "../../src/protocol/erasure.ts";
 import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults, type FaultPoint } from "../../src/shared/fault.ts";
+import { maxErasedRows } from "../../src/space/bounds.ts";
 import { Space } from "../../src/space/space.ts";
 import { openBoth } from "../agent/compartment.ts";
 import { agentStub, ended, ids, openScene, scripted, told } from "../agent/fixture.ts";
@@ -110,6 +111,29 @@ describe("a crash", () => {
     expect(report.rows).toBe(8);
     await goneFrom([...objectsOf({ ...scene, space }), env.SPACE.getByName(other.id)], ["quinces", "Mona"]);
   });
+});
+
+test("[L16] an erasure goes through one space after another, so that others post meanwhile", async () => {
+  const scene = await openScene();
+  const { house, husam } = scene;
+  const mona = await house.person("Mona");
+  // Where each ends tells whose go it is.
+  for (const [name, more] of [["Beta", 1] as const, ["Gamma", 2] as const]) {
+    const space = await house.space(name, [mona, husam]);
+    for (let said = 0; said < maxErasedRows + more; said += 1) await space.post(mona, `quinces ${said}`);
+  }
+  const goes: (number | undefined)[] = [];
+  const { erase: go } = Space.prototype;
+  vi.spyOn(Space.prototype, "erase").mockImplementation(async function (this: Space, ...asked) {
+    const told = await go.apply(this, asked);
+    if (told.ok && told.value.rows > 0) goes.push(told.value.upTo);
+    return told;
+  });
+  await erase(scene, "person", mona.id);
+  await done(scene, mona.id);
+  const [first, , second] = goes;
+  expect(first).not.toBe(second);
+  expect(goes).toEqual([first, first, second, second]);
 });
 
 test("[L16] what an erased person edited is gone in its last words too", async () => {

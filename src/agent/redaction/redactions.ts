@@ -254,7 +254,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     if (rest.length === 0) return undefined;
     const waits = (row: Row): number => {
       if (row.place > searchPlace) return redactionAgainMs;
-      return isPart(row) && !isBegun(row) ? dueAt(row) + jitterMs() - clock.now() : 0;
+      if (!isPart(row)) return 0;
+      return isBegun(row) ? redactionAgainMs : dueAt(row) + jitterMs() - clock.now();
     };
     return Math.max(redactionPauseMs, Math.min(...rest.map(waits)));
   };

@@ -1,3 +1,4 @@
+import { erasedMark } from "../../protocol/entity.ts";
 import type { DeliveredMessage, MessageChange, ToolCallOutcome, TriggerSource } from "../../protocol/rpc.ts";
 import { toldWas } from "../../shared/stretches.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
@@ -53,12 +54,19 @@ export const concerns = (subscriber: Subscriber, row: LogRow, openUpTo: number):
   return row.outcome !== null && row.entityId === memberOf(subscriber) && hears(subscriber, row.seq, openUpTo);
 };
 
-/** Whether the subscriber is an agent's mind that this event does not wake, as far as is decided. */
+/** Whether the subscriber is an agent's mind that this event does not wake, as far as is decided. What was erased wakes none. */
 export const isOnlyHeard = (subscriber: Subscriber, row: LogRow, openUpTo: number): boolean => {
   if (subscriber.kind !== "agent") return false;
+  if (isChange(row) && row.was?.[0] === erasedMark) return true;
   if (!hears(subscriber, row.seq, openUpTo)) return !concerns(subscriber, row, openUpTo);
   return row.routing !== null && sourceFor(memberOf(subscriber), row, row.routing, []) === "none";
 };
+
+/** Whether a batch has what an erased entity said, and nothing that wakes the agent: it may wait for its turn. */
+export const waitsItsTurn = ({ changes, messages, answers }: Batch): boolean =>
+  changes.some(({ was }) => was[0] === erasedMark) &&
+  answers.length === 0 &&
+  messages.every(({ triggerSource }) => triggerSource === "none");
 
 /** Nobody is woken by words of their own. */
 const sourceFor = (member: string, { entityId }: LogRow, routing: Routing, chosen: readonly string[]): TriggerSource =>

@@ -25,7 +25,7 @@ import type { Members } from "../members.ts";
 import type { Decisions } from "../router/decisions.ts";
 import type { Settings } from "../settings.ts";
 import { snapshotOf } from "../settings.ts";
-import { type Batch, batchFor, concerns, hears, isChange, isOnlyHeard } from "./batch.ts";
+import { type Batch, batchFor, concerns, hears, isChange, isOnlyHeard, waitsItsTurn } from "./batch.ts";
 import { Pauses } from "./pauses.ts";
 import { indexSubscriber, memberOf, type Place, type SubscriberRow, type Subscribers } from "./subscribers.ts";
 
@@ -40,7 +40,8 @@ import { indexSubscriber, memberOf, type Place, type SubscriberRow, type Subscri
  *    anywhere is followed by a delivery without any outside call. A message that is held back has a job of the router.
  * 4. A subscriber that left goes away only after it was told of all its stays, however often it came back.
  * 5. What wakes an agent goes at once, with all that lies before it. Messages that it only hears go about once in
- *    `listenIntervalMs`, those of that time together; a backlog goes without a pause.
+ *    `listenIntervalMs`, those of that time together; a backlog goes without a pause. What was erased goes to one agent after
+ *    another, with what came until its turn.
  * 6. Agents get nothing from the first message on that the space's router has not decided about: so the order holds.
  * 7. What is said in a confidential space gives an agent's open mind no delivery, and delays, wakes and joins none (C17).
  */
@@ -110,7 +111,7 @@ export class Delivery {
     let answered: Promise<void> | undefined;
     for (const subscriber of subscribers.behind(end)) {
       const { id, retryAt, cursor } = subscriber;
-      if (rows.length === 0 || !rows.every((row) => isOnlyHeard(subscriber, row, openUpTo))) this.#pauses.end(id);
+      if (!rows.every((row) => isOnlyHeard(subscriber, row, openUpTo))) this.#pauses.end(id);
       if ((retryAt ?? 0) > clock.now()) continue;
       const untold =
         Math.max(cursor, this.#idle.get(id) ?? 0) >= before && !rows.some((row) => concerns(subscriber, row, openUpTo));
@@ -171,10 +172,13 @@ export class Delivery {
     try {
       await faultOnceStored("space.after-append", ctx);
       await answered;
+      let isItsTurn = false;
       for (let subscriber = subscribers.find(id); subscriber; subscriber = subscribers.find(id)) {
         if (this.#isBehind(subscriber) && (await this.#pauses.wait(id))) continue;
         const pending = this.#pending(subscriber);
         if (!pending) break;
+        isItsTurn = !isItsTurn && waitsItsTurn(pending.batch) && (await this.#pauses.turn(id));
+        if (isItsTurn) continue;
         if (pending.whole && pending.batch.messages.length > 0) this.#pauses.told(id);
         const cursor = await this.#send(subscriber, pending);
         fault("space.after-deliver", ctx);

@@ -1,11 +1,11 @@
 import type { Clock } from "../../shared/clock.ts";
 import { pause } from "../../shared/timeouts.ts";
-import { listenIntervalMs } from "../bounds.ts";
+import { forgetTurnMs, listenIntervalMs } from "../bounds.ts";
 
 /**
  * When agents that only listen are told of more: about once in `listenIntervalMs`, so that much talk costs few
- * deliveries. All who wait wait for the same moment, and so are told of the same rows. Memory only: after a crash
- * nobody pauses.
+ * deliveries. All who wait wait for the same moment, and so are told of the same rows. What an erased entity said they are
+ * told one after another. Memory only: after a crash nobody pauses.
  */
 export class Pauses {
   readonly #clock: Clock;
@@ -15,6 +15,8 @@ export class Pauses {
   readonly #endings = new Map<string, () => void>();
   /** The moment that all who pause wait for. */
   #moment: Promise<void> | undefined;
+  /** The last turn that was given. */
+  #turn = Promise.resolve();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -35,16 +37,23 @@ export class Pauses {
     const sinceMs = this.#clock.now() - (this.#toldAt.get(id) ?? Number.NEGATIVE_INFINITY);
     this.#toldAt.delete(id);
     if (sinceMs < 0 || sinceMs >= listenIntervalMs) return false;
-    const ended = Promise.withResolvers<void>();
-    this.#endings.set(id, ended.resolve);
-    this.#moment ??= this.#in(listenIntervalMs - sinceMs);
-    await Promise.race([this.#moment, ended.promise]);
-    this.#endings.delete(id);
-    return true;
+    this.#moment ??= pause(listenIntervalMs - sinceMs).then(() => {
+      this.#moment = undefined;
+    });
+    return this.#unlessEnded(id, this.#moment);
   }
 
-  async #in(milliseconds: number): Promise<void> {
-    await pause(milliseconds);
-    this.#moment = undefined;
+  /** Resolves when it is the agent's turn: one after another, since what each does then takes the same thread here. */
+  turn(id: string): Promise<true> {
+    this.#turn = this.#turn.then(() => pause(forgetTurnMs));
+    return this.#unlessEnded(id, this.#turn);
+  }
+
+  async #unlessEnded(id: string, moment: Promise<void>): Promise<true> {
+    const ended = Promise.withResolvers<void>();
+    this.#endings.set(id, ended.resolve);
+    await Promise.race([moment, ended.promise]);
+    this.#endings.delete(id);
+    return true;
   }
 }
