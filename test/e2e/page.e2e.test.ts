@@ -84,7 +84,7 @@ const question = "please repeat: one two three four five six seven eight nine te
 test("a message of one person appears to the other without a reload", async () => {
   const [hers, his] = await Promise.all([signIn(sara), signIn(husam)]);
   await write(hers, "good *evening*");
-  await said(his, sara.name);
+  await Promise.all([said(hers, sara.name), said(his, sara.name)]);
   expect(await textsFrom(his, sara.name)).toEqual(["good evening"]);
   expect(await textsFrom(hers, sara.name)).toEqual(["good evening"]);
 });
