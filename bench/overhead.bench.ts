@@ -1,12 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { startServer } from "../scripts/server.ts";
+import type { Server } from "../scripts/server.ts";
 import { startTalkativeModel } from "../test/e2e/support/talkative-model.ts";
 import { startFakeOpenAi } from "../test/support/fake-openai.ts";
 import type { Bench, Report } from "./support/figure.ts";
 import { percentile } from "./support/figure.ts";
-import { postJson, withRivals } from "./support/servers.ts";
+import { postJson, type Rivals, withRivals, withServer } from "./support/servers.ts";
 import { closeSockets, type Listening, now, openSockets, whenAll } from "./support/sockets.ts";
 
 /**
@@ -49,89 +46,92 @@ const reportBoth = (report: Report, name: string, ours: number[], bare: number[]
 };
 
 export const bench: Bench = (report) =>
-  withRivals(async ({ house, baseline }) => {
-    const model = await startTalkativeModel(Array.from({ length: 20 }, (_, index) => `word${index} `));
-    const dataDirectory = mkdtempSync(join(tmpdir(), "bench-"));
-    const packaged = await startServer({ dataDirectory, config: "bench/packaged/wrangler.toml", variables: {} });
-    let packagedCalled = Promise.withResolvers<number>();
-    const packagedModel = await startFakeOpenAi(() => {
-      packagedCalled.resolve(now());
-      return { text: "Yes." };
-    });
-    const person = await house.addPerson("Husam");
-    const agentId = await house.addAgent({ name: "Echo", model: model.config });
-    const spaceId = await house.addSpace("Overhead", [person.id, agentId]);
-    const quietId = await house.addSpace("Quiet", [person.id]);
-    const sockets = await openSockets(`${house.url}/v1/spaces/${spaceId}/stream?token=${person.token}`, 1);
-    const bareSockets = await openSockets(`${baseline.url}/stream?name=overhead`, 1);
-    const times = {
-      toModel: [] as number[],
-      packagedToModel: [] as number[],
-      toClient: [] as number[],
-      answer: [] as number[],
-      quietAnswer: [] as number[],
-      bare: [] as number[],
-      bareAnswer: [] as number[],
-    };
-    for (let round = -warmUps; round < rounds; round += 1) {
-      model.forget();
-      for (const got of [...sockets, ...bareSockets]) got.frames.length = 0;
+  withServer("bench/packaged/wrangler.toml", (packaged) =>
+    withRivals((rivals) => measure(report, { ...rivals, packaged }), uncounted),
+  );
 
-      const barePostedAt = now();
-      const bareWhole = whenAll(bareSockets, (got) => got.frames.length > 0);
-      await postJson(`${baseline.url}/post?name=overhead`, { text: `Round ${round}` });
-      const bareAnsweredAt = now();
-      await bareWhole;
+const measure = async (
+  report: Report,
+  { house, baseline, packaged }: Rivals & { packaged: Server },
+): Promise<string[]> => {
+  const model = await startTalkativeModel(Array.from({ length: 20 }, (_, index) => `word${index} `));
+  let packagedCalled = Promise.withResolvers<number>();
+  const packagedModel = await startFakeOpenAi(() => {
+    packagedCalled.resolve(now());
+    return { text: "Yes." };
+  });
+  const person = await house.addPerson("Husam");
+  const agentId = await house.addAgent({ name: "Echo", model: model.config });
+  const spaceId = await house.addSpace("Overhead", [person.id, agentId]);
+  const quietId = await house.addSpace("Quiet", [person.id]);
+  const sockets = await openSockets(`${house.url}/v1/spaces/${spaceId}/stream?token=${person.token}`, 1);
+  const bareSockets = await openSockets(`${baseline.url}/stream?name=overhead`, 1);
+  const times = {
+    toModel: [] as number[],
+    packagedToModel: [] as number[],
+    toClient: [] as number[],
+    answer: [] as number[],
+    quietAnswer: [] as number[],
+    bare: [] as number[],
+    bareAnswer: [] as number[],
+  };
+  for (let round = -warmUps; round < rounds; round += 1) {
+    model.forget();
+    for (const got of [...sockets, ...bareSockets]) got.frames.length = 0;
 
-      const asked = model.lastAsked();
-      if (asked) {
-        if (round === 1 - warmUps) await postJson(`${packaged.url}/tools`, asked.tools);
-        packagedCalled = Promise.withResolvers<number>();
-        const { messages } = asked;
-        const asking = {
-          url: packagedModel.baseUrl,
-          messages: messages.length,
-          bytes: JSON.stringify(messages).length,
-        };
-        const packagedAt = now();
-        await postJson(`${packaged.url}/post`, { text: `Round ${round}`, asking });
-        const packagedMs = (await packagedCalled.promise) - packagedAt;
-        if (round >= 0) times.packagedToModel.push(packagedMs);
-      }
+    const barePostedAt = now();
+    const bareWhole = whenAll(bareSockets, (got) => got.frames.length > 0);
+    await postJson(`${baseline.url}/post?name=overhead`, { text: `Round ${round}` });
+    const bareAnsweredAt = now();
+    await bareWhole;
 
-      const quietPostedAt = now();
-      await person.api.post(`/v1/spaces/${quietId}/messages`, { text: `Round ${round}` });
-      const quietAnsweredAt = now();
-
-      const ended = whenAll(sockets, (got) => has(got, "run.completed"));
-      const postedAt = now();
-      await person.api.post(`/v1/spaces/${spaceId}/messages`, { text: `Round ${round}` });
-      const answeredAt = now();
-      await ended;
-      // The step that speaks is the last but one: the last says that all is said.
-      const spokeAt = model.calledAt.at(-2) ?? Number.NaN;
-      if (round < 0) continue;
-      times.bare.push((bareSockets[0]?.frames[0]?.at ?? Number.NaN) - barePostedAt);
-      times.bareAnswer.push(bareAnsweredAt - barePostedAt);
-      times.answer.push(answeredAt - postedAt);
-      times.quietAnswer.push(quietAnsweredAt - quietPostedAt);
-      times.toModel.push((model.calledAt[0] ?? Number.NaN) - postedAt);
-      times.toClient.push((sockets[0]?.frames.find(startsWords)?.at ?? Number.NaN) - spokeAt);
+    const asked = model.lastAsked();
+    if (asked) {
+      if (round === 1 - warmUps) await postJson(`${packaged.url}/tools`, asked.tools);
+      packagedCalled = Promise.withResolvers<number>();
+      const { messages } = asked;
+      const asking = {
+        url: packagedModel.baseUrl,
+        messages: messages.length,
+        bytes: JSON.stringify(messages).length,
+      };
+      const packagedAt = now();
+      await postJson(`${packaged.url}/post`, { text: `Round ${round}`, asking });
+      const packagedMs = (await packagedCalled.promise) - packagedAt;
+      if (round >= 0) times.packagedToModel.push(packagedMs);
     }
-    const firstFrame = "the model's first word to the first frame at a client";
-    const { bare, bareAnswer, packagedToModel } = times;
-    const broken = [
-      ...reportBoth(report, "a person's POST to the model being called", times.toModel, packagedToModel, most.toModel),
-      ...reportBoth(report, "the same, against a bare object", times.toModel, bare),
-      ...reportBoth(report, firstFrame, times.toClient, bare, most.toClient),
-      ...reportBoth(report, "a POST's own answer where an agent wakes", times.answer, bareAnswer, most.answer),
-      ...reportBoth(report, "a POST's own answer where none does", times.quietAnswer, bareAnswer, most.answer),
-    ];
-    const p99 = percentile(times.toClient, 0.99);
-    if (p99 > most.toClientP99Ms)
-      broken.push(`${firstFrame}: p99 ${p99.toFixed(1)} ms, more than ${most.toClientP99Ms}`);
-    closeSockets([...sockets, ...bareSockets]);
-    await Promise.all([model.stop(), packagedModel.stop(), packaged.stop()]);
-    rmSync(dataDirectory, { recursive: true, force: true });
-    return broken;
-  }, uncounted);
+
+    const quietPostedAt = now();
+    await person.api.post(`/v1/spaces/${quietId}/messages`, { text: `Round ${round}` });
+    const quietAnsweredAt = now();
+
+    const ended = whenAll(sockets, (got) => has(got, "run.completed"));
+    const postedAt = now();
+    await person.api.post(`/v1/spaces/${spaceId}/messages`, { text: `Round ${round}` });
+    const answeredAt = now();
+    await ended;
+    // The step that speaks is the last but one: the last says that all is said.
+    const spokeAt = model.calledAt.at(-2) ?? Number.NaN;
+    if (round < 0) continue;
+    times.bare.push((bareSockets[0]?.frames[0]?.at ?? Number.NaN) - barePostedAt);
+    times.bareAnswer.push(bareAnsweredAt - barePostedAt);
+    times.answer.push(answeredAt - postedAt);
+    times.quietAnswer.push(quietAnsweredAt - quietPostedAt);
+    times.toModel.push((model.calledAt[0] ?? Number.NaN) - postedAt);
+    times.toClient.push((sockets[0]?.frames.find(startsWords)?.at ?? Number.NaN) - spokeAt);
+  }
+  const firstFrame = "the model's first word to the first frame at a client";
+  const { bare, bareAnswer, packagedToModel } = times;
+  const broken = [
+    ...reportBoth(report, "a person's POST to the model being called", times.toModel, packagedToModel, most.toModel),
+    ...reportBoth(report, "the same, against a bare object", times.toModel, bare),
+    ...reportBoth(report, firstFrame, times.toClient, bare, most.toClient),
+    ...reportBoth(report, "a POST's own answer where an agent wakes", times.answer, bareAnswer, most.answer),
+    ...reportBoth(report, "a POST's own answer where none does", times.quietAnswer, bareAnswer, most.answer),
+  ];
+  const p99 = percentile(times.toClient, 0.99);
+  if (p99 > most.toClientP99Ms) broken.push(`${firstFrame}: p99 ${p99.toFixed(1)} ms, more than ${most.toClientP99Ms}`);
+  closeSockets([...sockets, ...bareSockets]);
+  await Promise.all([model.stop(), packagedModel.stop()]);
+  return broken;
+};

@@ -69,13 +69,13 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
      */
     noteSecretUsed(name: string, { url }: Pick<SecretUse, "url">): void {
       const { id = "", confidentialFrom = null } = settings.find() ?? {};
-      const unit = confidentialFrom === null ? 0 : dayMs;
-      const at = clock.now() - (unit && clock.now() % unit);
+      const isOpen = confidentialFrom === null;
+      const at = isOpen ? clock.now() : Math.floor(clock.now() / dayMs) * dayMs;
       const host = hostOf(url);
       const once = hourly(at, "secret.used", name, id, host);
       tell(
         { action: "secret.used", actor: { id }, target: name, at, once, detail: { host, kind: "router" } },
-        at + unit,
+        isOpen ? at : at + dayMs,
       );
     },
 

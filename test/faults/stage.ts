@@ -19,6 +19,7 @@ import { Onlooker } from "./onlooker.ts";
  * 3. Whoever lost its connection comes back only once all is at rest.
  * 4. Where anything is left to do, something of it is due within 30 s.
  */
+
 /**
  * Years ahead of the platform's clock, so that alarms go off in ticks alone. Those of a house that was left would else
  * come to fault points while another one is played, and be counted or crash in its place.

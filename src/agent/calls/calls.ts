@@ -158,7 +158,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       return times.length === 0 ? undefined : Math.min(...times);
     },
 
-    /** What people decided in the space, about a tool of the config as it is now. Answers whether it was awaited. */
+    /** Takes what people decided in the space. An approved call of a tool that `config` has no more ends. Answers whether it was awaited. */
     decided(decision: ToolCallOutcome, config: Pick<AgentConfig, "tools">): boolean {
       const row = this.get(decision.toolCallId);
       if (row?.phase !== "asked") return false;

@@ -142,13 +142,15 @@ const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSig
     signal: AbortSignal.any([signal, AbortSignal.timeout(summaryTimeoutMs)]),
     reserve: async (cost) => {
       const step = `summary:${clock.now()}`;
-      const { maxTokensPerDay } = config.limits;
-      // What a space says may be one person's words alone. Cycles are runs that somebody has paid for.
+      const { maxTokensPerDay, maxShareOfPerson } = config.limits;
+      // One person alone may have said all in a space, and so pays one share. Runs that become cycles were paid for already.
       const booked = await budget.reserve(step, cost, isOfCycles ? null : unasked, signal);
       if (booked === "day_booked" || booked === "share_booked")
         throw new ColloquyError("unavailable", "steps under way have booked the tokens left");
       if (booked !== "reserved") {
-        throw new ColloquyError("budget_exhausted", `maxTokensPerDay (${maxTokensPerDay}) does not allow a summary`);
+        const share = isOfCycles ? "" : `, of which spaces' summaries have maxShareOfPerson (${maxShareOfPerson}),`;
+        const message = `maxTokensPerDay (${maxTokensPerDay})${share} does not allow a summary`;
+        throw new ColloquyError("budget_exhausted", message);
       }
       return (billed) => budget.settle(step, billed);
     },
