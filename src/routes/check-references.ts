@@ -9,6 +9,7 @@ import { hostOf } from "../protocol/secret.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
+import { sameJson } from "../shared/same-json.ts";
 
 /** Checks the things that a body refers to: models' addresses, secrets and aliases, people who approve and consent. */
 type CheckedEnv = Pick<Env, "MODEL_ALIASES" | "ENVIRONMENT">;
@@ -63,7 +64,8 @@ export const modelsIn = ({ model, embedder, context }: UpdateAgent) => ({
   "context.compaction.model": Compaction.safeParse(context?.compaction).data?.model,
 });
 
-type Send = { secret: string; url: string };
+/** `request`: of a secret that is no header, where what else is sent says what its host does with it. */
+type Send = { secret: string; url: string; request?: object };
 type Models = { [path: string]: ModelConfig | EmbedderConfig | null | undefined };
 
 /** Where the things of a config, or of what is changed of one, send secrets. */
@@ -72,8 +74,10 @@ export const sendsOf = (config: Pick<UpdateAgent, "tools" | "mcp">, models: Mode
     if (tool.executionType !== "gateway" && tool.executionType !== "external") return [];
     const { execution } = tool;
     if (!execution) return [];
+    const { url, headers } = execution;
     const own = "secret" in execution ? [execution.secret] : [];
-    return [...own, ...namedIn(execution)].map((secret) => ({ secret, url: execution.url }));
+    const inside = namedIn({ ...execution, headers: {} }).map((secret) => ({ secret, url, request: execution }));
+    return [...[...own, ...namedIn(headers)].map((secret) => ({ secret, url })), ...inside];
   });
   const ofServers = (config.mcp?.servers ?? []).flatMap(({ url, headers }) =>
     namedIn(headers).map((secret) => ({ secret, url })),
@@ -89,8 +93,8 @@ const ofModels = (models: (ModelConfig | EmbedderConfig | null | undefined)[]) =
   );
 
 /**
- * An admin may not read secrets, so nothing that an admin sets sends one where it did not go: to another host than
- * those that it names itself. Throws `forbidden`.
+ * An admin may not read secrets, so nothing that an admin sets sends one where it did not go: to another host than those that it
+ * names itself, or to its hosts in a body or an address, which they may keep and show (L9). Throws `forbidden`.
  */
 export const checkSends = async (
   principal: Principal,
@@ -100,13 +104,15 @@ export const checkSends = async (
 ): Promise<void> => {
   if (principal.kind === "key" || sends.length === 0) return;
   const secrets = unwrap(await workspace.secrets());
-  for (const { secret, url } of sends) {
+  for (const { secret, url, request } of sends) {
     const host = hostOf(url);
-    if (before.some((each) => each.secret === secret && hostOf(each.url) === host)) continue;
-    const hosts = secrets.find(({ name }) => name === secret)?.hosts;
-    if (hosts?.includes(host)) continue;
-    const remedy = `ask for a secret key to set this, or to write the secret's hosts with PUT /v1/workspace/secrets/${secret}`;
-    throw new ColloquyError("forbidden", `An admin cannot have the secret "${secret}" sent to ${host}: ${remedy}.`);
+    const isSame = (each: Send) => request === undefined || sameJson(each.request, request);
+    if (before.some((each) => each.secret === secret && hostOf(each.url) === host && isSame(each))) continue;
+    if (!request && secrets.find(({ name }) => name === secret)?.hosts?.includes(host)) continue;
+    const where = request ? "in a body or an address: put it in a header, or" : `to ${host}:`;
+    const other = request ? "" : `, or to write the secret's hosts with PUT /v1/workspace/secrets/${secret}`;
+    const detail = `An admin cannot have the secret "${secret}" sent ${where} ask for a secret key to set this${other}.`;
+    throw new ColloquyError("forbidden", detail);
   }
 };
 

@@ -259,6 +259,22 @@ describe("an admin", () => {
     expect((await patch([tool("ask", "evil.example")])).status).toBe(403);
   });
 
+  test("[L9] has none sent in a body or an address, but as a secret key wrote it", async () => {
+    const { house, as } = await open();
+    await put(house, { hosts: ["api.example"] });
+    const post = (execution: object) =>
+      tool("post", "api.example", { execution: { url: "https://api.example/", method: "POST", ...execution } });
+    const inBody = post({ body: { auth: key, text: "{{input}}" } });
+    const refused = { code: "forbidden", detail: expect.stringMatching(/"KEY" sent in a body.*header/) };
+    for (const one of [inBody, post({ url: `https://api.example/?by=${key}` })]) {
+      expect(await problemIn(await as("/v1/agents", { name: "New", tools: [one] }))).toMatchObject(refused);
+    }
+    const agent = await house.agent({ name: "Worker", tools: [inBody] });
+    const patch = (one: object) => as(`/v1/agents/${agent.id}`, { tools: [one] }, "PATCH");
+    expect((await patch({ ...inBody, description: "Posts" })).status).toBe(200);
+    expect(await problemIn(await patch(post({ body: { text: key } })))).toMatchObject(refused);
+  });
+
   test("[L9] has no router and no imported agent send one elsewhere", async () => {
     const { house, boss, as } = await open();
     await put(house);
