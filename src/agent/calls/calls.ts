@@ -81,10 +81,15 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
 
     ofRun: (runOrdinal: number): CallRow[] => (none.get() ? [] : allOfRun(db).all({ key: runOrdinal })),
 
-    /** Belongs in the transaction that journals the call as begun. */
-    begin(call: NewCall): CallRow {
-      if (countOf(db, calls, isOpenRow) >= maxOpenCalls) {
-        const message = `${maxOpenCalls} calls wait already (maxOpenCalls): some must end first`;
+    /** Belongs in the transaction that journals the call as begun. Because of one person no more are open than their share (C12). */
+    begin(call: NewCall, { maxShareOfPerson }: Pick<AgentConfig["limits"], "maxShareOfPerson">): CallRow {
+      const open = countOf(db, calls, isOpenRow);
+      const share = Math.ceil(maxOpenCalls * maxShareOfPerson);
+      const isTheirs = sql`${calls.root} ->> '$.by' = ${call.root.by ?? null}`;
+      const isFull = open >= maxOpenCalls;
+      if (isFull || (open >= share && countOf(db, calls, and(isOpenRow, isTheirs)) >= share)) {
+        const most = isFull ? "(maxOpenCalls)" : "because of one person (maxOpenCalls, maxShareOfPerson)";
+        const message = `${isFull ? maxOpenCalls : share} calls wait already ${most}: some must end first`;
         throw new ColloquyError("limit_reached", message);
       }
       none.forget();

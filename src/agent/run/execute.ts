@@ -130,7 +130,7 @@ const callConfigured = async (execution: Execution, tool: ToolConfig): Promise<R
   const begin = (): CallRow => {
     const asked = newCall(execution, tool);
     journalBegun(execution, asked.spaceId);
-    return services.calls.begin(asked);
+    return services.calls.begin(asked, services.identity.get().config.limits);
   };
   const row = known ?? services.transaction(begin);
   if (!known) {

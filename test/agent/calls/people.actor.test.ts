@@ -182,6 +182,34 @@ describe("a timeline run that waits for people", () => {
     expect(await requestsTo(path)).toHaveLength(1);
   });
 
+  test("[C12] one person causes at most their share of the calls that wait", async () => {
+    const { agent, model, ann, bob, space, run, asked } = await scene({
+      tools: [deploy(freshPath(), approved()), { name: "note", executionType: "internal", visible: true }],
+      steps: [step(call("deploy", { to: "prod" }))],
+    });
+    const { id } = await asked("deploy");
+    const [{ names = "" } = {}] = await rowsIn(
+      agent,
+      "SELECT group_concat(name) AS names FROM pragma_table_info('calls')",
+    );
+    const copies = String(names).replace("call_id", "call_id || value");
+    const numbers = JSON.stringify(Array.from({ length: maxOpenCalls / 4 - 1 }, (_, index) => index));
+    await rowsIn(
+      agent,
+      `INSERT INTO calls (${names}) SELECT ${copies} FROM calls, (SELECT value FROM json_each(?)) WHERE call_id = ?`,
+      numbers,
+      id,
+    );
+    for (const [who, output] of [
+      [ann, { error: { code: "limit_reached", message: expect.stringContaining("maxShareOfPerson") } }],
+      [bob, { of: "it" }],
+    ] as const) {
+      model.push(step(call("note", { of: "it" })), step(text("Well.")));
+      await space.post(who, "Note it");
+      expect(outputs(await run("completed"))).toMatchObject([["note", output]]);
+    }
+  });
+
   test("every word of those who approved reaches the agent, not only the last one's", async () => {
     const { ann, bob, space, shown, run, give } = await scene({
       tools: [deploy(freshPath(), approved({ quorum: 2 }))],
