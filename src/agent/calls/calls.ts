@@ -1,6 +1,7 @@
 import { and, asc, eq, inArray, lte, max, min, not, or, type SQL, sql } from "drizzle-orm";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
+import type { ToolConfig } from "../../protocol/tool.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { among, countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
@@ -163,11 +164,11 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       return times.length === 0 ? undefined : Math.min(...times);
     },
 
-    /** Takes what people decided in the space. An approved call of a tool that `config` has no more ends. Answers whether it was awaited. */
+    /** Takes what people decided in the space. A call ends that `config` has no more as they were asked. Answers whether it was awaited. */
     decided(decision: ToolCallOutcome, config: Pick<AgentConfig, "tools">): boolean {
       const row = this.get(decision.toolCallId);
       if (row?.phase !== "asked") return false;
-      const changed = decision.outcome === "approved" ? toolChanged(row, config) : undefined;
+      const changed = ["approved", "answered"].includes(decision.outcome) && toolChanged(row, decision, config);
       if (changed) return this.settle(row.callId, changed, "running") !== undefined;
       const by = decision.by.map(({ name }) => name);
       // No person began this chain: the first who answered pays for the rest of it.
@@ -277,9 +278,20 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
   };
 };
 
-/** Why an approved call is not done: its tool is gone, goes elsewhere, or has other approvers. A built-in one looks by itself. */
-const toolChanged = ({ tool }: CallRow, { tools }: Pick<AgentConfig, "tools">): CallOutcome | undefined => {
-  if (builtinTool(tool.name) || tools.some((each) => sameJson(each, tool))) return undefined;
+/** What makes no difference to people who are asked. */
+const untold = { description: "", visible: true, async: false, timeoutMs: 0, idempotent: false };
+
+/** Why an approved or answered call is not done: its tool is gone, goes elsewhere, or asks others. A built-in one looks by itself. */
+const toolChanged = (
+  { tool }: CallRow,
+  { by }: ToolCallOutcome,
+  { tools }: Pick<AgentConfig, "tools">,
+): CallOutcome | undefined => {
+  const isSame = (now: ToolConfig): boolean =>
+    now.executionType === "space" && tool.executionType === "space"
+      ? now.name === tool.name && by.every(({ id }) => now.answer.by?.includes(id) ?? true)
+      : sameJson({ ...now, ...untold }, { ...tool, ...untold });
+  if (builtinTool(tool.name) || tools.some(isSame)) return undefined;
   const message = `not done, the tool ${tool.name} was changed or taken away since people were asked: ask again if you have it`;
   return failed("error", "approval_changed", message);
 };

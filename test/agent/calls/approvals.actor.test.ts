@@ -112,6 +112,7 @@ describe.each(continuities)("%s", (continuity) => {
   test.for<[string, (tool: Tool, bob: EntityRef) => Tool[]]>([
     ["is gone", () => []],
     ["is approved by others", (tool, bob) => [{ ...tool, ...approved({ approvers: [bob.id] }) }]],
+    ["asks for answers", (tool) => [{ name: tool.name, description: "Asks", executionType: "space" }]],
     ["goes elsewhere", (tool) => [{ ...tool, ...deploy(freshPath()), ...approved() }]],
   ])("[C2] what people approved is not done where its tool %s by then", async ([, changed]) => {
     const { agent, ann, bob, path, workspaceId, shown, give } = await asking(continuity, { to: "staging" });
@@ -125,6 +126,16 @@ describe.each(continuities)("%s", (continuity) => {
       message: expect.stringContaining("since people were asked"),
     });
     expect(await requestsTo(path)).toEqual([]);
+  });
+
+  test("[C2] what people approved is done though its tool is described otherwise by then", async () => {
+    const { agent, ann, path, workspaceId, shown, give } = await asking(continuity, { to: "staging" });
+    const more = { ...approved(), inputSchema: { type: "object" }, description: "Deploys", timeoutMs: 20_000 };
+    const { tools } = AgentConfig.parse({ name: "Worker", tools: [deploy(path, more)] });
+    unwrap(await env.AGENT.getByName(agent.id).update(workspaceId, { tools }));
+    unwrap(await give(ann, "deploy", yes));
+    await shown("deploy", "complete");
+    expect(await requestsTo(path)).toHaveLength(1);
   });
 
   test("[C2] a crash after the approval runs what was approved, or nothing", async () => {

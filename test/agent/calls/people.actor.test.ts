@@ -1,10 +1,12 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
+import { maxOpenCalls } from "../../../src/agent/bounds.ts";
+import { AgentConfig } from "../../../src/protocol/agent.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault } from "../../../src/shared/fault.ts";
 import { answer, call, step, text } from "../../support/scripted-model.ts";
-import { agentStub, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
+import { agentStub, inboxOf, passTime, rowsIn, runsOf, userTexts } from "../fixture.ts";
 import { approved, ask, deploy, eachTest, freshPath, outputs, requestsTo, scene, yes } from "./scene.ts";
 
 eachTest();
@@ -145,6 +147,19 @@ describe("a timeline run that waits for people", () => {
     expect(model.calls).toHaveLength(2);
     const roles = model.calls[1]?.prompt.map(({ role }) => role);
     expect(roles).toEqual(["system", "user", "assistant", "tool"]);
+  });
+
+  test("[C2] an answer of who may give none by then is no answer", async () => {
+    const { agent, ann, bob, workspaceId, run, asked, give } = await scene({
+      tools: [ask],
+      steps: [step(call("confirm", {})), step(text("Well."))],
+    });
+    await asked("confirm");
+    const tool = { ...ask, description: "Does confirm", answer: { by: [bob.id] } };
+    const { tools } = AgentConfig.parse({ name: "Worker", tools: [tool] });
+    unwrap(await env.AGENT.getByName(agent.id).update(workspaceId, { tools }));
+    unwrap(await give(ann, "confirm", { result: "yes" }));
+    expect(outputs(await run("completed"))).toMatchObject([["confirm", { error: { code: "approval_changed" } }]]);
   });
 
   test("several calls of one step are answered in any order and resume it once", async () => {
