@@ -67,7 +67,7 @@ entities.route("POST /v1/entities", {
   idempotent: true,
   status: 201,
   answers: [OneEntity, "The entity"],
-  problems: ["limit_reached", "conflict"],
+  problems: ["limit_reached", "conflict", "gone"],
   handle: ({ context, principal, body, once }) =>
     once(async (newId) => ({
       entity: unwrap(await workspaceOf(context).createEntity(newId("ent"), body, actorOf(principal))),

@@ -3,8 +3,8 @@
 /** People and services. */
 export const maxEntities = 10_000;
 export const maxAgents = 1000;
-/** Removed people whom a JWT does not bring back: of more, the first that were removed may come again. */
-export const maxRemovedSubjects = 10_000;
+/** Removed people and services by their ids, and people by what JWTs call them: of more, the first that were removed may come again. */
+export const maxRemovedSubjects = 20_000;
 /** Spaces that live; those that were deleted do not count. */
 export const maxSpaces = 10_000;
 /** Spaces that one person or service makes by their own token: that live, and in any day, deleted ones among them. */

@@ -34,7 +34,8 @@ export type Directory = ReturnType<typeof createDirectory>;
  * Invariants
  * 1. No two agents have names that look the same, whatever their case, their blanks and what does not show.
  * 2. No rename makes an entity look like somebody with whom it is in a space, as far as the index has heard (C6).
- * 3. Creating under an id that is there answers what is there: a replay makes nothing twice.
+ * 3. Creating under an id that is there answers what is there: a replay makes nothing twice. A person or a service that was removed
+ *    is made no more: its tokens of before would count again.
  */
 export const createDirectory = (db: Database, clock: Clock, requireRoom: RequireRoom) => {
   /** How many there are: counted once, so that creating one does not read them all. */
@@ -103,9 +104,13 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
     if (other) throw new ColloquyError("conflict", `${other.id} has this externalId: ${twins}.`);
   };
 
-  const noteRemoved = (externalId: string): void => {
+  /** By what a person is called elsewhere, or by an entity's id here. */
+  const wasRemoved = (name: string): boolean =>
+    countOf(db, removedSubjects, eq(removedSubjects.hash, hashOf(name))) > 0;
+
+  const noteRemoved = (name: string): void => {
     db.insert(removedSubjects)
-      .values({ hash: hashOf(externalId), removedAt: clock.now() })
+      .values({ hash: hashOf(name), removedAt: clock.now() })
       .onConflictDoNothing()
       .run();
     if (countOf(db, removedSubjects) <= maxRemovedSubjects) return;
@@ -123,6 +128,10 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
     create(id: string, input: NewEntity): Entity {
       const present = find(id);
       if (present) return present;
+      if (wasRemoved(id)) {
+        const detail = "It was removed, and what opened it would open it again: send a new Idempotency-Key.";
+        throw new ColloquyError("gone", detail);
+      }
       const agentName = freeName({ id, ...input });
       requireOwn({ id, ...input });
       const used = makeRoom(input.type);
@@ -189,8 +198,7 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
       return person;
     },
 
-    wasRemoved: (externalId: string): boolean =>
-      countOf(db, removedSubjects, eq(removedSubjects.hash, hashOf(externalId))) > 0,
+    wasRemoved,
 
     /** All rows are gone. */
     forget(): void {
@@ -200,6 +208,8 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
     remove(id: string): void {
       const { externalId, type } = get(id);
       if (externalId !== undefined && type === "human") noteRemoved(externalId);
+      // Nobody signs in as an agent: one may be made again.
+      if (type !== "agent") noteRemoved(id);
       db.delete(entities).where(eq(entities.id, id)).run();
       this.forget();
     },

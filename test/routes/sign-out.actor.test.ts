@@ -4,6 +4,7 @@ import { decodeJwt } from "jose";
 import { afterEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { forgetCredentials } from "../../src/auth/verdicts.ts";
+import { Entity } from "../../src/protocol/entity.ts";
 import { Key, Session, Token } from "../../src/protocol/workspace.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { keyProofLeadMs, keyProofMs } from "../../src/space/bounds.ts";
@@ -42,6 +43,22 @@ const shareBlock = async (house: House, agentId: string, spaceId: string): Promi
   await call(blocks, { bearer: house.secretKey, body: { label: "notes", type: "core", content: "Tea" } });
   await call(`${blocks}/notes/spaces/${spaceId}`, { bearer: house.secretKey, method: "PUT", body: {} });
 };
+
+test("[L7] a repeated request makes nobody again who was removed: old tokens would count", async () => {
+  const house = await openHouse();
+  const headers = { "idempotency-key": "provision-mona" };
+  const make = () => call("/v1/entities", { bearer: house.secretKey, headers, body: { type: "human", name: "Mona" } });
+  const { id } = (await expectOk(z.object({ entity: Entity }), make())).entity;
+  const bearer = await house.token(id, 30 * 86_400);
+  await signOut(id, { bearer: house.secretKey });
+  await call(`/v1/entities/${id}`, { bearer: house.secretKey, method: "DELETE" });
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 25 * 3_600_000 });
+  expect(await problemIn(await make())).toMatchObject({
+    code: "gone",
+    detail: expect.stringContaining("new Idempotency-Key"),
+  });
+  expect(await status({ bearer })).toBe(401);
+});
 
 test("[L7] a sign-out ends each token, session and link, and all sockets in a second", async () => {
   const house = await openHouse();
