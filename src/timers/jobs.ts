@@ -188,12 +188,15 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
     set({ kind, key, dueAt = clock.now(), payload = null }: NewJob): void {
       const run = runOf(kind, key);
       if (run) run.againAt = dueAt;
+      const hadFailed =
+        object !== undefined && !run && countOf(db, jobs, and(named({ kind, key }), gt(jobs.attempts, 0))) > 0;
       const values = { kind, key, payload, attempts: 0, dueAt: run ? run.leasedUntil : Math.ceil(dueAt) };
       db.insert(jobs)
         .values(values)
         .onConflictDoUpdate({ target: [jobs.kind, jobs.key], set: values })
         .run();
       if (run) return;
+      if (hadFailed) tellWaiting();
       const now = clock.now();
       timers.setNoLater(jobsTimer, dueAt > now ? dueAt : now + jobLeaseMs);
       if (dueAt <= now) wakeSoon();
@@ -219,8 +222,9 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
 
     /** The job is not wanted any more. A run of it is aborted with `reason`. */
     drop(kind: string, key: string, reason: ColloquyError): void {
-      db.delete(jobs).where(named({ kind, key })).run();
+      const [dropped] = db.delete(jobs).where(named({ kind, key })).returning().all();
       const run = runOf(kind, key);
+      if (!run && dropped && dropped.attempts > 0) tellWaiting();
       if (!run) return;
       run.againAt = undefined;
       run.controller.abort(reason);
@@ -229,6 +233,7 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
     /** The object is being deleted, with its tables: nothing is written any more. */
     stop(): void {
       isStopped = true;
+      if (object !== undefined) meter.gauge("jobs_waiting", object, 0);
     },
 
     /** The timer `jobs` went off. */

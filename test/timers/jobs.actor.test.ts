@@ -2,12 +2,14 @@ import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { histories } from "../../migrations/histories.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { ColloquyError } from "../../src/shared/errors.ts";
+import { meter } from "../../src/shared/meter.ts";
 import { createJobs, type JobHandler, type Jobs, jobLeaseMs, jobsTimer } from "../../src/timers/jobs.ts";
 import { createTimers } from "../../src/timers/timers.ts";
 import { withStorage } from "../workspace/fixture.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
+const one = { kind: "work", key: "one" };
 const over = new ColloquyError("gone", "the job is over");
 
 /** Jobs of the kind `work`, in a database of their own. The handler is the test's. */
@@ -26,7 +28,7 @@ const stage = async (storage: DurableObjectStorage, atOnce: number) => {
   const timers = createTimers(db, storage, clock);
   /** The object comes up: at first, or again after a crash. */
   const open = (): Jobs => {
-    const jobs = createJobs({ db, timers, clock, waitUntil: (work) => void background.push(work) });
+    const jobs = createJobs({ db, timers, clock, object: "jobs", waitUntil: (work) => void background.push(work) });
     jobs.handle("work", { atOnce, run });
     return jobs;
   };
@@ -229,4 +231,23 @@ test("a failed run is logged with its kind, key and attempts: a retryable refusa
       code: "unavailable",
     });
     expect(error).toMatchObject({ event: "job.failed", job: "work", key: "two", attempts: 1, error: "broken" });
+  }));
+
+test("[L11] a job that failed waits no more once it is set anew, dropped or over", () =>
+  withJobs(1, async ({ open, run, settled }) => {
+    const told = () => meter.take(Date.now(), true)?.gauges.find(([, object]) => object === "jobs")?.[2];
+    const ways = [
+      (jobs: Jobs) => jobs.set(one),
+      (jobs: Jobs) => jobs.drop("work", "one", over),
+      (jobs: Jobs) => jobs.stop(),
+    ];
+    for (const end of ways) {
+      run.mockRejectedValueOnce(new Error("no"));
+      open().set(one);
+      await settled();
+      expect(told()).toBe(1);
+      end(open());
+      await settled();
+      expect(told()).toBe(0);
+    }
   }));
