@@ -78,12 +78,9 @@ export const actingEntityId = ({ entityId }: Principal): string => {
   throw new ColloquyError("acting_entity_required", "A secret key acts here as an entity: send X-Entity-Id: ent_….");
 };
 
-/** Whether an impersonated session may answer approvals. The workspace is asked for such a session only. */
-export const impersonatedApprovals = async (context: HttpContext): Promise<ImpersonatedApprovals> => {
-  const principal = context.get("principal");
-  if (principal.kind === "key" || principal.impersonatedBy === undefined) return "refused";
-  return unwrap(await workspaceOf(context).describe()).impersonatedApprovals;
-};
+/** Whether approvals by impersonated sessions count now: this one, and those that were given before it. */
+export const impersonatedApprovals = async (context: HttpContext): Promise<ImpersonatedApprovals> =>
+  unwrap(await workspaceOf(context).describe()).impersonatedApprovals;
 
 /** Lets a person or a service speak and read. An agent does so through its runs only, so that it knows of it. */
 export const requireParticipant = async (context: HttpContext): Promise<void> => {

@@ -15,7 +15,7 @@ import { acting, spaceIn } from "./rights.ts";
 import type { CallMessage, CallOutcome } from "./schema.ts";
 import { requireStorage, type SpaceServices } from "./services.ts";
 import type { SettingsRow } from "./settings.ts";
-import { advanced, begun, judge } from "./tool-calls/call-state.ts";
+import { advanced, begun, type Given, judge } from "./tool-calls/call-state.ts";
 import type { CallRow } from "./tool-calls/tool-calls.ts";
 
 /**
@@ -159,8 +159,10 @@ export const answerToolCall = (
   const row = services.toolCalls.at(found.seq) ?? found;
   const { entityId, name } = member;
   const who = { entityId, name, at: isoTime(now), ...(impersonatedBy !== undefined && { impersonatedBy }) };
-  const isPresent = (id: string) => Boolean(services.members.find(id));
-  const verdict = judge(row.message.toolCall, { ...who, answer, isPresent });
+  const isCounted: Given["isCounted"] = (given) =>
+    services.members.find(given.entityId) !== undefined &&
+    (given.impersonatedBy === undefined || impersonated === "allowed");
+  const verdict = judge(row.message.toolCall, { ...who, answer, isCounted });
   if (!verdict) return { message: row.message, created: false, updatedSeq: row.updatedSeq };
   const { answers, inputHash } = verdict.call.awaits ?? {};
   const message = services.record((append) => {

@@ -92,6 +92,20 @@ test("[C3] an impersonated session approves where the workspace allows it; the r
   expect(odd).toMatchObject({ code: "invalid_request", issues: [{ path: "impersonatedApprovals" }] });
 });
 
+test("[C3] an impersonated yes counts while that is allowed, and its person takes its place", async () => {
+  const session = await tokenFor(mona.id, boss.token);
+  await allow("allowed");
+  const asked = [0, 1].map(() => question(house.workspaceId, spaceId, agentId, "approval", undefined, 2));
+  const [one = "", other = ""] = await Promise.all(asked);
+  for (const id of [one, other]) expect((await answer(id, session)).status).toBe(200);
+  expect((await answer(other, chief.token)).status).toBe(200);
+  await allow("refused");
+  expect((await answer(one, chief.token)).status).toBe(200);
+  expect([await statusOf(one), await statusOf(other)]).toEqual(["requires_action", "running"]);
+  expect((await answer(one, mona.token)).status).toBe(200);
+  expect(await statusOf(one)).toBe("running");
+});
+
 test("[C3] a browser that signed in by an admin's link approves nothing", async () => {
   const session = withCookie(await cookieBy(boss.token, mona.id));
   const path = `/v1/spaces/${spaceId}/tool-calls/${await ask()}/result`;

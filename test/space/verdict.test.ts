@@ -22,7 +22,7 @@ const inputHash = waiting({}).awaits?.inputHash ?? "";
 
 const say = (call: ToolCall, who: typeof ann, answer: ToolAnswer, left?: typeof ann): Verdict | undefined => {
   if (!who) throw new Error("nobody says it");
-  return judge(call, { ...who, at, answer, isPresent: (entityId) => entityId !== left?.entityId });
+  return judge(call, { ...who, at, answer, isCounted: ({ entityId }) => entityId !== left?.entityId });
 };
 const approve = (approved = true, note?: string): ToolAnswer => ({
   result: { approved, ...(approved && { inputHash }), ...(note === undefined ? {} : { note }) },

@@ -9,6 +9,7 @@ export const question = async (
   agentId: string,
   kind: "answer" | "approval" = "answer",
   mindId?: string,
+  quorum = 1,
 ): Promise<string> => {
   const toolCallId = ids.mintOwned("tc", mindId ?? agentId);
   const messageId = ids.deriveOwned("msg", spaceId, toolCallId);
@@ -23,7 +24,7 @@ export const question = async (
       name: "choose",
       input: { of: ["red", "blue"] },
       status: "requires_action",
-      awaits: { kind, quorum: 1, expiresAt: new Date(Date.now() + 3_600_000).toISOString() },
+      awaits: { kind, quorum, expiresAt: new Date(Date.now() + 3_600_000).toISOString() },
       root: { id: messageId, kind: "agent" },
     }),
   );

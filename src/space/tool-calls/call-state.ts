@@ -16,7 +16,8 @@ import { shownFields } from "./shown-fields.ts";
  * 1. Nothing changes a call that is over. Only people take a call out of `requires_action` towards its execution.
  * 2. Of an answer the first that is valid counts; of an approval each person's first, until enough have approved or
  *    one has rejected. Those who had left by then are not among those who decided.
- * 3. An approval counts for the arguments that its person was shown, and for no others, while that person is in the space.
+ * 3. An approval counts for the arguments that its person was shown, and for no others, while that person is in the space; one of
+ *    an impersonated session while the workspace allows that.
  * 4. Once it is decided, or a person has answered, anything else is a `conflict`; once nobody waits any more, `gone`.
  */
 const over: ToolCall["status"][] = ["complete", "error", "expired", "canceled"];
@@ -91,8 +92,10 @@ export const advanced = (call: ToolCall, said: AgentToolCall): ToolCall => {
   return sameJson(next, call) ? call : next;
 };
 
-/** A person's answer to a call, `at` in ISO 8601. `isPresent`: who is in the space; all, if left out. */
-type Given = AwaitedAnswer["answers"][number] & { answer: ToolAnswer; isPresent?: (entityId: string) => boolean };
+type Answered = AwaitedAnswer["answers"][number];
+
+/** A person's answer to a call, `at` in ISO 8601. `isCounted`: which approvals count by now; all, if left out. */
+export type Given = Answered & { answer: ToolAnswer; isCounted?: (answer: Answered) => boolean };
 
 /** How the call stands then; `outcome` once it is decided. */
 export type Verdict = { call: ToolCall; outcome: CallOutcome | null };
@@ -118,14 +121,16 @@ const decided = (what: string, { answers }: AwaitedAnswer): ColloquyError => {
 };
 
 const judgeApproval = (call: ToolCall, awaits: AwaitedAnswer, given: Given): Verdict | undefined => {
-  const { answer, isPresent = () => true, ...who } = given;
+  const { answer, isCounted = () => true, ...who } = given;
   const parsed = ApprovalResult.safeParse("result" in answer ? answer.result : undefined);
   if (!parsed.success) {
     const issues = parsed.error.issues.map(({ path, message }) => ({ path: ["result", ...path].join("."), message }));
     throw invalid("An approval is answered with {result: {approved: true or false, inputHash, note?}}", issues);
   }
   const { approved, note, inputHash } = parsed.data;
-  const earlier = awaits.answers.find(({ entityId }) => entityId === who.entityId);
+  const before = awaits.answers.find(({ entityId }) => entityId === who.entityId);
+  // What a person says stands in place of what somebody else said for them.
+  const earlier = who.impersonatedBy === undefined && before?.impersonatedBy !== undefined ? undefined : before;
   const isSaid = earlier?.approved === approved && earlier.note === note;
   if (isSaid && call.status !== "requires_action") return undefined;
   if (earlier && !isSaid) {
@@ -134,13 +139,13 @@ const judgeApproval = (call: ToolCall, awaits: AwaitedAnswer, given: Given): Ver
   if (call.status !== "requires_action") throw decided("decided it", awaits);
   if (approved) requireShown(awaits, inputHash);
   const own = { ...who, approved, note, ...(approved && { inputHash }) };
-  const answers = isSaid ? awaits.answers : [...awaits.answers, own];
+  const answers = isSaid ? awaits.answers : [...awaits.answers.filter((each) => each !== before), own];
   const next: ToolCall = { ...call, awaits: { ...awaits, answers } };
   if (!approved) {
     const error = { code: "approval_rejected", message: "A person rejected it" };
     return { call: { ...next, status: "error", error }, outcome: "rejected" };
   }
-  const counted = answers.filter(({ entityId }) => isPresent(entityId));
+  const counted = answers.filter(isCounted);
   // Somebody who had left may be back, and say so by approving again.
   if (counted.length < awaits.quorum) return isSaid ? undefined : { call: next, outcome: null };
   return { call: { ...next, status: "running", awaits: { ...awaits, answers: counted } }, outcome: "approved" };
@@ -160,7 +165,7 @@ const requireShown = (awaits: AwaitedAnswer, inputHash: string | undefined): voi
 };
 
 const judgeAnswer = (call: ToolCall, awaits: AwaitedAnswer, given: Given): Verdict | undefined => {
-  const { answer, isPresent: _, ...who } = given;
+  const { answer, isCounted: _, ...who } = given;
   if (call.status !== "requires_action") {
     const own = awaits.answers.some(({ entityId }) => entityId === who.entityId);
     if (own && isSame(call, answer)) return undefined;
