@@ -65,16 +65,24 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
 
     /**
      * The router sends a secret there, as somebody speaks: noted once in an hour. Of a confidential space the day is noted, and told
-     * once it is over: the place of an entry, and when a webhook tells it, are times too (C19).
+     * once it is over, without the host: the place of an entry, and when a webhook tells it, are times too, and members alone are shown
+     * where their router points (C19).
      */
     noteSecretUsed(name: string, { url }: Pick<SecretUse, "url">): void {
       const { id = "", confidentialFrom = null } = settings.find() ?? {};
       const isOpen = confidentialFrom === null;
       const at = isOpen ? clock.now() : Math.floor(clock.now() / dayMs) * dayMs;
       const host = hostOf(url);
-      const once = hourly(at, "secret.used", name, id, host);
+      const once = hourly(at, "secret.used", name, id, ...(isOpen ? [host] : []));
       tell(
-        { action: "secret.used", actor: { id }, target: name, at, once, detail: { host, kind: "router" } },
+        {
+          action: "secret.used",
+          actor: { id },
+          target: name,
+          at,
+          once,
+          detail: { ...(isOpen && { host }), kind: "router" },
+        },
         isOpen ? at : at + dayMs,
       );
     },

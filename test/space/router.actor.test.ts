@@ -369,6 +369,9 @@ test("[C19] [L9] a confidential space's router is on record with the day, once t
   await vi.waitFor(async () =>
     expect(await noted()).toMatchObject([{ action: "secret.used", at: `${createdAt.slice(0, 10)}T00:00:00.000Z` }]),
   );
+  // Admins read the log. Where the router points, members alone are shown.
+  expect(await noted()).toMatchObject([{ target: "KEY", detail: { kind: "router" } }]);
+  expect(JSON.stringify(await noted())).not.toContain("m.example");
 });
 
 test("[S3] [L9] a router's model gets the secret that it names, on record, and shows it nowhere", async () => {
