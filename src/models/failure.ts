@@ -61,11 +61,16 @@ const redacted = (text: string): string =>
     .trim()
     .slice(0, longestQuote);
 
+const quoteBegins = " It said: ";
+
 /** The provider's own words as an addition to a message, empty if it said none. */
 const quoted = (said: string): string => {
   const text = redacted(said);
-  return text === "" ? "" : ` It said: ${JSON.stringify(text)}`;
+  return text === "" ? "" : `${quoteBegins}${JSON.stringify(text)}`;
 };
+
+/** The message of a failure in our words alone: a provider's may quote what it was asked. */
+export const withoutQuote = (message: string): string => message.split(quoteBegins, 1)[0] ?? "";
 
 const longestMs = 24 * 60 * 60 * 1000;
 

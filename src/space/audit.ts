@@ -74,17 +74,8 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
       const at = isOpen ? clock.now() : Math.floor(clock.now() / dayMs) * dayMs;
       const host = hostOf(url);
       const once = hourly(at, "secret.used", name, id, ...(isOpen ? [host] : []));
-      tell(
-        {
-          action: "secret.used",
-          actor: { id },
-          target: name,
-          at,
-          once,
-          detail: { ...(isOpen && { host }), kind: "router" },
-        },
-        isOpen ? at : at + dayMs,
-      );
+      const detail = { ...(isOpen && { host }), kind: "router" };
+      tell({ action: "secret.used", actor: { id }, target: name, at, once, detail }, isOpen ? at : at + dayMs);
     },
 
     /** An admin reads what is said here and is not in the space: noted once in an hour. */

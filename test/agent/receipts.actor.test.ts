@@ -13,7 +13,7 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
   const frames = await space.watch(husam);
   const marks = () => frames.flatMap((frame) => (frame.type === "member.read" ? [frame] : []));
   const readsOf = async (messageId: string) => unwrap(await space.stub().reads(space.as(husam), messageId));
-  return { house, husam, analyst, space, marks, readsOf };
+  return { house, husam, analyst, space, frames, marks, readsOf };
 };
 
 test("[D3] what a run took is read, with what came of it: an answer, or silence with its reason", async () => {
@@ -62,9 +62,11 @@ test("a run marks the newest message that it took of each space", async () => {
   });
 });
 
-test("[R1] what a failed run gives back is unread; once its event is dead, it is read and failed", async () => {
-  const { husam, analyst, space, marks, house } = await stage();
-  scripted(Array.from({ length: maxAttempts }, () => refusal(apiError(401))));
+test("[R1] [C7] a failed run's event is unread; once dead, it is read and failed, in our words", async () => {
+  const { husam, analyst, space, frames, marks, house } = await stage();
+  // An input tells of other spaces, and a provider may quote it.
+  const quoting = apiError(400, { message: "bad messages[3].content: 'the merger, as Sara said elsewhere'" });
+  scripted(Array.from({ length: maxAttempts }, () => refusal(quoting)));
   const { id: messageId } = await space.post(husam, "Try");
   for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
     await ended(house.workspaceId, analyst, attempt);
@@ -73,7 +75,10 @@ test("[R1] what a failed run gives back is unread; once its event is dead, it is
   }
   await ended(house.workspaceId, analyst, maxAttempts);
   await vi.waitUntil(() => marks().length === 1);
-  expect(marks()).toMatchObject([{ entityId: analyst.id, messageId, outcome: "failed" }]);
+  const reason = "The model's provider refused the request (HTTP 400).";
+  expect(marks()).toMatchObject([{ entityId: analyst.id, messageId, outcome: "failed", reason }]);
+  expect(frames.filter(({ type }) => type === "run.failed")).toHaveLength(maxAttempts);
+  expect(JSON.stringify(frames)).not.toContain("merger");
 });
 
 test("[R5] a run that is canceled has read what it took and says so", async () => {

@@ -1,3 +1,4 @@
+import { withoutQuote } from "../../models/failure.ts";
 import type { ChannelFrame, ChannelOpen } from "../../protocol/events.ts";
 import type { SpaceRpc } from "../../protocol/rpc.ts";
 import { backoff, type Pauses } from "../../shared/backoff.ts";
@@ -140,6 +141,10 @@ export const tellWaiting = ({ ids, env, identity }: RunServices, reason?: ErrorC
 };
 
 const reasonCharacters = 500;
+
+/** A run's error as its spaces are told: an input tells of other spaces, and a provider may quote it (C7). */
+const errorOf = ({ error }: RunRow): RunRow["error"] => error && { ...error, message: withoutQuote(error.message) };
+
 const mostTries = 5;
 const pauses: Pauses = { firstMs: 100, longestMs: 1000 };
 
@@ -153,9 +158,9 @@ export const tellReceipts = async (
   run: RunRow,
   channels = openChannels(services, run, true),
 ): Promise<void> => {
-  const { outcome, error } = run;
+  const { outcome } = run;
   // A run that was cut has no outcome: it counts as silent, and the reason says why.
-  const reason = run.reason ?? error?.message ?? (outcome === null ? "the run was canceled" : undefined);
+  const reason = run.reason ?? errorOf(run)?.message ?? (outcome === null ? "the run was canceled" : undefined);
   const why = reason === undefined ? {} : { reason: excerpt(reason, reasonCharacters) };
   let untold = run.receipts ?? [];
   for (let attempt = 0; attempt === 0 || (untold.length > 0 && attempt < mostTries); attempt += 1) {
@@ -173,11 +178,11 @@ export const tellReceipts = async (
 
 /** Tells the spaces how a run has ended, and ends the channels. */
 export const tellEnd = (services: RunServices, ended: RunRow, channels = openChannels(services, ended, true)) => {
-  const { status, outcome, reason, error } = ended;
+  const { status, outcome, reason } = ended;
   const event =
     status === "failed" || status === "canceled" || status === "absorbed"
       ? (`run.${status}` as const)
       : "run.completed";
-  channels.tellRun({ event, ...withoutNulls({ outcome, reason, error }) });
+  channels.tellRun({ event, ...withoutNulls({ outcome, reason, error: errorOf(ended) }) });
   return tellReceipts(services, ended, channels);
 };
