@@ -62,7 +62,6 @@ const redacted = (text: string): string =>
     .slice(0, longestQuote);
 
 const quoteBegins = " It said: ";
-
 /** The provider's own words as an addition to a message, empty if it said none. */
 const quoted = (said: string): string => {
   const text = redacted(said);

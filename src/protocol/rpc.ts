@@ -195,8 +195,9 @@ export type AgentMessage = FromRun & {
   letOut?: true;
   /** They were shown the space as an open one. */
   shownAsOpen?: boolean | undefined;
-  /** Whom they were shown as its readers. */
+  /** Whom they were shown as its readers, and when, in milliseconds since the epoch. */
   shownReaders?: string | undefined;
+  shownAt?: number | undefined;
 };
 
 /** A visible call as it stands. `messageId` derives from space and call: telling it again changes nothing. */

@@ -65,8 +65,7 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
 
     /**
      * The router sends a secret there, as somebody speaks: noted once in an hour. Of a confidential space the day is noted, and told
-     * once it is over, without the host: the place of an entry, and when a webhook tells it, are times too, and members alone are shown
-     * where their router points (C19).
+     * once it is over: an entry's place, and when a webhook tells it, are times too. Its members alone see the host (C19).
      */
     noteSecretUsed(name: string, { url }: Pick<SecretUse, "url">): void {
       const { id = "", confidentialFrom = null } = settings.find() ?? {};

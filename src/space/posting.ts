@@ -83,7 +83,7 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
 const requireAsShown = (
   { members }: SpaceServices,
   { name, confidentialFrom }: SettingsRow,
-  { shownAsOpen, shownReaders }: AgentMessage,
+  { shownAsOpen, shownReaders, shownAt = Number.POSITIVE_INFINITY }: AgentMessage,
 ): void => {
   const changed = (what: string): ColloquyError =>
     new ColloquyError("approval_changed", `${what} since people were asked: ask them again`);
@@ -91,6 +91,7 @@ const requireAsShown = (
   if (shownReaders === undefined) return;
   const readers = readersIn(members.all());
   if (readers !== shownReaders) throw changed(`who read ${quote(name)} went from ${shownReaders} to ${readers}`);
+  if (members.all().some(({ joinedAt }) => joinedAt > shownAt)) throw changed(`others read ${quote(name)}`);
 };
 
 /** The agent that says or shows something. Throws where it has stopped waiting (R5), or has left. */

@@ -127,16 +127,20 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     expect(lastRead(model)).toContain("has become confidential since people were asked");
   });
 
-  test("[C20] says nothing where others read it than people were shown", async () => {
+  test.each([
+    ["more", "went from 1 person and 1 agent to 2 people and 1 agent since people were asked"],
+    ["as many others", "since people were asked: ask them again"],
+  ])("[C20] says nothing where %s read it than people were shown", async (who, why) => {
     const { house, alpha, board, husam, asKey, mind, model, card, answer } = await open(continuity, { quorum: 1 });
     await board.post(husam, "Tell them");
     const asked = await card("requires_action");
+    if (who !== "more") unwrap(await alpha.stub().removeMember(asKey, husam.id));
     unwrap(await alpha.stub().addMember(asKey, await house.person("Eve")));
     unwrap(await answer(husam, asked, true));
     expect((await card("error")).toolCall?.error?.code).toBe("approval_changed");
     expect(await alpha.texts()).toEqual([]);
     await ended(house.workspaceId, mind, continuity === "timeline" ? 2 : 3);
-    expect(lastRead(model)).toContain("went from 1 person and 1 agent to 2 people and 1 agent since people were asked");
+    expect(lastRead(model)).toContain(why);
   });
 
   test("[C20] asks nobody where too few of its approvers are left, and says so", async () => {

@@ -42,6 +42,7 @@ const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Pr
     approvedBy: row.approval?.ids,
     target: builtinTarget(tool),
     release: row.release,
+    askedAt: row.createdAt,
     begunAt: begunAt(row),
   };
   const builtin = builtinTool(tool.name);

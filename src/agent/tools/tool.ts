@@ -41,9 +41,10 @@ export type CallContext = {
   activeSpaceId: string | null;
   /** The entity ids of those who let it run, where people were asked; the first to answer first. */
   approvedBy?: readonly string[] | undefined;
-  /** Where it goes, as those people were told. `release` tells it of words that leave a confidential space. */
+  /** Where it goes, as those people were told, and when. `release` tells it of words that leave a confidential space. */
   target?: string | undefined;
   release?: ToolCallRelease | null | undefined;
+  askedAt?: number | undefined;
   /** When it was begun, or let run by people, in milliseconds since the epoch: the same for each replay. */
   begunAt: number;
 };

@@ -165,7 +165,7 @@ const release: Consent<Said> = {
     throw new ColloquyError("forbidden", "wait: you do not hear answers to what is let out of a confidential space");
   },
   carryOut: async ({ text: words, replyToMessageId: replyTo }, call) => {
-    const { services, callId, signal, activeSpaceId, approvedBy = [], release } = call;
+    const { services, callId, signal, activeSpaceId, approvedBy = [], release, askedAt: shownAt } = call;
     const { env, ids, clock } = services;
     const spaceId = activeSpaceId ?? "";
     // The space's release may have changed since people were asked.
@@ -174,7 +174,7 @@ const release: Consent<Said> = {
     const messageId = ids.deriveOwned("msg", spaceId, callId);
     // Nothing of it tells of the run: a chain begins with who let it out.
     const root = { id: messageId, kind: "person", by: approvedBy[0] } as const;
-    const shown = { shownAsOpen: release?.confidential === false, shownReaders: release?.readers };
+    const shown = { shownAsOpen: release?.confidential === false, shownReaders: release?.readers, shownAt };
     const own = { workspaceId, agentId, runId: "", messageId, letOut: true } as const;
     const said = { ...own, ...shown, text: words, replyTo, root };
     const append = () => env.SPACE.getByName(spaceId).append({ ...said, until: clock.now() + spaceAnswerMs });
