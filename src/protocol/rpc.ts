@@ -249,7 +249,7 @@ interface SpaceMethods {
   endSession(workspaceId: string, sessionId: string): null;
   /** From the workspace: sockets that hang on this entity, key or session close, unless the workspace says that they hold. */
   proveAgain(workspaceId: string, subject: string): null;
-  post(principal: Principal, input: PostMessage): { message: Message; created: boolean };
+  post(principal: Principal, input: PostMessage, inherited?: Root): { message: Message; created: boolean };
   list(
     principal: Principal,
     page: { before?: number | undefined; after?: number | undefined; limit: number },

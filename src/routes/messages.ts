@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { openRoot, rootHeader } from "../auth/root-header.ts";
 import {
   EditMessage,
   Message,
@@ -11,6 +12,7 @@ import {
 } from "../protocol/message.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ToolAnswer } from "../protocol/tool-call.ts";
+import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { settledWithin } from "../shared/timeouts.ts";
 import { authorOf } from "./blocks.ts";
@@ -19,7 +21,7 @@ import { replayedHeader } from "./idempotent.ts";
 import { impersonatedApprovals, inSpace, mayOwn, requireParticipant } from "./in-space.ts";
 import { mindIdOf } from "./mind-query.ts";
 import { Resource } from "./route.ts";
-import { IdempotencyHeaders, limitQuery, listOf, onePage, queryNumber } from "./route-parts.ts";
+import { IdempotencyHeaders, limitQuery, listOf, onePage, queryNumber, RootHeaders } from "./route-parts.ts";
 
 const OneMessage = z.object({ message: Message });
 const maxMessagesAPage = 200;
@@ -58,9 +60,10 @@ messages.route("GET /v1/spaces/{spaceId}/messages", {
 
 messages.route("POST /v1/spaces/{spaceId}/messages", {
   summary: "Say something",
-  description: "The same `clientKey` or `Idempotency-Key` again stores nothing and answers the same message.",
+  description:
+    "The same `clientKey` or `Idempotency-Key` again stores nothing and answers the same message. What a service says as a tool's request set it off passes its `Colloquy-Root` on; a person begins what comes of their words themselves.",
   access: "space",
-  headers: IdempotencyHeaders,
+  headers: IdempotencyHeaders.extend(RootHeaders.shape),
   body: PostMessage,
   status: 201,
   answers: [OneMessage, "The message"],
@@ -78,9 +81,10 @@ messages.route("POST /v1/spaces/{spaceId}/messages", {
     "gone",
     "idempotency_mismatch",
   ],
-  handle: async ({ context, space, body, idempotencyKey }) => {
+  handle: async ({ context, space, workspaceId, body, headers, idempotencyKey }) => {
     await requireParticipant(context);
-    const post = (message: PostMessage) => inSpace(context, (principal) => space.post(principal, message));
+    const root = await openRoot(context.env, workspaceId, headers[rootHeader], systemClock.now());
+    const post = (message: PostMessage) => inSpace(context, (principal) => space.post(principal, message, root));
     if (body.clientKey !== undefined || idempotencyKey === undefined) {
       const { message, created } = await post(body);
       return created ? { message } : context.json({ message }, 200);

@@ -20,12 +20,13 @@ type NewMessage = Omit<Message, "seq" | "spaceId" | "kind" | "sender" | "mention
 
 /**
  * A member says something. With a `clientKey` the message's id derives from sender and key, so that saying it again
- * finds it (D1); the same key with another body is `idempotency_mismatch`.
+ * finds it (D1); the same key with another body is `idempotency_mismatch`. `inherited`: the root that a service goes on in (C9).
  */
 export const post = (
   services: SpaceServices,
   principal: Principal,
   input: PostMessage,
+  inherited?: Root,
 ): { message: Message; created: boolean } => {
   const { ids, log, delivery } = services;
   const { space, member } = acting(services, principal);
@@ -48,7 +49,8 @@ export const post = (
     return { message, created: false };
   }
   const repliedTo = authorOf(services, replyTo);
-  const root: Root = member.type === "human" ? { id, kind: "person", by: member.entityId } : { id, kind: "service" };
+  const own: Root = member.type === "human" ? { id, kind: "person", by: member.entityId } : { id, kind: "service" };
+  const root = own.kind === "service" && inherited ? inherited : own;
   const message = store(services, space, member, { id, text, replyTo, expectsReply, clientKey }, { root, repliedTo });
   return { message, created: true };
 };

@@ -4,8 +4,6 @@ import type { Env, Served } from "../env/env.ts";
 import { reportMetrics } from "../env/report-metrics.ts";
 import { usageTimer } from "../env/report-usage.ts";
 import { type ChannelOpen, pingText, pongText } from "../protocol/events.ts";
-import type { Message, PostMessage } from "../protocol/message.ts";
-import type { Principal } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import type { Space as SpaceView } from "../protocol/space.ts";
 import { createSchema, hasSchema, isMigrated } from "../shared/database.ts";
@@ -142,8 +140,8 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
     return answered;
   }
 
-  post(principal: Principal, input: PostMessage): Promise<Outcome<{ message: Message; created: boolean }>> {
-    return this.#services.groupCommit.join(() => this.#answer(() => post(this.#services, principal, input)));
+  post(...given: Parameters<SpaceRpc["post"]>): ReturnType<SpaceRpc["post"]> {
+    return this.#services.groupCommit.join(() => this.#answer(() => post(this.#services, ...given)));
   }
 
   async speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>> {

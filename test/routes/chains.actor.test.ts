@@ -68,6 +68,24 @@ const hookOf = ({ secretKey }: { secretKey: string }, { id }: { id: string }) =>
 const rootOf = (header: string | null): Record<string, string> => ({ "colloquy-root": header ?? "" });
 
 describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a server trigger it", (continuity) => {
+  test("[C9] [B1] a loop through what a service says ends where its root may wake nobody any more", async () => {
+    const chain = await openChain({ continuity });
+    const { secretKey: bearer, service } = chain.house;
+    const bot = await service("Gateway");
+    await call(`/v1/spaces/${chain.space.id}/members`, { bearer, body: { entityId: bot.id } });
+    const said: number[] = [];
+    gateway(async (request) => {
+      if (said.length > 3 * maxWakesPerRoot) return;
+      const headers = rootOf(request.headers.get("colloquy-root"));
+      const options = { bearer: bot.token, body: { text: "@Analyst done" }, headers };
+      said.push((await call(`/v1/spaces/${chain.space.id}/messages`, options)).status);
+    });
+    const { id } = await chain.house.say(chain.space.id, chain.ann, "@Analyst go");
+    await vi.waitFor(() => expect(said).toHaveLength(maxWakesPerRoot));
+    await ended(chain.house.workspaceId, chain.agent, maxWakesPerRoot);
+    expect(new Set((await chain.runs()).flatMap(({ roots }) => roots))).toEqual(new Set([id]));
+  });
+
   test("[C9] [B1] a loop through HTTP ends where its root may wake nobody any more", async () => {
     const chain = await openChain({ continuity });
     const answers: number[] = [];
