@@ -87,6 +87,10 @@ export const createRuntime = (
     tellMinds: (redaction) => tellMinds({ db, jobs }, redaction),
     forgotten: (messageIds) => tellCarried(runtime, messageIds),
     summarise: () => timers.setNoLater(summariesTimer, clock.now()),
+    relist: (callId) => {
+      if (calls.get(callId)?.listed) calls.change(callId, { listed: false });
+      background(Promise.resolve().then(() => callWork.wake()));
+    },
   });
   const journal = createJournal(db, clock, redactions.clean);
   const runs = createRuns(db, clock);

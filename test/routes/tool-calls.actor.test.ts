@@ -5,12 +5,14 @@ import { z } from "zod";
 import { Run } from "../../src/protocol/run.ts";
 import { AnsweredToolCall, WaitingToolCall } from "../../src/protocol/tool-call.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { agentStub } from "../agent/fixture.ts";
+import { agentStub, undoLater } from "../agent/fixture.ts";
 import { call, expectOk, type House, ids, openHouse } from "../support/house.ts";
 import { listOutsideCalls, outsideCall, outsideCaller } from "../support/outside-call.ts";
+import { call as calls, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
 import { problemIn } from "./operations.ts";
 
 /** What servers do that execute `external` tools: list what waits, claim it, answer it. All of it over HTTP. */
+const restore = undoLater();
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
@@ -72,6 +74,22 @@ describe("the list of calls that wait for a server", () => {
     expect((await listOutsideCalls(house)).items).toEqual([]);
     expect((await ended(house, agentId)).steps[0]?.toolCalls).toMatchObject([{ output: 1, status: "complete" }]);
   });
+});
+
+test("[L4] the list of waiting calls loses the words of a message that was deleted", async () => {
+  const house = await openHouse();
+  const words = "a lamp with seven zebras and one owl";
+  const tool = { name: "order", description: "Orders", executionType: "external", inputSchema: { type: "object" } };
+  const agent = await house.agent({ name: "Clerk", continuity: "timeline", tools: [tool] });
+  restore.push(installModel(scriptedModel([step(calls("order", { what: words })), step(text("Ordered."))])));
+  const ann = await house.person("Ann");
+  const space = await house.space("Lab", [ann, agent]);
+  const { id } = await house.say(space.id, ann, words);
+  await vi.waitFor(async () =>
+    expect((await listOutsideCalls(house)).items).toMatchObject([{ input: { what: words } }]),
+  );
+  await call(`/v1/spaces/${space.id}/messages/${id}`, { bearer: ann.token, method: "DELETE" });
+  await vi.waitFor(async () => expect(JSON.stringify((await listOutsideCalls(house)).items)).not.toContain("zebras"));
 });
 
 test("[C19] pages for admins do not show by gaps that calls of a confidential space wait", async () => {

@@ -5,6 +5,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
+import { sameJson } from "../../shared/same-json.ts";
 import { callBackoffMs, longestCallBackoffMs, maxErrands, spaceAnswerMs } from "../bounds.ts";
 import { callWithRetry } from "../call-with-retry.ts";
 import type { CallOutcome } from "../records.ts";
@@ -105,13 +106,13 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
       }
       case "list": {
         const { id, workspaceId } = identity.get();
-        const listed = shouldBeListed(row);
-        const changed = listed ? changedSinceApproval(row) : undefined;
-        if (changed) return settle(callId, changed);
+        const changed = shouldBeListed(row) ? changedSinceApproval(row) : undefined;
+        const listed = shouldBeListed(row) && !changed;
         const ask = () => env.WORKSPACE.getByName(workspaceId).noteToolCall(waitingCall(id, row), listed);
         unwrap(await callWithRetry<unknown>(ask, stopped.signal, "the workspace"));
-        calls.change(callId, { listed, failures: 0 });
-        return;
+        // Words may have gone from it meanwhile: then it is listed once more, without them.
+        calls.change(callId, { listed: listed && sameJson(calls.get(callId)?.input, row.input), failures: 0 });
+        return changed && settle(callId, changed);
       }
       case "expire": {
         const message = "no server answered in time";

@@ -168,7 +168,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
     decided(decision: ToolCallOutcome, config: Pick<AgentConfig, "tools">): boolean {
       const row = this.get(decision.toolCallId);
       if (row?.phase !== "asked") return false;
-      const changed = ["approved", "answered"].includes(decision.outcome) && toolChanged(row, decision, config);
+      const changed = ["approved", "answered"].includes(decision.outcome) && toolChanged(row, decision, config.tools);
       if (changed) return this.settle(row.callId, changed, "running") !== undefined;
       const by = decision.by.map(({ name }) => name);
       // No person began this chain: the first who answered pays for the rest of it.
@@ -282,11 +282,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
 const untold = { description: "", visible: true, async: false, timeoutMs: 0, idempotent: false };
 
 /** Why an approved or answered call is not done: its tool is gone, goes elsewhere, or asks others. A built-in one looks by itself. */
-const toolChanged = (
-  { tool }: CallRow,
-  { by }: ToolCallOutcome,
-  { tools }: Pick<AgentConfig, "tools">,
-): CallOutcome | undefined => {
+const toolChanged = ({ tool }: CallRow, { by }: ToolCallOutcome, tools: ToolConfig[]): CallOutcome | undefined => {
   const isSame = (now: ToolConfig): boolean =>
     now.executionType === "space" && tool.executionType === "space"
       ? now.name === tool.name && by.every(({ id }) => now.answer.by?.includes(id) ?? true)

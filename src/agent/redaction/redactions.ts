@@ -67,6 +67,8 @@ type Around = {
   forgotten: (messageIds: string[]) => void;
   /** A summary is to be made anew. */
   summarise: () => void;
+  /** A call lost words: who lists it is told anew. In a transaction. */
+  relist: (callId: string) => void;
   /** Crashes the object in tests. */
   ctx: Pick<DurableObjectState, "abort" | "storage">;
 };
@@ -87,7 +89,7 @@ const jitterMs = (): number => redactionWaitMs * Math.random();
 /** The places, and after them the index of search. */
 const searchPlace = places.length;
 
-export const createRedactions = ({ db, clock, timers, search, tellMinds, forgotten, summarise, ctx }: Around) => {
+export const createRedactions = ({ db, clock, timers, search, tellMinds, forgotten, ctx, ...around }: Around) => {
   const isOpen = isNotNull(redactions.words);
   const open = new Remembered(db, () => db.select().from(redactions).where(isOpen).orderBy(asc(redactions.at)).all());
   /** To make one takes longer than to look at many rows, and each go notes how far it came. */
@@ -137,7 +139,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
         .update(summaries)
         .set(fresh)
         .where(and(eq(summaries.subject, subject), isNotNull(summaries.text), which));
-      if (done.returning({ subject: summaries.subject }).all().length > 0) summarise();
+      if (done.returning({ subject: summaries.subject }).all().length > 0) around.summarise();
     };
     if (spaceId !== null) renew(spaceId, sql`${summaries.updatedAt} >= ${since}`);
     if (knownFrom === null) return;
@@ -168,6 +170,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     }
     const { seen, more } = scrubRows(db, place, row, scrub);
     row.rows += seen.filter(({ changed }) => changed).length;
+    if (table === "calls") for (const { key, changed } of seen) if (changed) around.relist(String(key));
     if (table === "journal") {
       const known = seen.filter(({ changed, named }) => changed || named);
       const from = known.map((each) => Number(each.row.run_ordinal));
