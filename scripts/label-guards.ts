@@ -199,8 +199,8 @@ const feeding: Guard[] = [
   {
     name: "a tool is in a compartment only where its config allows it",
     file: "src/agent/run/settings.ts",
-    guard: 'confidential === "allowed"',
-    open: 'confidential !== ""',
+    guard: '=> confidential === "allowed";',
+    open: '=> confidential !== "";',
     tests: "test/agent/confidential-config",
     named: "the tools that its owner allows",
   },
