@@ -74,9 +74,13 @@ const parsed = (text: string): unknown => {
   }
 };
 
+/** An operator suspended the workspace: that was an input too. */
+export const isSuspended = (text: string): boolean => text.includes('"code":"suspended"');
+
 /** What is wrong with an answer, whatever was asked: a failure, or a refusal that is no problem document. */
 export const faultOfAnswer = ({ status, headers }: Response, text: string): string | undefined => {
   if (status === 503 && headers.get("retry-after") !== null) return undefined;
+  if (status === 503 && isSuspended(text)) return undefined;
   if (status >= 500) return `answered ${status}`;
   if (status < 400) return undefined;
   if (headers.get("content-type") !== "application/problem+json") return "refused without a problem";

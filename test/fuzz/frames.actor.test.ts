@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, expect, inject, test, vi } from "vitest";
 import { closeCodes } from "../../src/protocol/events.ts";
-import { frameWindowMs } from "../../src/space/bounds.ts";
+import { frameWindowMs, keyProofMs } from "../../src/space/bounds.ts";
 import { adminKey } from "../support/house.ts";
 import { Findings, faultOfProblem, watchErrors } from "./findings.ts";
 import { type FuzzedFrame, frame } from "./frames.ts";
@@ -21,15 +21,18 @@ const inputsOnSocket = 90;
 
 /** A member's socket on each stage, opened anew before it has sent too much. */
 class Sockets {
-  #now: { stage: Stage; socket: FuzzedSocket; sent: number } | undefined;
+  #now: { stage: Stage; socket: FuzzedSocket; sent: number; openedAt: number } | undefined;
 
   async of(stage: Stage): Promise<FuzzedSocket> {
     const now = this.#now;
-    if (now?.stage === stage && now.socket.closedBy === undefined && now.sent < inputsOnSocket) return now.socket;
+    // Its rights are proven again by an alarm, which follows the platform's clock and not the one that is moved on here.
+    const isProven = now !== undefined && Date.now() < now.openedAt + keyProofMs / 2;
+    const isOpen = now?.stage === stage && now.socket.closedBy === undefined;
+    if (isOpen && isProven && now.sent < inputsOnSocket) return now.socket;
     now?.socket.close();
     // A member's sockets share one window: the next begins when it is over.
     if (now?.stage === stage) vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + frameWindowMs });
-    this.#now = { stage, socket: await FuzzedSocket.open(stage), sent: 0 };
+    this.#now = { stage, socket: await FuzzedSocket.open(stage), sent: 0, openedAt: Date.now() };
     return this.#now.socket;
   }
 

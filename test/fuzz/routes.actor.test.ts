@@ -2,7 +2,7 @@ import { expect, inject, test } from "vitest";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { operations } from "../routes/operations.ts";
 import { adminKey } from "../support/house.ts";
-import { Findings, faultOfAnswer, watchErrors } from "./findings.ts";
+import { Findings, faultOfAnswer, isSuspended, watchErrors } from "./findings.ts";
 import { inputsOf } from "./plan.ts";
 import { quietModel } from "./quiet-model.ts";
 import { type FuzzedRequest, oneOfEach, requestsOf } from "./requests.ts";
@@ -60,8 +60,8 @@ test("[S4] [S6] no request to any route fails, and none that is refused changes 
   const still = new StillStage();
   const sentTo = new Set<string>();
   for (let from = 0; from < all; from += inputsOnStage) {
-    const stage = await openStage(adminKey);
-    const state = await WatchedState.of(stage);
+    let stage = await openStage(adminKey);
+    let state = await WatchedState.of(stage);
     const isLast = from + inputsOnStage >= all;
     const each = isLast ? oneOfEach(seed) : [];
     for (const sent of [...requestsOf(seed + from, Math.min(inputsOnStage, all - from)), ...each]) {
@@ -79,6 +79,11 @@ test("[S4] [S6] no request to any route fails, and none that is refused changes 
       if (fault !== undefined) findings.add(fault, sent, text.slice(0, 600));
       for (const error of errors()) findings.add(`${sent.operation} logged ${error.slice(0, 400)}`, sent);
       if (Date.now() - begunAt > slowMs) findings.add(`${sent.operation} took longer than ${slowMs} ms`, sent);
+      if (isSuspended(text)) {
+        stage = await openStage(adminKey);
+        state = await WatchedState.of(stage);
+        continue;
+      }
       if (!isRefused) continue;
       const told = await state.look();
       const alone = (): Promise<string[]> => still.changedBy((quiet) => isRefusal(send(sent, quiet)));

@@ -54,7 +54,8 @@ export const pastCalls = (calls: RunCall[]): PastCall[] =>
     return [{ toolName, state: isRefused ? "refused" : error ? "failed" : "succeeded" }];
   });
 
-const WithReason = z.object({ reason: z.string() });
+/** A model may halve a character; spaces and logs take whole ones. */
+const WithReason = z.object({ reason: z.string().overwrite((text) => text.toWellFormed()) });
 
 /** A call that ends its own run does so only as the first step's only call. */
 const skipOf = ({ step, meta }: StepRow): Next | undefined => {

@@ -50,6 +50,8 @@ describe("the next step", () => {
   test("skip counts only as the first step's only call", () => {
     const skip = callOf("tc_a", "skip", { input: { reason: "not for me" } });
     expect(next([assistant(0, [skip])])).toEqual(ended({ kind: "skipped", reason: "not for me" }));
+    const halved = callOf("tc_a", "skip", { input: { reason: "not for \ud83d" } });
+    expect(next([assistant(0, [halved])])).toEqual(ended({ kind: "skipped", reason: "not for \ufffd" }));
     expect(next([assistant(0, [skip, callOf("tc_b", "send_message")])]).kind).toBe("execute");
     const later = [assistant(0, [callOf("tc_z", "get_memories")]), result(0, "tc_z"), assistant(1, [skip])];
     expect(next(later).kind).toBe("execute");
