@@ -36,13 +36,17 @@ const shownTo = (services: SpaceServices, row: SettingsRow, principal: Principal
   return storage.state === "ok" ? space : { ...space, storage };
 };
 
-/** Creating it again answers what there is: who creates may not have heard the first answer. */
+/**
+ * Creating it again answers what there is: who creates may not have heard the first answer. Who has left since is told no more
+ * than that it is there.
+ */
 export const createSpace = (services: SpaceServices, input: NewSpace): Space => {
   const { id, workspaceId, settings, createdBy } = input;
   const { name, wakePolicy, shareOrigin } = settings;
   const existing = services.settings.find();
   if (existing) {
-    if (existing.workspaceId === workspaceId && existing.deletedSeq === null) return whole(services, existing);
+    const isOwn = existing.workspaceId === workspaceId && existing.deletedSeq === null;
+    if (isOwn && (createdBy === undefined || services.members.find(createdBy))) return whole(services, existing);
     throw new ColloquyError("conflict", "There was a space with this id: choose another");
   }
   if (input.until !== undefined && input.until <= services.clock.now())

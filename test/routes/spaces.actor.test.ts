@@ -1,3 +1,5 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { Space, SpaceListItem } from "../../src/protocol/space.ts";
@@ -104,6 +106,23 @@ test("[C17] a space is confidential from its creation, and every list says so at
     expect(items).toMatchObject([{ id: space.id, confidential: true }]);
     expect(items[0]).not.toHaveProperty("release");
   }
+});
+
+test("[S1] [C19] who made a space and left it is not shown it by the request that made it", async () => {
+  const house = await openHouse();
+  const mona = await house.person("Mona");
+  const eve = await house.person("Eve");
+  const headers = { "idempotency-key": "left" };
+  const create = () => call("/v1/spaces", { bearer: mona.token, body: { name: "Vault", confidential: true }, headers });
+  const { id } = (await expectOk(OneSpace, create())).space;
+  const add = { bearer: house.secretKey, body: { entityId: eve.id } };
+  expect((await call(`/v1/spaces/${id}/members`, add)).status).toBe(201);
+  const leave = { method: "DELETE", bearer: mona.token };
+  expect((await call(`/v1/spaces/${id}/members/${mona.id}`, leave)).status).toBe(204);
+  // A day later the workspace has no answer any more that it would give again.
+  const workspace = env.WORKSPACE.getByName(house.workspaceId) as unknown as DurableObjectStub;
+  await runInDurableObject(workspace, (_, { storage }) => void storage.sql.exec("DELETE FROM requests"));
+  expect(await problemIn(await create())).toMatchObject({ code: "not_found" });
 });
 
 test("[C17] a space that became confidential does not become open again", async () => {
