@@ -52,8 +52,8 @@ export class WatchedState {
   }
 }
 
-/** SQLite's and the platform's own. */
-const foreignTable = /^(?:sqlite_|_cf_)/;
+/** SQLite's and the platform's own, and what agents and spaces tell their workspace once a minute by themselves. */
+const foreignTable = /^(?:sqlite_|_cf_|usage$)/;
 
 /**
  * A key of a request is taken before it is known whether it is refused: then what would forget it finds nothing. The timer
