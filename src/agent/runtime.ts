@@ -88,7 +88,8 @@ export const createRuntime = (
     forgotten: (messageIds) => tellCarried(runtime, messageIds),
     summarise: () => timers.setNoLater(summariesTimer, clock.now()),
     relist: (callId) => {
-      if (calls.get(callId)?.listed) calls.change(callId, { listed: false });
+      if (!calls.get(callId)?.listed) return;
+      calls.change(callId, { listed: false });
       background(Promise.resolve().then(() => callWork.wake()));
     },
   });

@@ -49,8 +49,8 @@ export const post = (
     return { message, created: false };
   }
   const repliedTo = authorOf(services, replyTo);
-  const own: Root = member.type === "human" ? { id, kind: "person", by: member.entityId } : { id, kind: "service" };
-  const root = own.kind === "service" && inherited ? inherited : own;
+  const isPerson = member.type === "human";
+  const root: Root = isPerson ? { id, kind: "person", by: member.entityId } : (inherited ?? { id, kind: "service" });
   const message = store(services, space, member, { id, text, replyTo, expectsReply, clientKey }, { root, repliedTo });
   return { message, created: true };
 };
@@ -91,9 +91,10 @@ const requireAsShown = (
     new ColloquyError("approval_changed", `${what} since people were asked: ask them again`);
   if (shownAsOpen && confidentialFrom !== null) throw changed(`${quote(name)} has become confidential`);
   if (shownReaders === undefined) return;
-  const readers = readersIn(members.all());
+  const present = members.all();
+  const readers = readersIn(present);
   if (readers !== shownReaders) throw changed(`who read ${quote(name)} went from ${shownReaders} to ${readers}`);
-  if (members.all().some(({ joinedAt }) => joinedAt > shownAt)) throw changed(`others read ${quote(name)}`);
+  if (present.some(({ joinedAt }) => joinedAt > shownAt)) throw changed(`others read ${quote(name)}`);
 };
 
 /** The agent that says or shows something. Throws where it has stopped waiting (R5), or has left. */

@@ -80,8 +80,7 @@ export const isSuspended = (text: string): boolean => text.includes('"code":"sus
 /** What is wrong with an answer, whatever was asked: a failure, or a refusal that is no problem document. */
 export const faultOfAnswer = ({ status, headers }: Response, text: string): string | undefined => {
   if (status === 503 && headers.get("retry-after") !== null) return undefined;
-  if (status === 503 && isSuspended(text)) return undefined;
-  if (status >= 500) return `answered ${status}`;
+  if (status >= 500 && !(status === 503 && isSuspended(text))) return `answered ${status}`;
   if (status < 400) return undefined;
   if (headers.get("content-type") !== "application/problem+json") return "refused without a problem";
   return faultOfProblem(parsed(text), status);

@@ -52,7 +52,7 @@ export class WatchedState {
   }
 }
 
-/** SQLite's and the platform's own, and what agents and spaces tell their workspace once a minute by themselves. */
+/** SQLite's and the platform's own. `usage` is told once a minute, from rows of agents and spaces that are compared. */
 const foreignTable = /^(?:sqlite_|_cf_|usage$)/;
 
 /**

@@ -278,7 +278,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
   };
 };
 
-/** What makes no difference to people who are asked. */
+/** An approval holds whatever its tool says in these fields by then. */
 const untold = { description: "", visible: true, async: false, timeoutMs: 0, idempotent: false };
 
 /** Why an approved or answered call is not done: its tool is gone, goes elsewhere, or asks others. A built-in one looks by itself. */

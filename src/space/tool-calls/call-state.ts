@@ -129,7 +129,7 @@ const judgeApproval = (call: ToolCall, awaits: AwaitedAnswer, given: Given): Ver
   }
   const { approved, note, inputHash } = parsed.data;
   const before = awaits.answers.find(({ entityId }) => entityId === who.entityId);
-  // What a person says stands in place of what somebody else said for them.
+  // A person's own answer replaces one that an impersonated session gave.
   const earlier = who.impersonatedBy === undefined && before?.impersonatedBy !== undefined ? undefined : before;
   const isSaid = earlier?.approved === approved && earlier.note === note;
   if (isSaid && call.status !== "requires_action") return undefined;
