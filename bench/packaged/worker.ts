@@ -5,7 +5,7 @@ import { asc } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/durable-sqlite";
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { Hono } from "hono";
-import { z } from "zod";
+import * as z from "zod";
 
 /**
  * The least that the packages of this project cost on the way from a POST to a model: a Hono route, a body parsed by Zod, a row

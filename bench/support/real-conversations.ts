@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { join, parse } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import type { Conversations, Said } from "./conversations.ts";
 
 /**

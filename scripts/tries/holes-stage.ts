@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { WebSocket } from "ws";
-import { z } from "zod";
+import * as z from "zod";
 import { type House, openHouse } from "../../test/e2e/support/house.ts";
 import { type FakeRequest, type FakeStep, startFakeOpenAi } from "../../test/support/fake-openai.ts";
 import { until } from "./scene.ts";

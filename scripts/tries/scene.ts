@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { z } from "zod";
+import type * as z from "zod";
 import type { AgentConfig } from "../../src/protocol/agent.ts";
 import type { FakeOpenAi, FakeRequest, FakeStep } from "../../test/support/fake-openai.ts";
 import { ApiError, createApi } from "../api.ts";

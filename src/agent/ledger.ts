@@ -1,5 +1,5 @@
 import { gte, sql } from "drizzle-orm";
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { TokensBooked } from "../protocol/agent-rpc.ts";

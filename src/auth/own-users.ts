@@ -1,5 +1,5 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose";
-import { z } from "zod";
+import * as z from "zod";
 import type { Auth, Subject } from "../protocol/own-users.ts";
 import { cleanName } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import type { Root } from "../protocol/rpc.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { deriveKey } from "../shared/ids.ts";

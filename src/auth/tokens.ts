@@ -1,5 +1,5 @@
 import { decodeJwt, errors, jwtVerify, SignJWT } from "jose";
-import { z } from "zod";
+import * as z from "zod";
 import type { Credential } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { deriveKey, type Ids } from "../shared/ids.ts";

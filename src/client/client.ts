@@ -1,5 +1,5 @@
 import { ulid } from "ulid";
-import { z } from "zod";
+import * as z from "zod";
 import { AuditEntry, type AuditFilters } from "../protocol/audit.ts";
 import { Block, BlockChange, BlockDetail, EditedBlock } from "../protocol/block.ts";
 import { Entity, Member } from "../protocol/entity.ts";

@@ -1,5 +1,5 @@
 import ReconnectingWebSocket from "partysocket/ws";
-import { z } from "zod";
+import * as z from "zod";
 import { closeCodes, pingText, pongText } from "../protocol/events.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Credentials } from "./credentials.ts";

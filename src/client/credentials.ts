@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { entityId, workspaceId } from "../protocol/ids.ts";
 import { ColloquyError } from "../shared/errors.ts";
 

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { ColloquyError, type ErrorCode, Problem } from "../shared/errors.ts";
 import type { Credentials } from "./credentials.ts";
 

@@ -1,5 +1,5 @@
 import { ulid } from "ulid";
-import { z } from "zod";
+import * as z from "zod";
 import { type ClientFrame, ServerFrame } from "../protocol/events.ts";
 import type { Message, RelatedItem } from "../protocol/message.ts";
 import { MessageText } from "../protocol/text.ts";

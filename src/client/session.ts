@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Session } from "../protocol/workspace.ts";
 import { createCredentials } from "./credentials.ts";
 import { createHttp } from "./http.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import { type ModelConfig, OpenAiCompatibleModel, RehearsalModel, WorkersAiModel } from "../protocol/model-config.ts";
 import { Label } from "../protocol/text.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ContextConfig } from "./context-config.ts";
 
 import { entityId, spaceId } from "./ids.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { archivalId, entityId, messageId, spaceId } from "./ids.ts";
 import { boundedText, component, strictComponent, Timestamp, textBytes } from "./text.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { entityId, keyId } from "./ids.ts";
 import type { Principal } from "./principal.ts";
 import { component, Timestamp } from "./text.ts";

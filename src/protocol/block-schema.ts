@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Label, strictComponent } from "./text.ts";
 
 /** The structure of a block's document. It decides which operations the block takes and how it is rendered. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Problem } from "../shared/errors.ts";
 import { BlockOperations, OperationResult } from "./block-operation.ts";
 import { BlockSchema, defaultBlockCharacters, maxBlockCharacters, Viewport } from "./block-schema.ts";

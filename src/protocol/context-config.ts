@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ModelConfig } from "./model-config.ts";
 import { component } from "./text.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { entityId } from "./ids.ts";
 import { component, Name, strictComponent, Timestamp } from "./text.ts";
 

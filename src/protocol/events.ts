@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Problem } from "../shared/errors.ts";
 import { Entity, Member } from "./entity.ts";
 import { entityId, messageId, runId, streamId, toolCallId } from "./ids.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { errorCodes } from "../shared/errors.ts";
 import { Agent, AgentConfig } from "./agent.ts";
 import { ArchivalContent, ArchivalMetadata, ArchivalSource } from "./archival.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { hookId } from "./ids.ts";
 import { Name, strictComponent, Timestamp } from "./text.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /**
  * Ids on the wire: `prefix_` + ULID, the ULID of the owner before it where the thing lives inside a

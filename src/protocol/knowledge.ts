@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { eventId, messageId, runId, toolCallId } from "./ids.ts";
 import { component } from "./text.ts";
 

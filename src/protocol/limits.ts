@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { component, strictComponent } from "./text.ts";
 import type { UsageHeard, UsagePage, UsageReport, UsageRequest } from "./usage.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { EntityType } from "./entity.ts";
 import { archivalId, entityId, messageId, runId, spaceId, streamId } from "./ids.ts";
 import { reads, runResult } from "./run.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { component, strictComponent, Timestamp } from "./text.ts";
 
 /** The most keys that a set holds, and the most bytes of one. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { component, Label, strictComponent, Timestamp } from "./text.ts";
 
 /** A self-set trigger: once, after a while or at a time, or again and again. Its id is the caller's choice. */

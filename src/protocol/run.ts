@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { errorCodes } from "../shared/errors.ts";
 import { BlockType } from "./block.ts";
 import { ContextLimits } from "./context-config.ts";

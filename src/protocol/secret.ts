@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { entityId, runId, toolCallId } from "./ids.ts";
 import { component, Label, strictComponent, Timestamp } from "./text.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Member } from "./entity.ts";
 import { entityId, spaceId } from "./ids.ts";
 import { Message } from "./message.ts";

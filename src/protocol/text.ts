@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { countInvisible } from "../shared/invisible.ts";
 import { asSeen } from "../shared/look-alike.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { entityId, spaceId, toolCallId } from "./ids.ts";
 import { component, strictComponent, Timestamp } from "./text.ts";
 

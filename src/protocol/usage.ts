@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { component } from "./text.ts";
 
 /** Days for which a workspace keeps what was used. */

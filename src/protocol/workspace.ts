@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Entity } from "./entity.ts";
 import { Erasure } from "./erasure.ts";
 import { entityId, keyId, workspaceId } from "./ids.ts";

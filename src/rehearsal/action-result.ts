@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { jsonOf } from "../shared/quote.ts";
 import type { ActionResult } from "./prompt-view.ts";
 

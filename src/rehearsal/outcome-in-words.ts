@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { pendingCallOf } from "./action-result.ts";
 import type { ActionResult } from "./prompt-view.ts";
 import { wordsOfName } from "./tool-view.ts";

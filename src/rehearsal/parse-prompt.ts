@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import * as grammar from "../agent/context/grammar.ts";
 import type { ModelPrompt, PromptMessage } from "../models/language-model.ts";
 import { actionResultIn, actionResultOf, pendingCallOf } from "./action-result.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { CallOptions } from "../models/language-model.ts";
 
 /** A tool as it is declared to the model: the rules use no other. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { forgetStanding } from "../auth/verdicts.ts";
 import { Agent, AgentConfig, AgentListItem, Compartment, UpdateAgent } from "../protocol/agent.ts";
 import { actorOf } from "../protocol/audit.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { AuditEntry, actorOf, auditFilters } from "../protocol/audit.ts";
 import { exportMediaType } from "../protocol/exported-agent.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";

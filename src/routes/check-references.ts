@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import type { AgentConfig, UpdateAgent } from "../protocol/agent.ts";
 import { Compaction } from "../protocol/context-config.ts";

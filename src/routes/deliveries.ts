@@ -1,5 +1,5 @@
 import { waitUntil } from "cloudflare:workers";
-import { z } from "zod";
+import * as z from "zod";
 import { addressOf, countRequest } from "../auth/rates.ts";
 import { openRoot, rootHeader } from "../auth/root-header.ts";
 import { hookSecretName, unseal } from "../auth/sealing.ts";

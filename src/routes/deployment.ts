@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { ringOf } from "../shared/secret-ring.ts";
 import { docsPage } from "./docs-page.ts";
 import type { HttpContext } from "./http-context.ts";

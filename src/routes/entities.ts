@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { mintToken } from "../auth/tokens.ts";
 import { forgetCredentials, forgetStanding } from "../auth/verdicts.ts";
 import { actorOf } from "../protocol/audit.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { forgetCredentials, forgetStanding } from "../auth/verdicts.ts";
 import { actorOf } from "../protocol/audit.ts";
 import { CreateErasure, Erasure } from "../protocol/erasure.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { hookSecretName, seal, unseal } from "../auth/sealing.ts";
 import { newHookSecret, schemes } from "../auth/webhooks/schemes.ts";
 import { CreateHook, Hook, type HookScheme, type HookSettings, RotateHook, UpdateHook } from "../protocol/hook.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { z } from "zod";
+import type * as z from "zod";
 import { seal, unseal } from "../auth/sealing.ts";
 import type { OwnPrefix } from "../protocol/ids.ts";
 import type { Principal } from "../protocol/principal.ts";

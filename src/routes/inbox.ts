@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { openRoot, rootHeader } from "../auth/root-header.ts";
 import { TriggerAgent } from "../protocol/agent.ts";
 import { eventId } from "../protocol/ids.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
 import { seal } from "../auth/sealing.ts";
 import { forgetCredentials } from "../auth/verdicts.ts";

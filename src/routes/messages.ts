@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { openRoot, rootHeader } from "../auth/root-header.ts";
 import {
   EditMessage,

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { reportMetrics, shardNames } from "../env/report-metrics.ts";
 import { systemClock } from "../shared/clock.ts";
 import { unwrap } from "../shared/errors.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ExpiringMap } from "../auth/expiring-map.ts";
 import { actorOf, hourly } from "../protocol/audit.ts";
 import { spaceId } from "../protocol/ids.ts";

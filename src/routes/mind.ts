@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ArchivalEntry, CreateArchival } from "../protocol/archival.ts";
 import { Goal, Memory, PutGoal, PutMemory } from "../protocol/mind.ts";
 import { Resource } from "./route.ts";

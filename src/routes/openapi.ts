@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { idPattern } from "../protocol/ids.ts";
 import { type ErrorCode, errorKind, Problem } from "../shared/errors.ts";
 import { accesses, isGuarded, scopesOf } from "./access.ts";

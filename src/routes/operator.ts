@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { LimitsInUse, SetLimits } from "../protocol/limits.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import { RegisteredWorkspace, SuspendWorkspace, WorkspaceOverview } from "../protocol/workspace.ts";

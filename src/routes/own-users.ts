@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { fetchJwks } from "../auth/jwks.ts";
 import { forgetCredentials } from "../auth/verdicts.ts";
 import { actorOf } from "../protocol/audit.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { IdPrefix, OwnedPrefix } from "../protocol/ids.ts";
 import { Label } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";

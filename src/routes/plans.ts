@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Plan, PutPlan } from "../protocol/plan.ts";
 import { Resource } from "./route.ts";
 import { listOf, onePage } from "./route-parts.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import { systemClock } from "../shared/clock.ts";
 import type { Outcome } from "../shared/errors.ts";

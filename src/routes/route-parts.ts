@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { rootHeader } from "../auth/root-header.ts";
 import { entityId, workspaceId } from "../protocol/ids.ts";
 import type { ErrorCode } from "../shared/errors.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Principal } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import type { KeyScope } from "../protocol/workspace.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Knowledge, PastThing } from "../protocol/knowledge.ts";
 import { ContextView, Run, RunStatus } from "../protocol/run.ts";
 import { Resource } from "./route.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { hashSecretKey, mintSignInCode, workspaceOfSignInCode } from "../auth/credentials.ts";
 import {
   isOverHttps,

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Member } from "../protocol/entity.ts";
 import { makingSpaceMs } from "../protocol/limits.ts";
 import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { type Principal, principalHeader } from "../protocol/principal.ts";
 import { ColloquyError, type Outcome, ok, Problem, refuse } from "../shared/errors.ts";
 import type { HttpContext } from "./http-context.ts";

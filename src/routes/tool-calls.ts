@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "../protocol/tool-call.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";

@@ -1,5 +1,5 @@
 import type { Hash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import type { ImportedRow } from "../protocol/agent-rpc.ts";
 import {
   agentHead,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { AgentRpc, ExportPage, ImportName } from "../protocol/agent-rpc.ts";
 import { actorOf } from "../protocol/audit.ts";

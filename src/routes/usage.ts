@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { readersOf } from "../protocol/principal.ts";
 import { UsagePage, usageDays, usageFilters } from "../protocol/usage.ts";
 import { dayMs, isoTime, systemClock } from "../shared/clock.ts";

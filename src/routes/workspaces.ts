@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
 import { actorOf } from "../protocol/audit.ts";
 import { LimitsInUse } from "../protocol/limits.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /**
  * Every refusal and failure of Colloquy, in one closed table: what HTTP answers, how a socket closes,

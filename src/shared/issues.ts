@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import type { Issue } from "./errors.ts";
 import { excerpt } from "./quote.ts";
 

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { ColloquyError, type Issue } from "./errors.ts";
 
 /** The depth to which JSON from outside may nest. Deeper JSON can be parsed, but neither checked nor written again. */

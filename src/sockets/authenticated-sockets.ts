@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { closeCodes } from "../protocol/events.ts";
 import { type CredentialRpc, credentialUntil } from "../protocol/last-release.ts";
 import { credentialOf, neverEnds, Principal, principalHeader } from "../protocol/principal.ts";

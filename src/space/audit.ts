@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import { type AuditAction, AuditNote, actorOf, hourly } from "../protocol/audit.ts";
 import type { Principal } from "../protocol/principal.ts";

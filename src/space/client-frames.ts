@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ClientFrame, closeCodes, type DurableEvent, type ErrorFrame } from "../protocol/events.ts";
 import { messageId, toolCallId } from "../protocol/ids.ts";
 import { ClientKey, type Message } from "../protocol/message.ts";

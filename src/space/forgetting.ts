@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import { DurableEvent } from "../protocol/events.ts";
 import type { Redaction } from "../protocol/rpc.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { Clock } from "../shared/clock.ts";

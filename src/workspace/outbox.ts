@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import type { EntityType } from "../protocol/entity.ts";
 import type { KeyPrincipal } from "../protocol/principal.ts";

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { type ModelMessage, streamText, type ToolSet } from "ai";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { maxRunViewCharacters } from "../../src/agent/bounds.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
 import type { UpdateAgent } from "../../src/protocol/agent.ts";

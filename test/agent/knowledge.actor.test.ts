@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, step, text } from "../support/scripted-model.ts";

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, inject, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../../src/env/env.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";

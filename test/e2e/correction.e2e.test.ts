@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import type { FakeRequest, FakeStep } from "../support/fake-openai.ts";
 import { browserForFile, houseForFile, modelForFile } from "./support/for-file.ts";
 import type { Person } from "./support/house.ts";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { z } from "zod";
+import * as z from "zod";
 import { hostileText, type Json } from "./hostile.ts";
 import { named } from "./named.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, inject, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { exportMediaType } from "../../src/protocol/exported-agent.ts";
 import { exported, linesOf, lived } from "../routes/transfer/lived.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";

@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { type JournalRow, messagesOf } from "../../src/agent/journal.ts";
 import { composingOf, kindOf } from "../../src/agent/run/composing.ts";
 import { consciousness } from "../../src/agent/run/continuity/consciousness.ts";

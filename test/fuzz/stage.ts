@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { z } from "zod";
+import * as z from "zod";
 import { HookScheme } from "../../src/protocol/hook.ts";
 import { call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { question } from "../support/question.ts";

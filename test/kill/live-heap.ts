@@ -1,5 +1,5 @@
 import { WebSocket } from "ws";
-import { z } from "zod";
+import * as z from "zod";
 
 /**
  * What lives in a worker's heap once all garbage is gone, with the platform's objects and buffers that it holds: that

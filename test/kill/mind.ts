@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { FakeRequest, FakeStep } from "../support/fake-openai.ts";
 import { answerPieces, type Command, commandsIn, type Said } from "./commands.ts";
 

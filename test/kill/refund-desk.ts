@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
-import { z } from "zod";
+import * as z from "zod";
 import type { ToolConfig } from "../../src/protocol/tool.ts";
 import type { Random } from "./random.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** A database as SQL, and back: tables and rows of an actor, without what the platform keeps beside them. */
 const Name = z.string();

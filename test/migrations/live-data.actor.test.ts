@@ -1,7 +1,7 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { histories } from "../../migrations/histories.ts";
 import { EditBlock } from "../../src/protocol/block.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";

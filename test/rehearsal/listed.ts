@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Message } from "../../src/protocol/message.ts";
 import { call, expectOk } from "../support/house.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { openHouse } from "../support/house.ts";
 import { listed, messagesIn } from "./listed.ts";
 

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import { unseal } from "../../src/auth/sealing.ts";
 import { AgentListItem } from "../../src/protocol/agent.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import type { JsonSchema } from "../../src/routes/openapi.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Message } from "../../src/protocol/message.ts";
 import { Token, Workspace } from "../../src/protocol/workspace.ts";
 import { jsonHash } from "../../src/shared/canonical-json.ts";

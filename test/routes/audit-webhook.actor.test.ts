@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, inject, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { standard } from "../../src/auth/webhooks/standard.ts";
 import { erasedName } from "../../src/protocol/entity.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";

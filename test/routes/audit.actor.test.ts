@@ -1,5 +1,5 @@
 import { beforeAll, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { AuditEntry } from "../../src/protocol/audit.ts";
 import { SignInLink } from "../../src/protocol/workspace.ts";
 import { jsonHash } from "../../src/shared/canonical-json.ts";

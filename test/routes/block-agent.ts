@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Block, BlockChange, BlockDetail, EditedBlock } from "../../src/protocol/block.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { BlockDetail, BlockShare } from "../../src/protocol/block.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { openRoot, rootHeaderMs, sealRoot } from "../../src/auth/root-header.ts";
 import type { Root } from "../../src/protocol/rpc.ts";
 import { armFault } from "../../src/shared/fault.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent as AgentObject } from "../../src/agent/agent.ts";
 import { Agent } from "../../src/protocol/agent.ts";
 import { Space } from "../../src/protocol/space.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { WaitingToolCall } from "../../src/protocol/tool-call.ts";
 import { type Call, expectOk, ids, openHouse, call as request } from "../support/house.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { question } from "../support/question.ts";
 import { fill, type Operation, operations, problemIn } from "./operations.ts";

@@ -2,7 +2,7 @@ import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { decodeJwt } from "jose";
 import { afterEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { subscriberProofMs } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { keyProofLeadMs, keyProofMs } from "../../src/space/bounds.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Erasure } from "../../src/protocol/erasure.ts";
 import { Message } from "../../src/protocol/message.ts";
 import { unwrap } from "../../src/shared/errors.ts";

@@ -1,7 +1,7 @@
 import { listDurableObjectIds } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { maxHooks, maxInboxEvents } from "../../src/agent/bounds.ts";
 import { Hook, type HookScheme } from "../../src/protocol/hook.ts";
 import { InboxItem } from "../../src/protocol/run.ts";

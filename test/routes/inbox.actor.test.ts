@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { maxInboxEvents } from "../../src/agent/bounds.ts";
 import { InboxItem } from "../../src/protocol/run.ts";
 import { fillInbox, rowsIn } from "../agent/fixture.ts";

@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { call, expectOk, type House, type Participant } from "../support/house.ts";
 
 /** What lives inside agents and spaces and is really there: who may know of it gets another answer than who may not. */

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Key } from "../../src/protocol/workspace.ts";
 import { keyProofLeadMs, keyProofMs } from "../../src/space/bounds.ts";
 import type { Space } from "../../src/space/space.ts";

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import { hashSecretKey } from "../../src/auth/credentials.ts";
 import { Message } from "../../src/protocol/message.ts";

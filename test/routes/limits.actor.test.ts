@@ -1,7 +1,7 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { AuditEntry } from "../../src/protocol/audit.ts";
 import { LimitsInUse, limitNames, makingSpaceMs } from "../../src/protocol/limits.ts";
 import { unwrap } from "../../src/shared/errors.ts";

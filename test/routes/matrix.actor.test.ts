@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { mintToken } from "../../src/auth/tokens.ts";
 import { Key } from "../../src/protocol/workspace.ts";

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { maxAttempts } from "../../src/agent/bounds.ts";
 import { app } from "../../src/routes/app.ts";
 import { refuse, unwrap } from "../../src/shared/errors.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { routes } from "../../src/routes/app.ts";
 import { type ApiOperation, documentApi } from "../../src/routes/openapi.ts";
 

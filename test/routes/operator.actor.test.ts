@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Run } from "../../src/protocol/run.ts";
 import { RegisteredWorkspace, WorkspaceOverview } from "../../src/protocol/workspace.ts";
 import { armFault } from "../../src/shared/fault.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Message } from "../../src/protocol/message.ts";
 import { type Call, call, expectOk, ids, openHouse } from "../support/house.ts";
 import { carriedMessage } from "./inside-things.ts";

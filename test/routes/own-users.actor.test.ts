@@ -1,6 +1,6 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Entity } from "../../src/protocol/entity.ts";
 import { SignInLink, Token } from "../../src/protocol/workspace.ts";
 import { adminKey, type Call, call, expectOk, type House, openHouse } from "../support/house.ts";

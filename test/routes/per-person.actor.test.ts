@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { maxSubscribersPerPerson } from "../../src/agent/bounds.ts";
 import { makingSpaceMs } from "../../src/protocol/limits.ts";
 import { Space } from "../../src/protocol/space.ts";

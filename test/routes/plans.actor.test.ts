@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent } from "../../src/protocol/agent.ts";
 import { Plan } from "../../src/protocol/plan.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Message, RelatedItem } from "../../src/protocol/message.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Message } from "../../src/protocol/message.ts";
 import { Space } from "../../src/protocol/space.ts";
 import { Workspace } from "../../src/protocol/workspace.ts";

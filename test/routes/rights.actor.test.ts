@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Key } from "../../src/protocol/workspace.ts";
 import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
 import { problemIn } from "./operations.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { seal, unseal } from "../../src/auth/sealing.ts";
 import { Reseal } from "../../src/protocol/workspace.ts";
 import { unwrap } from "../../src/shared/errors.ts";

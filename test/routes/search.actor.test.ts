@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import { ArchivalEntry } from "../../src/protocol/archival.ts";
 import { SearchAnswer, type SearchHit, WorkspaceSearchAnswer } from "../../src/protocol/search.ts";

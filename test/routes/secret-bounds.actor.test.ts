@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, inject, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { boundsOf } from "../../src/auth/sealing.ts";
 import { Agent } from "../../src/protocol/agent.ts";
 import { Secret, SecretUsed } from "../../src/protocol/secret.ts";

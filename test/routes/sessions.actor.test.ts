@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { SignInLink } from "../../src/protocol/workspace.ts";
 import { app } from "../../src/routes/app.ts";
 import { maxSignInCodes, signInCodeMs } from "../../src/workspace/bounds.ts";

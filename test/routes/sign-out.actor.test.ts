@@ -2,7 +2,7 @@ import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { decodeJwt } from "jose";
 import { afterEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { forgetCredentials } from "../../src/auth/verdicts.ts";
 import { Entity } from "../../src/protocol/entity.ts";
 import { Key, Session, Token } from "../../src/protocol/workspace.ts";

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { Block, BlockChange, BlockDetail, BlockSpace, EditedBlock } from "../../src/protocol/block.ts";
 import { principalHeader } from "../../src/protocol/principal.ts";

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Space, SpaceListItem } from "../../src/protocol/space.ts";
 import { Space as SpaceActor } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";

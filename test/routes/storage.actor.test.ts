@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { maxAgentBytes } from "../../src/agent/bounds.ts";
 import { usageReportMs } from "../../src/env/report-usage.ts";
 import { LimitsInUse } from "../../src/protocol/limits.ts";

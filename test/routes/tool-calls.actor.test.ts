@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Run } from "../../src/protocol/run.ts";
 import { AnsweredToolCall, WaitingToolCall } from "../../src/protocol/tool-call.ts";
 import { unwrap } from "../../src/shared/errors.ts";

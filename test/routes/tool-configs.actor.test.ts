@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { ImportedAgent } from "../../src/protocol/exported-agent.ts";
 import { rowsIn } from "../agent/fixture.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { closeCodes } from "../../src/protocol/events.ts";
 import { neverEnds, type Principal } from "../../src/protocol/principal.ts";
 import { systemClock } from "../../src/shared/clock.ts";

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import type { EntityType } from "../../src/protocol/entity.ts";
 import { type EntityPrincipal, type KeyPrincipal, neverEnds } from "../../src/protocol/principal.ts";

@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import type { z } from "zod";
+import type * as z from "zod";
 import { ServerFrame } from "../../src/protocol/events.ts";
 import { type Principal, principalHeader } from "../../src/protocol/principal.ts";
 import type { House } from "./fixture.ts";

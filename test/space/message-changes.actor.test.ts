@@ -1,5 +1,5 @@
 import { beforeAll, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { MessageChange } from "../../src/protocol/rpc.ts";

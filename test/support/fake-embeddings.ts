@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** What a fake server answers to OpenAI's `/v1/embeddings`: how often each letter stands in a text, and 7 tokens a text. */
 const Request = z.looseObject({

@@ -1,5 +1,5 @@
 import { env, exports } from "cloudflare:workers";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent } from "../../src/protocol/agent.ts";
 import { Entity } from "../../src/protocol/entity.ts";
 import { Message } from "../../src/protocol/message.ts";

@@ -4,7 +4,7 @@ import {
   type RegisteredTool,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { z } from "zod";
+import * as z from "zod";
 
 /**
  * An MCP server, by the protocol's own library, as a function from a request to its answer: of the current revision,

@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { providers } from "../../src/models/models.ts";
 import { WaitingToolCall } from "../../src/protocol/tool-call.ts";
 import { expectOk, type House, ids, call as request } from "./house.ts";

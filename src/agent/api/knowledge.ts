@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Knowledge, PastThing } from "../../protocol/knowledge.ts";
 import type { SpaceMessage } from "../../protocol/rpc.ts";
 import { defaultSearchLimit } from "../../protocol/search.ts";

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { z } from "zod";
+import * as z from "zod";
 import { unwrap } from "../../shared/errors.ts";
 import { ownPart } from "../../shared/ids.ts";
 import { withTimeout } from "../../shared/timeouts.ts";

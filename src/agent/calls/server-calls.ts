@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { signStandard, standard } from "../../auth/webhooks/standard.ts";
 import type { ToolConfig } from "../../protocol/tool.ts";
 import {

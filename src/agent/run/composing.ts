@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { type IdentifiedModel, identifyModel } from "../../models/identify-model.ts";
 import type { BlockSchema } from "../../protocol/block-schema.ts";
 import type { AgentState, InputParts } from "../context/agent-state.ts";

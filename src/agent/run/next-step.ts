@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { ToolRule } from "../../protocol/tool.ts";

@@ -1,5 +1,6 @@
 import { JSONParseError, NoSuchToolError } from "ai";
-import { z } from "zod";
+import type * as z from "zod";
+import { $ZodError } from "zod/v4/core";
 import type { CallRequest } from "../../protocol/exported-history.ts";
 import { ColloquyError, type Issue } from "../../shared/errors.ts";
 import { issuesOf } from "../../shared/issues.ts";
@@ -57,7 +58,7 @@ export const refusedCall = (error: unknown): NonNullable<CallRequest["invalid"]>
 const issuesBehind = (error: unknown): Issue[] => {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (JSONParseError.isInstance(cause)) return [{ path: "", message: notJson }];
-    if (cause instanceof z.core.$ZodError) return issuesOf(cause);
+    if (cause instanceof $ZodError) return issuesOf(cause);
   }
   return [{ path: "", message: "is not as the tool's schema says" }];
 };

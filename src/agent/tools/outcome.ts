@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import { jsonHash } from "../../shared/canonical-json.ts";
 import { ColloquyError } from "../../shared/errors.ts";

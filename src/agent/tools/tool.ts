@@ -1,5 +1,5 @@
 import { jsonSchema, type Schema, zodSchema } from "ai";
-import type { z } from "zod";
+import type * as z from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ArchivalSource } from "../../protocol/archival.ts";
 import type { Message } from "../../protocol/message.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ModelMessage } from "ai";
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../../env/env.ts";
 import { identifyModel } from "../../models/identify-model.ts";
 import type { CallRequest } from "../../protocol/exported-history.ts";

@@ -1,6 +1,6 @@
 import { asc, eq, gt, type SQL, sql } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
-import { z } from "zod";
+import * as z from "zod";
 import { maxBlockCharacters } from "../../protocol/block-schema.ts";
 import { callsIn } from "../../protocol/exported-history.ts";
 import type { Database } from "../../shared/database.ts";

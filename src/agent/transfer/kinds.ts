@@ -1,6 +1,6 @@
 import { and, asc, eq, getTableColumns, gt, isNotNull, lte, ne, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
-import { z } from "zod";
+import * as z from "zod";
 import type { ExportBounds, ExportPlace } from "../../protocol/agent-rpc.ts";
 import { exportedRows, type RowKind, type RowOf } from "../../protocol/exported-agent.ts";
 import { isoTime } from "../../shared/clock.ts";

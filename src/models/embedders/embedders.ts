@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { EmbedderConfig } from "../../protocol/model-config.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { unlessAborted } from "../../shared/timeouts.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ActionResult } from "../prompt-view.ts";
 import { answer, callAndTell, type Doing, enter, type Rule, type Said, type Turn, toolNamed } from "../turn.ts";
 import { itemsIn, slug, withoutEnd } from "../words.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { answer, type Doing, rule, ruleForPeople, type Turn } from "../turn.ts";
 
 const HistoryEntry = z.object({

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { answer, type Doing, enter, rule, type Turn, toolNamed } from "../turn.ts";
 
 const Found = z.object({

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Message } from "../../protocol/message.ts";
 import { line, raw, rest, text, word } from "../../shared/line-form.ts";
 import { excerpt, quoteLines } from "../../shared/quote.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 const maxPoints = 200;
 const maxSeries = 8;

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { z } from "zod";
+import * as z from "zod";
 import { ColloquyError, type ToolAnswer } from "../../client/index.ts";
 import { useSignedIn } from "../session/session.ts";
 import { recall, remember } from "../storage.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { CreateBlock } from "../../../src/protocol/block.ts";
 import { unwrap } from "../../../src/shared/errors.ts";

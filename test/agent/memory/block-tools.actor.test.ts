@@ -1,7 +1,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent } from "../../../src/agent/agent.ts";
 import { spaceAnswerMs } from "../../../src/agent/bounds.ts";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";

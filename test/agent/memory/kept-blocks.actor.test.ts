@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { Agent } from "../../../src/agent/agent.ts";
 import { maxSearchEntries } from "../../../src/agent/bounds.ts";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";

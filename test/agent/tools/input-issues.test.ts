@@ -1,6 +1,6 @@
 import { JSONParseError, NoSuchToolError } from "ai";
 import { expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { configuredTool } from "../../../src/agent/tools/configured/configured-tool.ts";
 import { explained, parseInput, refusedCall } from "../../../src/agent/tools/input-issues.ts";
 import { mcpTool } from "../../../src/agent/tools/mcp/tool-list.ts";

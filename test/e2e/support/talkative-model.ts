@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { type FakeRequest, type FakeStep, startFakeOpenAi } from "../../support/fake-openai.ts";
 
 /** A model on this machine that answers at once and knows when it was called. */

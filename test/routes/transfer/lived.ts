@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import { ExportedLine, exportMediaType, type RowKind, type RowOf } from "../../../src/protocol/exported-agent.ts";
 import { call, expectOk, type House, openHouse } from "../../support/house.ts";

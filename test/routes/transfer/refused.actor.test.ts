@@ -1,7 +1,7 @@
 import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { exportMediaType, ImportedAgent } from "../../../src/protocol/exported-agent.ts";
 import { call, expectOk, type House, ids, openHouse } from "../../support/house.ts";
 import { problemIn } from "../operations.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, inject, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { ExportedLine, ImportedAgent } from "../../../src/protocol/exported-agent.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { call, expectOk, openHouse } from "../../support/house.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { HeadBlocks, InboxData, ToldState, Unanswered } from "../../records.ts";
 import type { ShownBlock } from "../blocks.ts";
 import { ownNotes } from "../deeds.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../../../env/env.ts";
 import type { BlockFrame } from "../../../protocol/block.ts";
 import { closeCodes } from "../../../protocol/events.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Json } from "../../../protocol/block.ts";
 import { type Field, type ItemSchema, maxListItems, maxLogEntries } from "../../../protocol/block-schema.ts";
 import { Label } from "../../../protocol/text.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { JournalMeta } from "../../../protocol/exported-history.ts";
 import { searchBatchRows } from "../../bounds.ts";
 import type { JournalRow } from "../../journal.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Message } from "../../../protocol/message.ts";
 import type { RunTrigger } from "../../../protocol/run.ts";
 import { isoTime } from "../../../shared/clock.ts";

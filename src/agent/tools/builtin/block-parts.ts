@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ColloquyError } from "../../../shared/errors.ts";
 import type { BlockRow } from "../../memory/blocks/shares.ts";
 import { acts, looks, type ToolServices } from "../tool.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { CreateBlock, PutBlockShare, PutBlockSpace } from "../../../protocol/block.ts";
 import { BlockOperations, maxOperations, operationNames } from "../../../protocol/block-operation.ts";
 import { type BlockSchema, Viewport } from "../../../protocol/block-schema.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { type Block, BlockType } from "../../../protocol/block.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { PutGoal } from "../../../protocol/mind.ts";
 import { type Plan, PutPlan } from "../../../protocol/plan.ts";
 import { Label } from "../../../protocol/text.ts";

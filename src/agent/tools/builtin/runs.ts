@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { acts, defineTool, looks } from "../tool.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ArchivalContent, ArchivalMetadata } from "../../../protocol/archival.ts";
 import {
   defaultSearchLimit,

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { messageId } from "../../../protocol/ids.ts";
 import type { Message } from "../../../protocol/message.ts";
 import { MessageText } from "../../../protocol/text.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { maxMcpResultCharacters } from "../../bounds.ts";
 import type { Redactor } from "../configured/redact.ts";
 

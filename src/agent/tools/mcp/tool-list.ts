@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { McpServer } from "../../../protocol/tool.ts";
 import { quote } from "../../../shared/quote.ts";
 import {
