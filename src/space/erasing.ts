@@ -115,7 +115,7 @@ const eraseRows = (
 
 /** One go of an erasure. */
 export const erase = (services: SpaceServices, workspaceId: string, of: ErasureOf | null): ErasedPart => {
-  const { settings, members, log, forgetting, formerAgents } = services;
+  const { settings, members, log, forgetting, formerAgents, delivery } = services;
   const space = settings.find();
   if (space?.workspaceId !== workspaceId) throw new ColloquyError("not_found", "There is no such space: check its id");
   const workspace = { kind: "key", workspaceId, keyId: "workspace" } as const;
@@ -136,6 +136,7 @@ export const erase = (services: SpaceServices, workspaceId: string, of: ErasureO
     return { ...nothing, upTo: end, objects: 1, isDone: end === 0 };
   }
   const done = after < upTo ? eraseRows(services, { entityId, after, upTo }) : nothing;
-  const isDone = done.after >= upTo && !log.keepsWords() && formerAgents.left() === 0;
-  return { ...done, upTo, objects: 1, isDone };
+  // A delivery that was under way brings no name to an agent that has forgotten it: by now each has heard a later one.
+  const isTold = done.after >= upTo && delivery.hasTold(upTo);
+  return { ...done, upTo, objects: 1, isDone: isTold && !log.keepsWords() && formerAgents.left() === 0 };
 };

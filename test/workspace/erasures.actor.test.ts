@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { Agent } from "../../src/agent/agent.ts";
 import { CreateBlock } from "../../src/protocol/block.ts";
 import type { Erasure, ErasureKind } from "../../src/protocol/erasure.ts";
 import { refuse, unwrap } from "../../src/shared/errors.ts";
@@ -8,6 +9,7 @@ import { maxErasedRows } from "../../src/space/bounds.ts";
 import { Space } from "../../src/space/space.ts";
 import { openBoth } from "../agent/compartment.ts";
 import { agentStub, ended, ids, openScene, scripted, told } from "../agent/fixture.ts";
+import { createGate } from "../support/gate.ts";
 import { rowsWith } from "../support/rows.ts";
 import { answer, call, step, text } from "../support/scripted-model.ts";
 
@@ -223,6 +225,38 @@ describe("who comes in during an erasure", () => {
       await goneFrom([env.SPACE.getByName(id)], ["Mona"]);
     }
   });
+});
+
+test("[L16] a delivery that is under way as a space lets an erased person go brings no name back", async () => {
+  const scene = await openScene();
+  const { house, analyst, husam } = scene;
+  const mona = await house.person("Mona");
+  const other = await house.space("Beta", [husam, analyst]);
+  await told(other.id);
+  const gates = [createGate(), createGate()] as const;
+  const { deliver } = Agent.prototype;
+  const held = vi.spyOn(Agent.prototype, "deliver").mockImplementation(async function (this: Agent, delivery) {
+    const gate = delivery.includes(other.id) ? gates[held.mock.calls.length - 1] : undefined;
+    gate?.reach();
+    await gate?.opened;
+    return deliver.call(this, delivery);
+  });
+  const asked = vi.spyOn(Space.prototype, "erase");
+  unwrap(await other.stub().addMember(house.key, mona));
+  await gates[0].reached;
+  await erase(scene, "person", mona.id);
+  // The space is asked until it says that it has let her go.
+  await vi.waitUntil(async () => {
+    const { state } = unwrap(await workspaceAt(house.workspaceId).erasure(mona.id));
+    return state === "done" || asked.mock.calls.length > 6;
+  }, 8000);
+  gates[0].open();
+  await gates[1].reached;
+  scripted([step(call("enter_space", { spaceId: other.id })), step(text("Well."))]);
+  await scene.ask("Who is in Beta?");
+  gates[1].open();
+  await done(scene, mona.id);
+  await goneFrom([agentStub(analyst), env.SPACE.getByName(other.id)], ["Mona"]);
 });
 
 test("[L16] an erased agent takes its messages, its name, and what its readers were given", async () => {

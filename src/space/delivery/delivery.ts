@@ -127,8 +127,17 @@ export class Delivery {
 
   /** Words that were edited or deleted are kept until each agent was told of it, or is not to be told. */
   #forgetWords(): void {
-    const { log, subscribers } = this.#around;
-    log.forgetWords(subscribers.toldUpTo(({ id, cursor }) => Math.max(cursor, this.#idle.get(id) ?? 0)));
+    this.#around.log.forgetWords(this.#toldUpTo());
+  }
+
+  #toldUpTo(): number {
+    return this.#around.subscribers.toldUpTo(({ id, cursor }) => Math.max(cursor, this.#idle.get(id) ?? 0));
+  }
+
+  /** Whether each agent has heard of all up to `seq`, and ignores older deliveries. Who has not is told now. */
+  hasTold(seq: number): boolean {
+    if (this.#toldUpTo() < seq) this.kick();
+    return this.#toldUpTo() >= seq;
   }
 
   /** The timer `deliver` went off. */
