@@ -233,7 +233,8 @@ interface SpaceMethods {
     /** Its admission's end: after it the space does not begin, and answers `unavailable`. */
     until?: number | undefined;
   }): Space;
-  describe(principal: Principal): Space;
+  /** `isFollowed`: for a stream of one of its agents, which is `unavailable` while the workspace's index knows not all members. */
+  describe(principal: Principal, isFollowed?: boolean): Space;
   update(principal: Principal, changes: UpdateSpace): Space;
   /** Deletes the space: tells its subscribers, closes its sockets with 4404, then keeps nothing but its tombstone. */
   remove(principal: Principal): null;

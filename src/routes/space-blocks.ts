@@ -20,8 +20,8 @@ const params = {
 };
 
 /** A space with its members, for who may read it. */
-const spaceFor = async (context: HttpContext, spaceId: string): Promise<Space & { members: Member[] }> => {
-  const space = await inSpace(context, (principal) => spaceAt(context, spaceId).describe(principal));
+const spaceFor = async (context: HttpContext, spaceId: string, isFollowed = false) => {
+  const space = await inSpace(context, (principal) => spaceAt(context, spaceId).describe(principal, isFollowed));
   requireReaderOf(space, context.var.principal);
   return { ...space, members: space.members ?? [] };
 };
@@ -33,8 +33,8 @@ const mindsOf = (context: HttpContext, { id: spaceId, confidential }: Space, age
 type Address = { spaceId: string; agentId: string; label: string };
 
 /** The space, where both the agent and the caller are in it: to others, there is no such block. `mindId`: who has the block. */
-const spaceWith = async (context: HttpContext, { spaceId, agentId, label }: Address) => {
-  const space = await spaceFor(context, spaceId);
+const spaceWith = async (context: HttpContext, { spaceId, agentId, label }: Address, isFollowed = false) => {
+  const space = await spaceFor(context, spaceId, isFollowed);
   if (!space.members.some(({ id, type }) => id === agentId && type === "agent")) {
     throw new ColloquyError("not_found", "There is no such agent in this space.");
   }
@@ -147,7 +147,7 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/stre
   handle: async ({ context, params }) => {
     requireUpgrade(context, "read the block again");
     await requireParticipant(context);
-    const { space, mindId } = await spaceWith(context, params);
+    const { space, mindId } = await spaceWith(context, params, true);
     actorAmong(context, space);
     return blockStream(context, { ...params, agentId: mindId });
   },

@@ -16,7 +16,7 @@ import type { Timers } from "../timers/timers.ts";
  * 1. What must survive a sleep is in the socket's attachment.
  * 2. A socket closes when its token or key expires. It closes when its rights are denied, and when they were not
  *    proven for `proofMs`. A timer, which survives a sleep, sees to both (S5). Where their end is told (`proveAgain`), one
- *    proof that was asked for after the opening is enough.
+ *    proof that was asked for after the opening is enough, and after what was told last.
  * 3. A socket that was closed from here has no session from that turn on: what its client still sends is not heard.
  */
 export type Session<Data> = {
@@ -25,6 +25,8 @@ export type Session<Data> = {
   data: Data;
   /** Until when its rights count as proven; null where their end is told. */
   provenUntil: number | null;
+  /** Questions up to this one were asked before its end was told: their answers prove nothing. */
+  outdated?: number;
 };
 
 type Surroundings<Data> = {
@@ -96,6 +98,7 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
   const { ctx, timers, clock, timer, proofMs, proofLeadMs, proofAnswerMs, proofName, prove } = surroundings;
   const { isTold = () => false } = surroundings;
   const sessions = new Map<WebSocket, Session<Data>>();
+  let questions = 0;
   for (const socket of ctx.getWebSockets()) {
     const attachment = Attachment.safeParse(socket.deserializeAttachment());
     const data = surroundings.data.safeParse(attachment.data?.data);
@@ -145,12 +148,13 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
 
   /** No answer is no proof: it is asked for again until the sessions' time runs out. */
   const proveAll = async (name: string, asked: Session<Data>): Promise<void> => {
-    const askedAt = clock.now();
+    const [askedAt, question] = [clock.now(), ++questions];
     const meant = [...sessions.values()].filter((one) => one.provenUntil !== null && proofName(one) === name);
     try {
       const until = await withTimeout(proofAnswerMs, prove(asked));
       for (const session of meant) {
         if (session.provenUntil === null || !sessions.has(session.socket)) continue;
+        if (question <= (session.outdated ?? 0)) continue;
         if (until <= clock.now()) {
           close(session, closeCodes.tokenExpired, "these credentials do not hold any more");
           continue;
@@ -228,6 +232,7 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
       for (const session of sessions.values()) {
         if (!hangsOn(session.principal, subject)) continue;
         session.provenUntil = Math.min(session.provenUntil ?? never, soon);
+        session.outdated = questions;
         keep(session);
       }
       proveDue();

@@ -30,6 +30,7 @@ export const connect = (services: SpaceServices, request: Request): Response => 
   const [client, server] = Object.values(new WebSocketPair());
   if (!client || !server) throw new Error("connect: a WebSocketPair is two sockets");
   requireSocketRoom(services.sockets, member.entityId, principal.kind);
+  services.delivery.requireIndexed(member.joinedSeq);
   const session = services.sockets.accept(server, principal, { entityId: member.entityId });
   const members = services.members.all();
   const welcome: WelcomeFrame = {

@@ -79,8 +79,12 @@ export const createSpace = (services: SpaceServices, input: NewSpace): Space => 
   return whole(services, row);
 };
 
-export const describeSpace = (services: SpaceServices, principal: Principal): Space =>
-  shownTo(services, seen(services, principal), principal);
+export const describeSpace = (services: SpaceServices, principal: Principal, isFollowed = false): Space => {
+  const row = seen(services, principal);
+  const newest = services.members.all().at(-1)?.joinedSeq ?? 0;
+  if (isFollowed) services.delivery.requireIndexed(Math.max(row.confidentialFrom ?? 0, newest));
+  return shownTo(services, row, principal);
+};
 
 export const updateSpace = (services: SpaceServices, principal: Principal, changes: UpdateSpace): Space => {
   // A router may name a secret of the workspace and an address of its own. Retention deletes what others said.

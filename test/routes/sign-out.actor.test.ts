@@ -6,8 +6,9 @@ import * as z from "zod";
 import { forgetCredentials } from "../../src/auth/verdicts.ts";
 import { Entity } from "../../src/protocol/entity.ts";
 import { Key, Session, Token } from "../../src/protocol/workspace.ts";
-import { unwrap } from "../../src/shared/errors.ts";
+import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { keyProofLeadMs, keyProofMs } from "../../src/space/bounds.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
 import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
 import { codeBy, cookieBy, signIn, withCookie } from "../support/session.ts";
 import { problemIn } from "./operations.ts";
@@ -163,6 +164,29 @@ test("[L7] a socket that was opened where a sign-out was not heard of closes wit
   vi.setSystemTime(Date.now() + keyProofMs - keyProofLeadMs);
   await runDurableObjectAlarm(env.SPACE.getByName(id) as unknown as DurableObjectStub);
   await closed(late);
+});
+
+test("[L7] no socket opens that a sign-out would miss, since the index of spaces is late", async () => {
+  const house = await openHouse();
+  const [ada, bob] = [await house.person("Ada"), await house.person("Bob")];
+  const agent = await house.agent({ name: "Nova" });
+  const { id } = await house.space("Alpha", [bob, agent]);
+  await shareBlock(house, agent.id, id);
+  const paths = [`/v1/spaces/${id}/stream`, `/v1/spaces/${id}/agents/${agent.id}/blocks/notes/stream`];
+  const late = vi.spyOn(Workspace.prototype, "follow").mockResolvedValue(refuse("unavailable", "later"));
+  await call(`/v1/spaces/${id}/members`, { bearer: house.secretKey, body: { entityId: ada.id } });
+  for (const path of paths) {
+    const refused = call(path, { bearer: ada.token, headers: { upgrade: "websocket" } });
+    expect(await problemIn(await refused)).toMatchObject({ code: "unavailable" });
+  }
+  const stays = await open(paths[0] ?? "", { bearer: bob.token });
+  late.mockRestore();
+  const sockets = await vi.waitFor(() => Promise.all(paths.map((path) => open(path, { bearer: ada.token }))));
+  vi.setSystemTime(Date.now() + keyProofMs - keyProofLeadMs);
+  await runDurableObjectAlarm(env.SPACE.getByName(id) as unknown as DurableObjectStub);
+  await signOut(ada.id, { bearer: ada.token });
+  await closed(...sockets);
+  expect(stays.closed).toBeUndefined();
 });
 
 const byKeyEnds: [string, (house: House, keyId: string) => Promise<Response>][] = [

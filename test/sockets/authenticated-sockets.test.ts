@@ -130,6 +130,23 @@ test("[C14] [S5] where the end is told, one proof is enough, asked for after the
   expect(prove).toHaveBeenCalledTimes(2);
 });
 
+test("[L7] a proof that was asked for before an end was told keeps no socket", async () => {
+  const { sockets, accept, alarm, answers } = stage({ isTold: true });
+  const key = ids.mint("key");
+  const [early, late] = [Promise.withResolvers<boolean>(), Promise.withResolvers<boolean>()];
+  const asked = [early.promise, late.promise];
+  answers.set(key, () => asked.shift() ?? Promise.resolve(false));
+  const socket = accept(byKey(key));
+  await alarm();
+  sockets.proveAgain(key);
+  early.resolve(true);
+  await vi.advanceTimersByTimeAsync(0);
+  late.reject(new Error("out of reach"));
+  await vi.advanceTimersByTimeAsync(0);
+  await alarm();
+  expect(socket.close).toHaveBeenCalledWith(closeCodes.tokenExpired, expect.any(String));
+});
+
 test("[S5] sockets whose rights are denied close at once, those of others stay", async () => {
   const { sockets, accept, alarm, answers } = stage();
   const [revoked, living] = [ids.mint("key"), ids.mint("key")];

@@ -151,6 +151,16 @@ export class Delivery {
     await settledWithin(indexWaitMs, this.#running.get(indexSubscriber) ?? Promise.resolve());
   }
 
+  /** Throws `unavailable` where the workspace's index does not know who came in at `seq`: a sign-out would miss a socket (L7). */
+  requireIndexed(seq: number): void {
+    const { subscribers, clock } = this.#around;
+    const index = subscribers.find(indexSubscriber);
+    if (!index || index.cursor >= seq) return;
+    if (index.retryAt !== null) subscribers.fail(index.id, index.failures, clock.now());
+    this.kick();
+    throw new ColloquyError("unavailable", "The workspace has yet to hear who came into this space: try again");
+  }
+
   /** The last place in the log; a deletion takes one too. */
   #end(): number {
     return this.#around.settings.find()?.deletedSeq ?? this.#around.log.head().seq;
