@@ -250,13 +250,8 @@ export const renameMember = (services: SpaceServices, workspaceId: string, entit
   spaceIn(services, workspaceId);
   const member = services.members.find(entityId);
   if (!member || member.name === name) return;
-  const twin = twinOf(
-    name,
-    services.members
-      .all()
-      .filter((other) => other !== member)
-      .map(publicMember),
-  );
+  const others = services.members.all().filter((other) => other !== member);
+  const twin = twinOf(name, others.map(publicMember));
   requireTold(twin && [twin, { id: entityId }]);
   services.record((append) => {
     const { seq } = append({ type: "member.renamed", entityId, name });

@@ -22,6 +22,11 @@ export type Batch = {
   pending: boolean;
 };
 
+/** A batch that tells nothing yet. */
+export const batchOf = (of: Pick<Batch, "cursor" | "inside" | "left" | "pending">): Batch => {
+  return { messages: [], answers: [], changes: [], ...of };
+};
+
 type Subscriber = Pick<SubscriberRow, "id" | "kind"> & Partial<Pick<SubscriberRow, "compartmentOf">>;
 type Place = Subscriber & Pick<SubscriberRow, "cursor" | "inside">;
 
@@ -84,15 +89,10 @@ export const batchFor = (
 ): Batch =>
   subscriber.kind === "index" ? indexBatch(subscriber, rows, openUpTo) : agentBatch(subscriber, rows, chosen, openUpTo);
 
-const indexBatch = (subscriber: Place, rows: LogRow[], openUpTo: number): Batch => ({
-  messages: [],
-  answers: [],
-  changes: [],
-  cursor: rows.at(-1)?.seq ?? subscriber.cursor,
-  inside: true,
-  left: false,
-  pending: rows.some((row) => concerns(subscriber, row, openUpTo)),
-});
+const indexBatch = (subscriber: Place, rows: LogRow[], openUpTo: number): Batch => {
+  const pending = rows.some((row) => concerns(subscriber, row, openUpTo));
+  return batchOf({ cursor: rows.at(-1)?.seq ?? subscriber.cursor, inside: true, left: false, pending });
+};
 
 /**
  * An agent is told everything that was stored while it was a member, except what this mind of it said and read marks, and every
@@ -102,15 +102,8 @@ const indexBatch = (subscriber: Place, rows: LogRow[], openUpTo: number): Batch 
 const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen, openUpTo: number): Batch => {
   const member = memberOf(subscriber);
   const hearsUpTo = (subscriber.compartmentOf ?? null) === null ? openUpTo : Number.POSITIVE_INFINITY;
-  const batch: Batch = {
-    messages: [],
-    answers: [],
-    changes: [],
-    cursor: subscriber.cursor,
-    inside: subscriber.inside,
-    left: false,
-    pending: false,
-  };
+  const { cursor, inside } = subscriber;
+  const batch = batchOf({ cursor, inside, left: false, pending: false });
   let length = 0;
   for (const row of rows) {
     const own = row.entityId === member;

@@ -25,7 +25,7 @@ import type { Members } from "../members.ts";
 import type { Decisions } from "../router/decisions.ts";
 import type { Settings } from "../settings.ts";
 import { snapshotOf } from "../settings.ts";
-import { type Batch, batchFor, concerns, hears, isChange, isOnlyHeard, waitsItsTurn } from "./batch.ts";
+import { type Batch, batchFor, batchOf, concerns, hears, isChange, isOnlyHeard, waitsItsTurn } from "./batch.ts";
 import { Pauses } from "./pauses.ts";
 import { indexSubscriber, memberOf, type Place, type SubscriberRow, type Subscribers } from "./subscribers.ts";
 
@@ -236,15 +236,7 @@ export class Delivery {
     }
     if (end < head) return undefined;
     if (deletedSeq !== undefined && subscriber.cursor < deletedSeq) {
-      const batch: Batch = {
-        messages: [],
-        answers: [],
-        changes: [],
-        cursor: deletedSeq,
-        inside: false,
-        left: true,
-        pending: true,
-      };
+      const batch = batchOf({ cursor: deletedSeq, inside: false, left: true, pending: true });
       return { batch, after: subscriber.cursor, deleted: true, whole: true };
     }
     if (subscriber.kind === "agent" && !place.inside && !members.find(memberOf(subscriber)))
