@@ -1,10 +1,18 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
+import { linesIn } from "../../../shared/quote.ts";
 import { partsOf, valueOfPart } from "./cells.ts";
 import { entryFields } from "./declared-fields.ts";
 import { inWords, isObject, linesOf, ownField } from "./values.ts";
 
 /** How blocks read: a function of schema and value. What is bounded for show only is whole with `whole`. */
+
+/** Its later lines are set in: none passes for a field, an item or an entry of somebody else (S2). */
+const setIn = (value: Json): string => linesIn(inWords(value)).join("\n  ");
+
+/** Nor does a line of a section pass for the head of one. */
+const underHead = (content: string): string =>
+  content.includes("===") ? linesIn(content).join("\n").replaceAll(/^===/gm, " ===") : content;
 
 const marker = (readOnly: boolean | undefined): string => (readOnly ? " [read-only]" : "");
 
@@ -20,18 +28,18 @@ const throughViewport = (text: string, { startLine, displayLines }: Viewport): s
 
 const listed = (item: Json, index: number): string => {
   const done = ownField(item, "done");
-  return `${typeof done === "boolean" ? (done ? "[x]" : "[ ]") : `${index + 1}.`} ${inWords(item)}`;
+  return `${typeof done === "boolean" ? (done ? "[x]" : "[ ]") : `${index + 1}.`} ${setIn(item)}`;
 };
 
 const logged = (entry: Json, fields: string[]): string => {
-  if (!isObject(entry)) return inWords(entry);
+  if (!isObject(entry)) return setIn(entry);
   const [timestamp, agent] = [ownField(entry, "timestamp"), ownField(entry, "agent")];
   return [
     ...(typeof timestamp === "string" ? [`[${timestamp}]`] : []),
     ...(typeof agent === "string" ? [`(${agent})`] : []),
     ...fields.flatMap((name) => {
       const held = ownField(entry, name);
-      return held === undefined ? [] : [inWords(held)];
+      return held === undefined ? [] : [setIn(held)];
     }),
   ].join(" ");
 };
@@ -50,8 +58,8 @@ const renderPlain = (schema: PlainSchema, value: Json | undefined, whole: boolea
           if (type === "counter") return [`${title} ${inWords(held ?? 0)}`];
           if (held === undefined) return [];
           return type === "list" && Array.isArray(held)
-            ? [title, ...held.map((item) => `- ${inWords(item)}`)]
-            : [`${title} ${inWords(held)}`];
+            ? [title, ...held.map((item) => `- ${setIn(item)}`)]
+            : [`${title} ${setIn(held)}`];
         })
         .join("\n");
     case "list":
@@ -85,6 +93,6 @@ export const render = (schema: BlockSchema, value: Json, { whole = false }: { wh
     .flatMap((part) => {
       const content = renderPlain(part.schema, valueOfPart(part, value), whole);
       if (part.name === undefined) return [content];
-      return [`=== ${part.name}${marker(part.readOnly)} ===`, ...(content === "" ? [] : [content])];
+      return [`=== ${part.name}${marker(part.readOnly)} ===`, ...(content === "" ? [] : [underHead(content)])];
     })
     .join("\n\n");
