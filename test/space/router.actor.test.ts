@@ -17,6 +17,7 @@ import {
 } from "../../src/space/bounds.ts";
 import { undoLater } from "../agent/fixture.ts";
 import { createGate, type Gate } from "../support/gate.ts";
+import { rowsWith } from "../support/rows.ts";
 import {
   apiError,
   cutStream,
@@ -186,6 +187,17 @@ test.each([
   const error = { code, message: expect.stringMatching(/./) };
   expect(await decided(home, messageId)).toMatchObject({ outcome: "failed", agents: [], error });
   expect(await events(home)).toMatchObject([{ messageId, outcome: "failed", agents: [], error }]);
+});
+
+test("[L1] [C7] what a router's provider quotes in its refusal is told to nobody, and kept nowhere", async () => {
+  const words = "the quinces of the old orchard";
+  asked([refusal(apiError(400, { responseBody: JSON.stringify({ error: `unsafe: I like ${words}` }) }))]);
+  const { home, post, ann } = await stage();
+  const { id: messageId } = await post(`I like ${words}`);
+  const { error } = await decided(home, messageId);
+  unwrap(await home.rpc.deleteMessage(home.as(ann), messageId));
+  await vi.waitFor(async () => expect(await rowsWith(home.stub, words)).toEqual([]));
+  expect(error?.message).toBe("The model's provider refused the request (HTTP 400).");
 });
 
 test.each([

@@ -2,7 +2,7 @@ import { ExpiringMap } from "../../auth/expiring-map.ts";
 import { unsealFor } from "../../auth/sealing.ts";
 import type { Env } from "../../env/env.ts";
 import { askModel } from "../../models/ask-model.ts";
-import { classifyFailure } from "../../models/failure.ts";
+import { classifyFailure, withoutQuote } from "../../models/failure.ts";
 import type { RouterDecision } from "../../protocol/message.ts";
 import type { SecretUse } from "../../protocol/secret.ts";
 import type { Clock } from "../../shared/clock.ts";
@@ -221,7 +221,8 @@ const noRoom = (): ColloquyError =>
     `The router has ${maxRouterHeld} messages to decide about, which is the most (maxRouterHeld): mention whom you mean`,
   );
 
+/** A decision is told for ever: a provider's own words may quote messages that are edited or deleted later (L1). */
 const failed = (error: unknown): RouterDecision => {
   const { code, message } = classifyFailure(error);
-  return { outcome: "failed", agents: [], error: { code, message } };
+  return { outcome: "failed", agents: [], error: { code, message: withoutQuote(message) } };
 };
