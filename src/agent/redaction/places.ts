@@ -46,6 +46,7 @@ export const places: Place[] = [
   { table: "goals", key: "id", json: [], text: ["description"], writtenAt: "updated_at" },
   { table: "plans", key: "id", json: ["last_error"], text: ["name", "instruction"], writtenAt: "updated_at" },
   { table: "feed", key: "part", json: ["value"], text: [] },
+  { table: "mcp_servers", key: "name", json: ["last_error"], text: [] },
   { table: "agent", key: "id", json: ["last_error"], text: [] },
   { table: "spaces", key: "id", json: ["snapshot"], text: [], ofErased: true },
   { table: "shared_blocks", key: "rowid", json: [], text: ["owner_name"], isNamed: true, ofErased: true },

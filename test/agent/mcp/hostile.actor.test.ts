@@ -5,8 +5,9 @@ import { seal } from "../../../src/auth/sealing.ts";
 import type { McpStatus } from "../../../src/protocol/tool.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { type TestMcpServer, testMcpServer } from "../../support/mcp-server.ts";
+import { rowsWith } from "../../support/rows.ts";
 import { call, step, text } from "../../support/scripted-model.ts";
-import { scripted } from "../fixture.ts";
+import { agentStub, scripted } from "../fixture.ts";
 import { config, network, open, shout, stage } from "./scene.ts";
 
 /** What a server answers to the method that is named, in the place of its real answer. */
@@ -151,6 +152,19 @@ test("[S3] a secret that a server repeats in a description, answer or error show
   expect(JSON.stringify([model.calls.map(({ tools, prompt }) => [tools, prompt]), await scene.status()])).not.toContain(
     secret,
   );
+});
+
+test("[L4] what a server quotes of a call as it fails goes with the message that the call repeats", async () => {
+  open(instead("tools/call", async (request) => new Response(`no: ${await request.text()}`, { status: 503 })));
+  const scene = await stage(config());
+  await scene.until("ok");
+  const words = "the quinces of the old orchard";
+  scripted([step(call("desk__shout", { text: words })), step(text("It is down."))]);
+  const { id } = await scene.space.post(scene.husam, words);
+  await scene.outcome();
+  expect(await rowsWith(agentStub(scene.nova), "quinces")).toContainEqual(expect.stringMatching(/^mcp_servers /));
+  unwrap(await scene.space.stub().deleteMessage(scene.house.key, id));
+  await vi.waitFor(async () => expect(await rowsWith(agentStub(scene.nova), "quinces")).toEqual([]));
 });
 
 test("a server or a tool that is taken out of the config is gone at once", async () => {

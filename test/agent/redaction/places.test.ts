@@ -47,7 +47,7 @@ test("[L4] each column of an agent is looked through, or known to hold no words"
       "journal_names": "part",
       "ledger": "day reserved within",
       "mcp_lists": "tools",
-      "mcp_servers": "name address tools left_out protocol_version last_error",
+      "mcp_servers": "name address tools left_out protocol_version",
       "memories": "key",
       "out_of_budget": "person budget spaces",
       "overheard": "event_id type root_id",
