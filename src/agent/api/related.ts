@@ -48,7 +48,10 @@ export const relatedArea: Area<"related"> = {
 const labelIn = (input: unknown): string =>
   typeof input === "object" && input !== null && "label" in input ? String(input.label) : "";
 
-/** Messages that runs which knew one said in other spaces: where they told its words as their origin, these go there too. */
+/**
+ * Messages that runs which knew one said in other spaces: where they told its words as their origin, these go there too. This
+ * mind's summaries of those spaces say why it spoke there.
+ */
 const carriedKind = "carried";
 
 const Said = z.tuple([z.object({ output: z.object({ value: z.object({ messageId: z.string() }) }) })]);
@@ -63,10 +66,12 @@ export const tellCarried = (runtime: AgentRuntime, sourceIds: string[]): void =>
     return found?.success ? found.data[0].output.value.messageId : [];
   });
   const bySpace = Map.groupBy(new Set(said), (id) => services.ids.ownerOf("msg", id));
+  const since = Math.min(...runs.map(({ startedAt }) => startedAt));
   for (const sourceId of sourceIds) {
     const own = services.ids.ownerOf("msg", sourceId);
     for (const [spaceId, messageIds] of bySpace) {
       if (spaceId === own) continue;
+      services.redactions.renewSummary(spaceId, since);
       jobs.set({ kind: carriedKind, key: `${spaceId} ${sourceId}`, payload: { spaceId, sourceId, messageIds } });
     }
   }

@@ -15,7 +15,7 @@ import {
   redactionRows,
   redactionWaitMs,
 } from "../bounds.ts";
-import { runs, summaries, windows } from "../schema.ts";
+import { runs, summaries } from "../schema.ts";
 import { deletedSpaceName } from "../spaces.ts";
 import type { Scrub } from "./forms.ts";
 import {
@@ -31,6 +31,7 @@ import {
 } from "./parts.ts";
 import { places, scrubRows } from "./places.ts";
 import { redactions } from "./schema.ts";
+import { createSummaryDrops } from "./summary-drops.ts";
 
 /**
  * Takes words out of all that this mind of an agent keeps: those of messages that were edited or deleted, or others.
@@ -120,6 +121,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     scrubs.forget();
   };
 
+  const { renewSummary, dropSummaries } = createSummaryDrops(db, clock, around.summarise);
+
   /** The first run whose rows may hold words that were said at this time, and the first row. */
   const firstSince = (since: number): { run: number; row: number } => {
     const isLater = sql`${runs.completedAt} is null or ${runs.completedAt} >= ${since}`;
@@ -129,25 +132,6 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       .where(isLater)
       .get();
     return { run: first?.run ?? 1, row: first?.row ?? 1 };
-  };
-
-  /** Model-written summaries of what held the words, from this run on, or of this space. */
-  const dropSummaries = ({ spaceId, knownFrom, since }: Row): void => {
-    const renew = (subject: string, which = sql`1`): void => {
-      const fresh = { text: null, upTo: sql`${summaries.base}`, tryAt: clock.now(), failures: 0, lastError: null };
-      const done = db
-        .update(summaries)
-        .set(fresh)
-        .where(and(eq(summaries.subject, subject), isNotNull(summaries.text), which));
-      if (done.returning({ subject: summaries.subject }).all().length > 0) around.summarise();
-    };
-    if (spaceId !== null) renew(spaceId, sql`${summaries.updatedAt} >= ${since}`);
-    if (knownFrom === null) return;
-    renew("cycles", sql`${summaries.upTo} >= ${knownFrom}`);
-    const isCovered = and(isNotNull(windows.summary), sql`${windows.firstRun} > ${knownFrom}`);
-    // What a cycle's own facts tell of it was scrubbed. What a model wrote has no such line.
-    const isModels = sql`${windows.summary} like '  | %'`;
-    db.update(windows).set({ summary: droppedSummary }).where(and(isCovered, isModels)).run();
   };
 
   /** Looks at the next rows of a redaction, and notes in it how far that came. Answers how many they were. */
@@ -294,6 +278,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   };
 
   return {
+    renewSummary,
+
     /** Begins a redaction. In a transaction. The first go is made at once, unless it is a part that waits for others. */
     enter(redaction: Redaction): void {
       const { id, saidAt = null, text = null, senderName = null, spaceId = null, messageIds = null } = redaction;
@@ -391,6 +377,3 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     known: (): ChangedMessage[] => known.get(),
   };
 };
-
-const droppedSummary =
-  "- (what was before has been left out, since a message that it told of was changed; get_my_runs has it)";

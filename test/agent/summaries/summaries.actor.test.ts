@@ -16,6 +16,7 @@ import {
   text,
   waitAt,
 } from "../../support/scripted-model.ts";
+import { openCompartment } from "../compartment.ts";
 import { ended, type openHouse, openScene, passTime, rowsIn, userTexts } from "../fixture.ts";
 
 /** Summaries that a model writes of what an agent reads no more. */
@@ -27,10 +28,11 @@ const strategy = "recursive_summarization" as const;
 const summariser = { provider: "rehearsal", name: "summariser", deltasPerSecond: 0 } as const;
 
 const install = (summaries: (call: CallOptions, index: number) => ScriptedStep | Promise<ScriptedStep>) => {
-  const own = scriptedModel(() => ({ ...step(text("Read it.")), usage: null }));
+  const steps: ScriptedStep[] = [];
+  const own = scriptedModel(() => steps.shift() ?? { ...step(text("Read it.")), usage: null });
   const asked = scriptedModel(summaries);
   onTestFinished(installModel((spec) => (spec.name === "summariser" ? asked : own)));
-  return { own, asked };
+  return { own, asked, steps };
 };
 
 const questions = (model: ScriptedModel): string[] => model.calls.map((call) => userTexts(call).join("\n"));
@@ -249,10 +251,7 @@ describe("a timeline", () => {
   });
 
   test("[K6] what it carried from another space is folded with why it did, as its journal has it", async () => {
-    const asked = scriptedModel(() => step(text("summary-1")));
-    const steps: ScriptedStep[] = [];
-    const own = scriptedModel(() => steps.shift() ?? step(text("Read it.")));
-    onTestFinished(installModel((spec) => (spec.name === "summariser" ? asked : own)));
+    const { asked, steps } = install(() => step(text("summary-1")));
     const { house, husam, analyst, space } = await stage("timeline", context);
     const board = await house.space("Board", [husam, analyst]);
     steps.push(step(call("enter_space", { spaceId: space.id }), call("send_message", { text: "message-1" })));
@@ -390,4 +389,37 @@ describe("what was edited or deleted", () => {
       await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ text: "It was of little." }]));
     },
   );
+
+  test("[L4] a summary of where an agent carried words to is made anew as they are deleted", async () => {
+    const { steps } = honest();
+    const { house, husam, analyst, space, tell, summaries } = await stage("timeline", context);
+    const board = await house.space("Board", [husam, analyst]);
+    steps.push(step(call("enter_space", { spaceId: space.id }), call("send_message", { text: "message-1" })));
+    const { id } = await board.post(husam, `Tell Alpha ${quinces}`);
+    await ended(house.workspaceId, analyst, 1);
+    await tell(...Array.from({ length: 6 }, (_, index) => `message-${index + 2}`));
+    const summary = { subject: space.id, try_at: null };
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ ...summary, text: "It was of quinces." }]));
+    unwrap(await board.stub().deleteMessage(house.key, id));
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ ...summary, text: "It was of little." }]));
+  });
+
+  test("[L4] a compartment drops the summary that it was fed of a message that is deleted", async () => {
+    honest();
+    const on = await stage("consciousness", { ...folding, ...context });
+    const { space, analyst, husam, tell } = on;
+    const secret = await openCompartment(on, "Board");
+    const summaryOf = async (mind: { id: string }) =>
+      String((await rowsIn(mind, "SELECT summary FROM windows ORDER BY id DESC"))[0]?.summary);
+    await tell(long(quinces));
+    for (let count = 2; count < 40 && !(await summaryOf(analyst)).includes("quinces"); count += 1) {
+      await tell(long(`message-${count}`));
+    }
+    await secret.ask("What do you know?", 1);
+    expect(await summaryOf(secret.mind)).toBe("  | It was of quinces.");
+    unwrap(await space.stub().deleteMessage(space.as(husam), await first(on)));
+    for (const mind of [analyst, secret.mind]) {
+      await vi.waitFor(async () => expect(await summaryOf(mind)).toContain("has been left out"));
+    }
+  });
 });

@@ -1,0 +1,46 @@
+import { and, eq, isNotNull, type SQL, sql } from "drizzle-orm";
+import type { Clock } from "../../shared/clock.ts";
+import type { Database } from "../../shared/database.ts";
+import { summaries, windows } from "../schema.ts";
+import type { Row } from "./parts.ts";
+
+const droppedSummary =
+  "- (what was before has been left out, since a message that it told of was changed; get_my_runs has it)";
+
+/**
+ * Summaries that a model wrote of words that are gone: it may tell them in words of its own, in which nothing finds them. In the
+ * transactions of redactions. `summarise`: a summary is to be made anew.
+ */
+export const createSummaryDrops = (db: Database, clock: Clock, summarise: () => void) => {
+  const renew = (subject: string, which: SQL): void => {
+    const fresh = { text: null, upTo: sql`${summaries.base}`, tryAt: clock.now(), failures: 0, lastError: null };
+    const done = db
+      .update(summaries)
+      .set(fresh)
+      .where(and(eq(summaries.subject, subject), isNotNull(summaries.text), which));
+    if (done.returning({ subject: summaries.subject }).all().length > 0) summarise();
+  };
+
+  /** A space's summary that was written since then is to be made anew. In a transaction. */
+  const renewSummary = (spaceId: string, since: number): void =>
+    renew(spaceId, sql`${summaries.updatedAt} >= ${since}`);
+
+  /** Whether a compartment's first window began with a model's words about older runs, of which no row is here. */
+  const isFedOf = (since: number): boolean =>
+    db.get<{ isIt: 0 | 1 | null }>(sql`select ${since} < (select min(created_at) from journal)
+      and (select summary from windows order by id limit 1) like '  | %' as isIt`).isIt === 1;
+
+  /** Model-written summaries of what held the words, from this run on, or of this space. */
+  const dropSummaries = ({ spaceId, since, ...row }: Row): void => {
+    if (spaceId !== null) renewSummary(spaceId, since);
+    const knownFrom = isFedOf(since) ? 0 : row.knownFrom;
+    if (knownFrom === null) return;
+    renew("cycles", sql`${summaries.upTo} >= ${knownFrom}`);
+    const isCovered = and(isNotNull(windows.summary), sql`${windows.firstRun} > ${knownFrom}`);
+    // What a cycle's own facts tell of it was scrubbed. What a model wrote has no such line.
+    const isModels = sql`${windows.summary} like '  | %'`;
+    db.update(windows).set({ summary: droppedSummary }).where(and(isCovered, isModels)).run();
+  };
+
+  return { renewSummary, dropSummaries };
+};
