@@ -189,7 +189,7 @@ test.each([
   expect(await events(home)).toMatchObject([{ messageId, outcome: "failed", agents: [], error }]);
 });
 
-test("[L1] [C7] what a router's provider quotes in its refusal is told to nobody, and kept nowhere", async () => {
+test("[L1] [C7] what a router's provider quotes as it refuses is told to nobody and kept nowhere", async () => {
   const words = "the quinces of the old orchard";
   asked([refusal(apiError(400, { responseBody: JSON.stringify({ error: `unsafe: I like ${words}` }) }))]);
   const { home, post, ann } = await stage();

@@ -48,10 +48,7 @@ export const relatedArea: Area<"related"> = {
 const labelIn = (input: unknown): string =>
   typeof input === "object" && input !== null && "label" in input ? String(input.label) : "";
 
-/**
- * Messages that runs which knew one said in other spaces: where they told its words as their origin, these go there too. This
- * mind's summaries of those spaces say why it spoke there.
- */
+/** Messages that runs which knew one said in other spaces: its words, told as their origin or summarised, go there too. */
 const carriedKind = "carried";
 
 const Said = z.tuple([z.object({ output: z.object({ value: z.object({ messageId: z.string() }) }) })]);

@@ -7,21 +7,15 @@ import type { Row } from "./parts.ts";
 const droppedSummary =
   "- (what was before has been left out, since a message that it told of was changed; get_my_runs has it)";
 
-/**
- * Summaries that a model wrote of words that are gone: it may tell them in words of its own, in which nothing finds them. In the
- * transactions of redactions. `summarise`: a summary is to be made anew.
- */
+/** Summaries in which a model wrote words that are gone by now, maybe as its own. `summarise`: one is to be made anew. */
 export const createSummaryDrops = (db: Database, clock: Clock, summarise: () => void) => {
-  const renew = (subject: string, which: SQL): void => {
+  const renew = (subject: string, isMeant: SQL): void => {
     const fresh = { text: null, upTo: sql`${summaries.base}`, tryAt: clock.now(), failures: 0, lastError: null };
-    const done = db
-      .update(summaries)
-      .set(fresh)
-      .where(and(eq(summaries.subject, subject), isNotNull(summaries.text), which));
-    if (done.returning({ subject: summaries.subject }).all().length > 0) summarise();
+    const isIts = and(eq(summaries.subject, subject), isNotNull(summaries.text), isMeant);
+    if (db.update(summaries).set(fresh).where(isIts).returning({ made: sql`1` }).all().length > 0) summarise();
   };
 
-  /** A space's summary that was written since then is to be made anew. In a transaction. */
+  /** A space's summary is to be made anew where it was written since then. In a transaction. */
   const renewSummary = (spaceId: string, since: number): void =>
     renew(spaceId, sql`${summaries.updatedAt} >= ${since}`);
 
@@ -30,16 +24,15 @@ export const createSummaryDrops = (db: Database, clock: Clock, summarise: () => 
     db.get<{ isIt: 0 | 1 | null }>(sql`select ${since} < (select min(created_at) from journal)
       and (select summary from windows order by id limit 1) like '  | %' as isIt`).isIt === 1;
 
-  /** Model-written summaries of what held the words, from this run on, or of this space. */
+  /** Those of what held the words, from a run on, or of a space. */
   const dropSummaries = ({ spaceId, since, ...row }: Row): void => {
     if (spaceId !== null) renewSummary(spaceId, since);
     const knownFrom = isFedOf(since) ? 0 : row.knownFrom;
     if (knownFrom === null) return;
     renew("cycles", sql`${summaries.upTo} >= ${knownFrom}`);
-    const isCovered = and(isNotNull(windows.summary), sql`${windows.firstRun} > ${knownFrom}`);
     // What a cycle's own facts tell of it was scrubbed. What a model wrote has no such line.
-    const isModels = sql`${windows.summary} like '  | %'`;
-    db.update(windows).set({ summary: droppedSummary }).where(and(isCovered, isModels)).run();
+    const isModels = sql`${windows.summary} like '  | %' and ${windows.firstRun} > ${knownFrom}`;
+    db.update(windows).set({ summary: droppedSummary }).where(isModels).run();
   };
 
   return { renewSummary, dropSummaries };

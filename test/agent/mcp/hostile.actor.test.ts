@@ -154,7 +154,7 @@ test("[S3] a secret that a server repeats in a description, answer or error show
   );
 });
 
-test("[L4] what a server quotes of a call as it fails goes with the message that the call repeats", async () => {
+test("[L4] what a failing server quotes of a call goes with the message that the call repeats", async () => {
   open(instead("tools/call", async (request) => new Response(`no: ${await request.text()}`, { status: 503 })));
   const scene = await stage(config());
   await scene.until("ok");
