@@ -8,7 +8,7 @@ import { ringOf } from "../shared/secret-ring.ts";
 import { createJobs, jobsTimer } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
-import { handleCompartments, tellMinds } from "./api/compartments.ts";
+import { handleCompartments, tellCompartments, tellMinds } from "./api/compartments.ts";
 import { handleCuts } from "./api/journal-cuts.ts";
 import { handleCarried, tellCarried } from "./api/related.ts";
 import { suspendedLookMs, watchdogMs } from "./bounds.ts";
@@ -124,7 +124,10 @@ export const createRuntime = (
   };
   const shares = createShares(db, clock, identity, (id) => spaces.get(id)?.snapshot.confidential === true);
   const subscriptions = createBlockSubscriptions(ctx, env, timers, clock, shares);
-  const blocks = createBlocks(db, clock, shares, subscriptions.changed);
+  const blocks = createBlocks(db, clock, shares, (change) => {
+    subscriptions.changed(change);
+    if (change.value === undefined) tellCompartments({ db, jobs });
+  });
   const sharedBlocks = createSharedBlocks(db, { env, ids, clock, identity, blocks, shares, subscriptions });
   const archival = createArchival(
     db,

@@ -161,9 +161,19 @@ export const forgetCompartment = (db: Database, { compartment, space: { id, dele
   if (compartment === undefined && deleted) db.delete(compartments).where(eq(compartments.spaceId, id)).run();
 };
 
-/** What the compartments run by has changed: each is told until it knows. In the transaction that changed it. */
-export const tellCompartments = ({ db, jobs }: AgentRuntime): void => {
+/** What the compartments run by has changed, or a block that they have is deleted: each is told until it knows. In the transaction of that. */
+export const tellCompartments = ({ db, jobs }: Pick<AgentRuntime, "db" | "jobs">): void => {
   for (const { spaceId } of db.select().from(compartments).all()) jobs.set({ kind: configureKind, key: spaceId });
+};
+
+/** What a compartment has of open blocks that are deleted goes, though no run of it begins any more. */
+const forgetDeletedBlocks = async ({ services: { env, identity, sharedBlocks } }: AgentRuntime): Promise<void> => {
+  const known = sharedBlocks.openVersions();
+  if (Object.keys(known).length === 0) return;
+  const { id: ownerId, workspaceId } = identity.get();
+  const { own } = unwrap(await answerOf(env.AGENT.getByName(ownerId).openBlocks(workspaceId, known)));
+  for (const { label } of own) delete known[label];
+  for (const label of Object.keys(known)) sharedBlocks.drop({ ownerId, label });
 };
 
 /** Compartments were told of the open mind's runs, so each of them redacts the same words. In the same transaction. */
@@ -312,9 +322,10 @@ export const compartmentsArea: Area<
     search.noticed(true);
     return settingsFor(agent);
   },
-  configureCompartment: (runtime, settings) => {
+  configureCompartment: async (runtime, settings) => {
     const wasSuspended = runtime.services.isSuspended();
     if (adoptSettings(runtime.services, settings)) settle(runtime, wasSuspended);
+    await forgetDeletedBlocks(runtime);
     return null;
   },
   leaseTokens: async ({ services: { ledger, budget, clock } }, { lease: step, tokens, person, until, spaceId }) => {

@@ -1,10 +1,11 @@
 import { env } from "cloudflare:workers";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import type { Permission } from "../../../src/protocol/block.ts";
 import { type Outcome, unwrap } from "../../../src/shared/errors.ts";
+import { rowsWith } from "../../support/rows.ts";
 import { call } from "../../support/scripted-model.ts";
-import { ids, undoLater } from "../fixture.ts";
+import { agentStub, ids, undoLater } from "../fixture.ts";
 import { dumpOf, openTwoMinds } from "./scene.ts";
 
 undoLater();
@@ -100,6 +101,16 @@ describe.each(["consciousness", "timeline"] as const)("a compartment of a %s", (
     if (continuity === "timeline") expect(last).not.toMatch(/You are Ada|Cheerful/);
     else expect(last).toContain('\\"mood\\" ');
     expect(results[0]).toContain("there is no block");
+  });
+
+  test("[L4] forgets an open block as it is deleted, and not with its next run", async () => {
+    const { open, run, secret, workspaceId } = await openTwoMinds({ continuity });
+    await open.create({ label: "fruit", type: "archival", content: "Ann likes the quinces of the old orchard." });
+    await run(secret);
+    const held = () => rowsWith(agentStub(secret), "quinces");
+    expect(await held()).toContainEqual(expect.stringMatching(/^shared_blocks /));
+    unwrap(await open.stub().deleteBlock(workspaceId, "fruit", "system", "system"));
+    await vi.waitFor(async () => expect(await held()).toEqual([]));
   });
 
   test("[C17] [C18] has others' blocks where these say so, and hears nothing of the rest", async () => {

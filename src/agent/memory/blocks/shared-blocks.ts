@@ -91,8 +91,11 @@ const all = prepared((db) =>
 export const createSharedBlocks = (db: Database, services: OwnBlockServices) => {
   const { env, ids, clock, identity, blocks, shares, subscriptions } = services;
   const known = new Remembered(db, () => all(db).all());
-  /** By label. */
   const list = (): SharedBlockRow[] => known.get();
+
+  /** The blocks of the open mind that this compartment has, with the version of each. */
+  const openVersions = (): Record<string, string> =>
+    Object.fromEntries(list().flatMap(({ label, open }) => (open ? [[label, versionOf(open)]] : [])));
 
   /** Asks another mind of the workspace as this agent. `confidential`: as one of its compartments. */
   const ask = <T>(
@@ -232,7 +235,7 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
   };
 
   return {
-    ...{ list, find, findToChange, note, drop },
+    ...{ list, find, findToChange, note, drop, openVersions },
 
     /** The blocks of the open mind, as the newest run of this compartment found them. */
     open: (): Block[] => list().flatMap(({ open }) => open ?? []),
@@ -256,14 +259,12 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
     async follow(signal: AbortSignal): Promise<void> {
       const { id, compartmentId, config } = identity.get();
       if (compartmentId === null) return;
-      const had = list();
-      const versions = Object.fromEntries(had.flatMap(({ label, open }) => (open ? [[label, versionOf(open)]] : [])));
-      const asked = ask(id, signal, (mind, workspaceId) => mind.openBlocks(workspaceId, versions)).then(unwrap);
+      const asked = ask(id, signal, (mind, workspaceId) => mind.openBlocks(workspaceId, openVersions())).then(unwrap);
       const told = await asked.catch((error: unknown) => {
         log.warn("open-blocks.unreachable", { reason: String(error) });
       });
       if (!told) return;
-      const before = new Map(had.map((row) => [sharedRef(row), row]));
+      const before = new Map(list().map((row) => [sharedRef(row), row]));
       const createdAt = clock.now();
       const own = told.own.flatMap(({ label, block }): SharedBlockRow[] => {
         const open = block ?? before.get(sharedRef({ ownerId: id, label }))?.open;
