@@ -6,7 +6,8 @@ import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { sameJson } from "../../shared/same-json.ts";
-import { callBackoffMs, longestCallBackoffMs, maxErrands, spaceAnswerMs } from "../bounds.ts";
+import { withTimeout } from "../../shared/timeouts.ts";
+import { callBackoffMs, longestCallBackoffMs, maxErrands, mindAnswerMs, spaceAnswerMs } from "../bounds.ts";
 import { callWithRetry } from "../call-with-retry.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
@@ -200,10 +201,16 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
       if (row && next(row) === "tell") await tell(row);
     },
 
-    /** The agent is being deleted. */
+    /** The mind is being deleted: no list names its calls any more. Throws where the workspace cannot be told. */
     async stop(): Promise<void> {
       stopped.abort(new ColloquyError("run_canceled", "the agent was deleted"));
       await Promise.allSettled([...live.values()].map(({ work }) => work));
+      for (const row of calls.listed()) {
+        const { id, workspaceId } = identity.get();
+        const workspace = env.WORKSPACE.getByName(workspaceId);
+        const told = await withTimeout(mindAnswerMs, workspace.noteToolCall(waitingCall(id, row), false));
+        if (told.ok || told.problem.code !== "not_found") unwrap(told);
+      }
     },
   };
 };

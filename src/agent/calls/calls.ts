@@ -252,6 +252,18 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
         .all();
     },
 
+    /** Those that the workspace's list may name. */
+    listed(): CallRow[] {
+      const isWithServer = inArray(calls.phase, ["out", "late"]);
+      return none.get()
+        ? []
+        : db
+            .select()
+            .from(calls)
+            .where(or(eq(calls.listed, true), isWithServer))
+            .all();
+    },
+
     forget(callId: string): void {
       none.forget();
       db.delete(calls).where(eq(calls.callId, callId)).run();

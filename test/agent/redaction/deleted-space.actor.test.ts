@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { AgentConfig } from "../../../src/protocol/agent.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault, disarmFaults, type FaultPoint } from "../../../src/shared/fault.ts";
@@ -140,6 +141,18 @@ test("[L13] a compartment forgets what it was fed of a deleted space, its own en
     for (const word of ["quinces", "sorrels"]) expect(await rowsWith(fed, word)).toEqual([]);
     expect(await rowsWith(ends, "medlars")).toEqual([]);
   });
+});
+
+test("[L13] a deleted confidential space is gone from the list of calls that wait for servers", async () => {
+  const order = { name: "order", description: "Orders", executionType: "external", confidential: "allowed" };
+  const scene = await openBoth(AgentConfig.parse({ name: "Analyst", continuity: "timeline", tools: [order] }));
+  const { house, secret } = scene;
+  scripted([step(call("order", { what: "the medlars of the council" })), step(text("Well."))]);
+  await secret.tell("Order them");
+  const listed = () => env.WORKSPACE.getByName(house.workspaceId).toolCalls({ limit: 9 });
+  await vi.waitFor(async () => expect(unwrap(await listed()).items).toHaveLength(1));
+  await deleteSpace({ ...scene, space: secret.space });
+  await gone({ ...scene, space: secret.space }, ["medlars"]);
 });
 
 test("[L13] who makes a space, repeats words and deletes it takes none out that the agent had", async () => {
