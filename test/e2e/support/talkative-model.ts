@@ -9,6 +9,7 @@ export type TalkativeModel = {
   calledAt: number[];
   /** What it was sent last. */
   lastAsked(): FakeRequest["body"] | undefined;
+  /** Forgets the calls and what they sent. */
   forget(): void;
   stop(): Promise<void>;
 };
@@ -49,7 +50,10 @@ export const startTalkativeModel = async (deltas: string[]): Promise<TalkativeMo
     config: { provider: "openai-compatible", name: "talkative", baseUrl: fake.baseUrl },
     calledAt,
     lastAsked: () => body,
-    forget: () => calledAt.splice(0),
+    forget: () => {
+      calledAt.length = 0;
+      fake.requests.length = 0;
+    },
     stop: () => fake.stop(),
   };
 };
