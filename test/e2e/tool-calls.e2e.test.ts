@@ -206,8 +206,11 @@ test("a call far up that waits for a person is one click away", async () => {
 });
 
 test("the first of two choices counts, and the second person is told so", async () => {
-  await calls("choice", '{"question": "Tea or coffee?", "options": ["Tea", "Coffee"]}', "Here you are.");
+  const asked = { question: "Tea or coffee?", message: "It costs 3.50.", options: ["Tea", "Coffee"] };
+  await calls("choice", JSON.stringify(asked), "Here you are.");
   await both((page) => standing(page, "Choice", "Needs you"));
+  // Who chooses sees all that was asked.
+  await both((page) => card(page, "Choice").getByText("It costs 3.50.").waitFor());
   await shoot("choice", his, hers);
   const first = Promise.withResolvers<void>();
   await hers.route(/\/tool-calls\//, async (route) => {

@@ -25,10 +25,15 @@ const optionOf = (value: unknown, index: number): Option | null => {
 
 const maxOptions = 50;
 
-/** The choice that a call offers in its `input.options`; null for none. */
-export const choiceOf = (input: unknown): Choice | null => {
-  if (!isRecord(input) || !Array.isArray(input.options)) return null;
-  const options = input.options.slice(0, maxOptions).map(optionOf);
+/** A schema with more than one property asks for more than a choice. */
+const takesChoice = (schema: unknown): boolean =>
+  !isRecord(schema) || !isRecord(schema.properties) || Object.keys(schema.properties).length <= 1;
+
+/** The choice that a call offers in its `input.options`, where its answer takes one; null for none. */
+export const choiceOf = (input: unknown, schema?: unknown): Choice | null => {
+  if (!isRecord(input) || !Array.isArray(input.options) || !takesChoice(schema)) return null;
+  if (input.options.length > maxOptions) return null;
+  const options = input.options.map(optionOf);
   const usable = options.filter((option) => option !== null);
   if (usable.length === 0 || usable.length < options.length) return null;
   return { options: usable, isMultiple: input.multiple === true };

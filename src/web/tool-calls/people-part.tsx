@@ -68,17 +68,13 @@ type QuestionProps = Pick<PeoplePartProps, "call" | "awaits" | "unread"> & { may
 const Question = ({ call, awaits, unread, mayAnswer, answering }: QuestionProps) => {
   const common = { toolCallId: call.id, isDisabled: !mayAnswer || answering.isSending, answering };
   if (awaits.kind === "approval") return <ApprovalForm {...common} {...{ awaits, unread, mayAnswer }} />;
-  const choice = choiceOf(call.input);
   const { schema } = awaits;
-  if (choice && takesChoice(schema)) {
+  const choice = choiceOf(call.input, schema);
+  if (choice) {
     return <ChoiceForm {...common} {...{ choice, schema }} question={questionOf(call.input) ?? "Your answer"} />;
   }
   return <AnswerForm {...common} schema={schema ?? (isRecord(call.input) ? call.input.schema : undefined)} />;
 };
-
-/** A schema with more than one property asks for more than a choice. */
-const takesChoice = (schema: unknown): boolean =>
-  !isRecord(schema) || !isRecord(schema.properties) || Object.keys(schema.properties).length <= 1;
 
 type ApprovalFormProps = Pick<PeoplePartProps, "awaits" | "unread"> & {
   toolCallId: string;

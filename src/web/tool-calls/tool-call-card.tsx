@@ -4,7 +4,7 @@ import { Icon } from "../look/icon.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { chartOf } from "./chart.ts";
 import { ChartView } from "./chart-view.tsx";
-import { questionOf } from "./choice.ts";
+import { choiceOf, questionOf } from "./choice.ts";
 import { parsePartialJson } from "./partial-json.ts";
 import { PeoplePart } from "./people-part.tsx";
 import { ShownFields, useReading } from "./shown-fields.tsx";
@@ -29,7 +29,7 @@ export const ToolCallCard = memo(({ spaceId, call, members }: ToolCallCardProps)
       {reading.shown.length > 0 ? (
         <ShownFields key={awaits?.inputHash} reading={reading} />
       ) : (
-        <CallInput name={call.name} input={call.input} isAsking={isAsking} />
+        <CallInput name={call.name} input={call.input} isAsking={isAsking} schema={awaits?.schema} />
       )}
       {awaits && <PeoplePart {...{ spaceId, call, awaits, members, standing, now }} unread={reading.unread} />}
       {output !== undefined && !isSameValue(output, call.input) && <Result output={output} isAnswer={isAsking} />}
@@ -68,11 +68,13 @@ const CallFrame = ({ name, chip, children }: { name: string; chip: Chip; childre
   );
 };
 
-/** Properties of an input that only serve to ask. They show as controls. */
-const controls = new Set(["options", "schema", "multiple", "question", "message", "prompt"]);
+/** Properties of an input that only serve to ask. They show as controls: the options where they can be chosen. */
+const controls = new Set(["options", "schema", "multiple"]);
+
+type CallInputProps = { name: string; input: unknown; isAsking: boolean; schema?: unknown };
 
 /** The input of a call: a chart or table for a tool of that name, a question, or its fields. */
-const CallInput = ({ name, input, isAsking }: { name: string; input: unknown; isAsking: boolean }) => {
+const CallInput = ({ name, input, isAsking, schema }: CallInputProps) => {
   const kind = name.split("__").at(-1)?.toLowerCase();
   const chart = kind === "chart" ? chartOf(input) : null;
   if (chart) return <ChartView chart={chart} />;
@@ -80,8 +82,9 @@ const CallInput = ({ name, input, isAsking }: { name: string; input: unknown; is
   if (table) return <TableView table={table} />;
   const question = isAsking ? questionOf(input) : null;
   if (question === null) return <Fields value={input} />;
+  const isControl = (key: string) => controls.has(key) && (key !== "options" || choiceOf(input, schema) !== null);
   const rest = isRecord(input)
-    ? Object.entries(input).filter(([key, value]) => !controls.has(key) && value !== question)
+    ? Object.entries(input).filter(([key, value]) => !isControl(key) && value !== question)
     : [];
   return (
     <>

@@ -72,7 +72,10 @@ test("the options of a choice are words or records; anything else is no choice",
   expect(choiceOf({ options: ["Tea", 7] })?.options.map(({ value }) => value)).toEqual(["Tea", 7]);
   const [hall] = choiceOf({ options: [{ id: "hall", label: "The hall", description: "40 seats" }] })?.options ?? [];
   expect(hall).toEqual({ key: "0", label: "The hall", hint: "40 seats", value: "hall" });
-  for (const options of [undefined, [], [null], ["Tea", {}]]) expect(choiceOf({ options })).toBeNull();
+  const tooMany = Array.from({ length: 51 }, (_, index) => index);
+  for (const options of [undefined, [], [null], ["Tea", {}], tooMany]) expect(choiceOf({ options })).toBeNull();
+  const form = { properties: { drink: {}, size: {} } };
+  expect(choiceOf({ options: ["Tea"] }, form)).toBeNull();
   expect(questionOf({ message: "Deploy to prod?" })).toBe("Deploy to prod?");
   expect(questionOf({})).toBeNull();
 });
