@@ -2,6 +2,7 @@ import type { Message } from "../protocol/message.ts";
 import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { compartmentId } from "../shared/ids.ts";
 import { mentionsIn } from "../shared/mentions.ts";
 import { type SaidAt, saidAfter, toldWas, type Was } from "../shared/stretches.ts";
 import { maxAskedAgents } from "./bounds.ts";
@@ -105,15 +106,18 @@ const requireDeleting = (services: SpaceServices, principal: Principal, before: 
   throw new ColloquyError("forbidden", "Only its sender, an admin or a secret key deletes a message: ask an admin");
 };
 
-/** The newest event of a tool call that is over, and that its agent has heard; `open` while it is not. */
+/** The newest event of a tool call that is over, and that its agent's mind has heard; `open` while it is not. */
 export const endOfCall = (
-  { log, toolCalls, subscribers }: SpaceServices,
+  { ids, settings, log, toolCalls, subscribers }: SpaceServices,
   { seq }: LogRow,
   agentId: string,
 ): number | "open" | undefined => {
   const call = toolCalls.at(seq);
   if (!call) return undefined;
-  const cursor = subscribers.find(agentId)?.cursor ?? Number.POSITIVE_INFINITY;
+  const space = settings.find();
+  const isInside = space !== undefined && call.updatedSeq > (space.confidentialFrom ?? call.updatedSeq);
+  const mindId = isInside ? compartmentId(ids, agentId, space.id) : agentId;
+  const cursor = subscribers.find(mindId)?.cursor ?? Number.POSITIVE_INFINITY;
   const isUnheard = call.updatedSeq > cursor && log.at(call.updatedSeq)?.outcome != null;
   return call.isOpen || isUnheard ? "open" : call.updatedSeq;
 };

@@ -408,3 +408,13 @@ test.each([true, false])("[C19] [L3] no hash of a confidential call is in the au
   // Who guesses the words could prove them by it.
   expect(told.join().includes(inputHash)).toBe(!confidential);
 });
+
+test("[L4] [L18] a confidential call that was answered is deleted once its compartment has heard", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo], { confidential: true });
+  const { id, toolCall } = unwrap(await home.rpc.recordToolCall(calledInside(home, robo, "ask", asks)));
+  unwrap(await home.rpc.answerToolCall(home.as(ann), toolCall?.id ?? "", { result: "yes" }));
+  await vi.waitFor(() => expect(answersTo(compartmentOf(robo, home))).toHaveLength(1));
+  await settled(home);
+  expect(problemOf(await home.rpc.deleteMessage(home.key, id))).toBe("none");
+});
