@@ -137,6 +137,8 @@ export const createJournal = (db: Database, clock: Clock, clean: <Value>(value: 
       heldRows.get().delete(ordinal);
     },
 
+    holdsUpTo: (ordinal: number): boolean => [...held].some((each) => each <= ordinal),
+
     /** The sequence number that the next row will have. */
     nextSeq: (): number => lastSeq.get().seq + 1,
 

@@ -87,6 +87,7 @@ export const createRuntime = (
     tellMinds: (redaction) => tellMinds({ db, jobs }, redaction),
     forgotten: (messageIds) => tellCarried(runtime, messageIds),
     summarise: () => timers.setNoLater(summariesTimer, clock.now()),
+    isLive: (upTo) => journal.holdsUpTo(upTo),
     relist: (callId) => {
       if (!calls.get(callId)?.listed) return;
       calls.change(callId, { listed: false });

@@ -68,6 +68,8 @@ type Around = {
   forgotten: (messageIds: string[]) => void;
   /** A summary is to be made anew. */
   summarise: () => void;
+  /** Whether a run up to this one is in its loop. One that pauses, or was cut, reads its journal anew when it goes on. */
+  isLive: (upTo: number) => boolean;
   /** A call lost words: who lists it is told anew. In a transaction. */
   relist: (callId: string) => void;
   /** Crashes the object in tests. */
@@ -167,13 +169,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   const newestRun = (): number =>
     db.select({ last: sql<number>`coalesce(max(ordinal), 0)` }).from(runs).get()?.last ?? 0;
 
-  const isHeld = ({ id, lastRun }: Row): boolean => {
-    // One that pauses reads its journal anew when it goes on.
-    const isAwake = sql`coalesce(${runs.resumeAt}, 0) <= ${clock.now()}`;
-    const isRunning = sql`${runs.status} = 'running' and ${runs.ordinal} <= ${lastRun} and ${isAwake}`;
-    const running = db.select({ ordinal: runs.ordinal }).from(runs).where(isRunning).limit(1).get();
-    return running !== undefined || [...(awaited.get(id) ?? [])].some((each) => underWay.has(each));
-  };
+  const isHeld = ({ id, lastRun }: Row): boolean =>
+    around.isLive(lastRun) || [...(awaited.get(id) ?? [])].some((each) => underWay.has(each));
 
   /** Until when no other look for parts begins. */
   let restUntil = 0;

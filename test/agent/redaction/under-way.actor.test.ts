@@ -6,7 +6,7 @@ import type { MessageChange } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
 import { rowsWith } from "../../support/rows.ts";
-import { apiError, refusal, step, text, waitAt } from "../../support/scripted-model.ts";
+import { apiError, call, refusal, step, text, waitAt } from "../../support/scripted-model.ts";
 import { agentStub, ended, ids, openScene, passTime, rowsIn, scripted } from "../fixture.ts";
 
 /** What an erased person said waits for more of it, while the agent goes on. */
@@ -66,6 +66,25 @@ test("[L4] a run that pauses holds up no redaction, and goes on without the word
   expect(await rowsWith("quinces")).toEqual([]);
   vi.useFakeTimers({ toFake: ["Date"] });
   await passTime(analyst, 14_400_000);
+  await ended(house.workspaceId, analyst, 1);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("quinces");
+});
+
+test("[L4] [L6] a run that a suspension stopped holds up no redaction, and goes on without the words", async () => {
+  const { model, space, husam, house, analyst, agent, redactions, rowsWith } = await open();
+  const gate = createGate();
+  const noted = call("set_memories", { memories: [{ key: "asked", value: "yes" }] });
+  model.push(step(waitAt(gate), noted), step(text("Well.")));
+  const message = await space.post(husam, "I like the quinces of the old orchard");
+  await gate.reached;
+  unwrap(await agent.setSuspended(house.workspaceId, true));
+  gate.open();
+  const paused = "SELECT count(*) AS runs FROM runs WHERE resume_at > 0";
+  await vi.waitFor(async () => expect(await rowsIn(analyst, paused)).toEqual([{ runs: 1 }]));
+  unwrap(await space.stub().deleteMessage(house.key, message.id));
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ words: null }]));
+  expect(await rowsWith("quinces")).toEqual([]);
+  unwrap(await agent.setSuspended(house.workspaceId, false));
   await ended(house.workspaceId, analyst, 1);
   expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("quinces");
 });
