@@ -259,6 +259,36 @@ test("[L16] a delivery that is under way as a space lets an erased person go bri
   await goneFrom([agentStub(analyst), env.SPACE.getByName(other.id)], ["Mona"]);
 });
 
+test("[L16] an erasure is over once spaces that were told an origin's words have let them go", async () => {
+  const scene = await openScene({ continuity: "timeline" });
+  const { house, analyst, space } = scene;
+  const mona = await house.person("Mona");
+  const other = await house.space("Beta", [mona, analyst]);
+  unwrap(await other.stub().update(house.key, { shareOrigin: "text" }));
+  await told(other.id);
+  scripted(answer(space.id, "Mona has news."));
+  await other.post(mona, "Tell them of the quinces");
+  await ended(house.workspaceId, analyst, 1);
+  expect(await rowsWith(env.SPACE.getByName(space.id), "quinces")).not.toEqual([]);
+  const gate = createGate();
+  const { forgetOrigin } = Space.prototype;
+  vi.spyOn(Space.prototype, "forgetOrigin").mockImplementationOnce(async function (this: Space, ...given) {
+    gate.reach();
+    await gate.opened;
+    return forgetOrigin.apply(this, given);
+  });
+  const asked = vi.spyOn(Agent.prototype, "forgetSpace");
+  await erase(scene, "person", mona.id);
+  await gate.reached;
+  asked.mockClear();
+  const state = async () => unwrap(await workspaceAt(house.workspaceId).erasure(mona.id)).state;
+  await vi.waitUntil(async () => (await state()) === "done" || asked.mock.calls.length > 3, 8000);
+  expect(await state()).toBe("running");
+  gate.open();
+  await done(scene, mona.id);
+  await goneFrom([env.SPACE.getByName(space.id)], ["quinces"]);
+});
+
 test("[L16] an erased agent takes its messages, its name, and what its readers were given", async () => {
   const scene = await openScene();
   const { house, analyst, space, husam, agent } = scene;

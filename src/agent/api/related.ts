@@ -49,7 +49,7 @@ const labelIn = (input: unknown): string =>
   typeof input === "object" && input !== null && "label" in input ? String(input.label) : "";
 
 /** Messages that runs which knew one said in other spaces: its words, told as their origin or summarised, go there too. */
-const carriedKind = "carried";
+export const carriedKind = "carried";
 
 const Said = z.tuple([z.object({ output: z.object({ value: z.object({ messageId: z.string() }) }) })]);
 
