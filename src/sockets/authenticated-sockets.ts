@@ -99,6 +99,8 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
   const { isTold = () => false } = surroundings;
   const sessions = new Map<WebSocket, Session<Data>>();
   let questions = 0;
+  /** Of whom an end was told lately, and when: who was let in before may be on the way here. */
+  const told = new Map<string, number>();
   for (const socket of ctx.getWebSockets()) {
     const attachment = Attachment.safeParse(socket.deserializeAttachment());
     const data = surroundings.data.safeParse(attachment.data?.data);
@@ -204,8 +206,9 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
         throw new ColloquyError("token_expired", "The token has expired: get a new one");
       }
       const { provenAt = now } = principal;
-      // One that was proven long ago has the time that an answer takes.
-      const provenUntil = Math.max(provenAt + proofMs, now + proofAnswerMs);
+      const isOver = [...told].some(([subject, at]) => at >= provenAt && hangsOn(principal, subject));
+      // One that was proven long ago, or before its end was told, has the time that an answer takes.
+      const provenUntil = Math.max(isOver ? 0 : provenAt + proofMs, now + proofAnswerMs);
       const session: Session<Data> = { socket, principal, data, provenUntil };
       ctx.acceptWebSocket(socket);
       sessions.set(socket, session);
@@ -228,7 +231,9 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
 
     /** What hangs on this entity, key or session may have ended: it is proven at once, and is closed if it cannot be. */
     proveAgain(subject: string): void {
-      const soon = clock.now() + proofLeadMs;
+      const [now, soon] = [clock.now(), clock.now() + proofLeadMs];
+      for (const [each, at] of told) if (at < now - proofMs) told.delete(each);
+      told.set(subject, now);
       for (const session of sessions.values()) {
         if (!hangsOn(session.principal, subject)) continue;
         session.provenUntil = Math.min(session.provenUntil ?? never, soon);

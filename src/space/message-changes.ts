@@ -83,10 +83,8 @@ export const editMessage = (
   checkText(text);
   if (before.text === text) return before;
   requireStorage(services);
-  const mentions = mentionsIn(
-    text,
-    services.members.all().map(({ entityId: id, name }) => ({ id, name })),
-  );
+  const people = services.members.all().map(({ entityId: id, name }) => ({ id, name }));
+  const mentions = mentionsIn(text, people);
   const { mentions: _, ...kept } = before;
   const now = services.clock.now();
   const message: Message = { ...kept, text, ...(mentions.length > 0 && { mentions }), editedAt: isoTime(now) };

@@ -91,16 +91,8 @@ const show = (services: SpaceServices, space: SettingsRow, said: AgentToolCall):
     );
   }
   const message = {
-    ...{
-      id,
-      spaceId: space.id,
-      kind: "tool_call" as const,
-      sender: senderOf(sender),
-      toolCall,
-      origin,
-      reads,
-      streamId,
-    },
+    ...{ id, spaceId: space.id, kind: "tool_call" as const, sender: senderOf(sender) },
+    ...{ toolCall, origin, reads, streamId },
     createdAt: isoTime(clock.now()),
   };
   const routing = { root, wakePolicy: space.wakePolicy, mentions: [], pair: false, quiet: true as const };

@@ -147,6 +147,20 @@ test("[L7] a proof that was asked for before an end was told keeps no socket", a
   expect(socket.close).toHaveBeenCalledWith(closeCodes.tokenExpired, expect.any(String));
 });
 
+test("[L7] a socket that was let in before an end and comes after it is proven at once", async () => {
+  const { sockets, accept, answers, prove } = stage({ isTold: true });
+  const [key, other] = [ids.mint("key"), ids.mint("key")];
+  answers.set(key, async () => false);
+  const provenAt = Date.now();
+  await vi.advanceTimersByTimeAsync(100);
+  sockets.proveAgain(key);
+  await vi.advanceTimersByTimeAsync(100);
+  const [late, fresh] = [accept({ ...byKey(key), provenAt }), accept({ ...byKey(other), provenAt })];
+  await vi.advanceTimersByTimeAsync(0);
+  expect([late.close.mock.calls.length, fresh.close.mock.calls.length]).toEqual([1, 0]);
+  expect(prove).toHaveBeenCalledTimes(1);
+});
+
 test("[S5] sockets whose rights are denied close at once, those of others stay", async () => {
   const { sockets, accept, alarm, answers } = stage();
   const [revoked, living] = [ids.mint("key"), ids.mint("key")];

@@ -128,11 +128,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   /** The first run whose rows may hold words that were said at this time, and the first row. */
   const firstSince = (since: number): { run: number; row: number } => {
     const isLater = sql`${runs.completedAt} is null or ${runs.completedAt} >= ${since}`;
-    const first = db
-      .select({ run: min(runs.ordinal), row: min(runs.journalFrom) })
-      .from(runs)
-      .where(isLater)
-      .get();
+    const places = { run: min(runs.ordinal), row: min(runs.journalFrom) };
+    const first = db.select(places).from(runs).where(isLater).get();
     return { run: first?.run ?? 1, row: first?.row ?? 1 };
   };
 

@@ -70,7 +70,7 @@ test("[L4] a run that pauses holds up no redaction, and goes on without the word
   expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("quinces");
 });
 
-test("[L4] [L6] a run that a suspension stopped holds up no redaction, and goes on without the words", async () => {
+test("[L4] [L6] a run that a suspension stopped holds up no redaction", async () => {
   const { model, space, husam, house, analyst, agent, redactions, rowsWith } = await open();
   const gate = createGate();
   const noted = call("set_memories", { memories: [{ key: "asked", value: "yes" }] });
