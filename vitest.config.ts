@@ -131,6 +131,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 120_000,
           globalSetup: ["test/e2e/support/build-page.ts"],
+          setupFiles: ["test/e2e/support/patience.ts"],
         },
       },
     ],
