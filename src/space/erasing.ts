@@ -1,6 +1,8 @@
+import * as z from "zod";
 import { erasedMark, erasedName } from "../protocol/entity.ts";
 import type { ErasedPart, ErasureOf } from "../protocol/erasure.ts";
 import { Message } from "../protocol/message.ts";
+import type { AwaitedAnswer } from "../protocol/tool-call.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { type Was, wordIn } from "../shared/stretches.ts";
@@ -48,14 +50,26 @@ const erasedMessage = (services: SpaceServices, row: LogRow, before: Message, er
   return { row, before, message, updatedSeq, was: marked(erased.entityId, before.sender.name, wasOf(before, row)) };
 };
 
+/** The result of an approved call tells who approved, and their notes. */
+const Approved = z.looseObject({ approval: z.looseObject({ by: z.array(z.string()), notes: z.array(z.string()) }) });
+
+const withoutNote = (output: unknown, { name, note }: AwaitedAnswer["answers"][number]): unknown => {
+  const { data } = Approved.safeParse(output);
+  if (!data) return output;
+  const by = data.approval.by.map((each) => (each === name ? erasedName : each));
+  return { ...data, approval: { ...data.approval, by, notes: data.approval.notes.filter((each) => each !== note) } };
+};
+
 /** A message of somebody else, without what the entity is called and has answered there. */
 const withoutAnswers = (before: Message, erased: Named): Message => {
   const message = Message.parse(withoutName(before, erased));
-  const { awaits } = message.toolCall ?? {};
-  const isTheirs = awaits?.kind === "answer" && awaits.answers.some(({ entityId }) => entityId === erased.entityId);
-  if (!message.toolCall || !isTheirs) return message;
-  const { output: _, error, ...toolCall } = message.toolCall;
-  return { ...message, toolCall: { ...toolCall, ...(error && { error: { ...error, message: erasedName } }) } };
+  const { answers = [], kind } = before.toolCall?.awaits ?? {};
+  const answer = answers.find(({ entityId }) => entityId === erased.entityId);
+  if (!message.toolCall || !answer) return message;
+  const { output, error, ...toolCall } = message.toolCall;
+  const left = kind === "approval" && output !== undefined ? { output: withoutNote(output, answer) } : {};
+  const failed = error && { error: kind === "approval" ? error : { ...error, message: erasedName } };
+  return { ...message, toolCall: { ...toolCall, ...left, ...failed } };
 };
 
 /** The same as a change, where words of the entity go by it. */
@@ -87,11 +101,14 @@ const eraseRows = (
   const renamed: [LogRow, string][] = [];
   let [length, last, rows] = [0, found.length < maxErasedRows ? end : (found.at(-1)?.seq ?? end), 0];
   for (const row of found) {
-    const [before] = row.type === "space.message" ? toolCalls.current([messageOf(row.frame)]) : [];
-    const isOwn = before?.sender.id === entityId && !before.deleted;
+    // A call's own event is of before anybody had answered it.
+    const of = row.type === "space.message.updated" ? log.findMessage(messageOf(row.frame).id) : row;
+    const [before] = of?.type === "space.message" ? toolCalls.current([messageOf(of.frame)]) : [];
+    const isOwn = of === row && before?.sender.id === entityId && !before.deleted;
+    const isAnswered = of && before?.toolCall && !changes.some(({ row: { seq } }) => seq === of.seq);
     const next = isOwn
       ? erasedMessage(services, row, before, erased)
-      : before?.toolCall && answersErased(services, row, before, erased);
+      : isAnswered && answersErased(services, of, before, erased);
     if ((isOwn && !next) || length > maxForgottenCharacters) {
       last = row.seq - 1;
       break;

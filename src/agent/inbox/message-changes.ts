@@ -61,7 +61,8 @@ export const changeMessages = (services: ChangingServices, changes: MessageChang
     const times = all.map(timesOf);
     const since = Math.min(...times.map((each) => each.since));
     const saidAt = times.flatMap((each) => each.saidAt.slice(3));
-    const messageIds = all.map(({ message }) => message.id);
+    // Results of a call name the call alone.
+    const messageIds = all.flatMap(({ message: { id, toolCall } }) => (toolCall ? [id, toolCall.id] : [id]));
     const id = `${entityId} ${spaceId} ${all[0]?.seq}`;
     redactions.enter({ id, words, since, saidAt, senderName, spaceId, messageIds });
   }

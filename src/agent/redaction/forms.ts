@@ -134,6 +134,9 @@ const isFixed = (key: string, value: string): boolean => {
   return value.length < leastStretch ? !/\s/.test(value) : isOurs(value);
 };
 
+/** Keys of names: of what has one, and of those who approved, or are awaited. */
+const namesUnder = /(?:name|sharedFrom)$|^(?:by|waitingFor|timedOut|gone|apart|sealed|late|left)$/i;
+
 const partLength = 26;
 
 /** Whether a text holds one of these parts of ids. An id is read in parts, so that many parts take no longer than few. */
@@ -293,7 +296,7 @@ export const createScrub = ({
   const scrubValue = (value: unknown, named: boolean, writtenAt: number, key = ""): unknown => {
     if (typeof value === "string") {
       if (isFixed(key, value)) return value;
-      const isName = areNames && /(?:name|sharedFrom)$/i.test(key);
+      const isName = areNames && namesUnder.test(key);
       const isIts = (named || isName) && short.has(value) && (short.get(value) ?? 0) <= writtenAt;
       return isIts ? mark : scrubText(value, named, writtenAt);
     }

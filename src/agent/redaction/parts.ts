@@ -39,10 +39,10 @@ export const together = (group: Group): Row => {
 export const lengthOf = ({ words, messageIds }: Row): number =>
   [...(words ?? []), ...(messageIds ?? [])].reduce((sum, each) => sum + each.length, 0);
 
-/** The parts of ids that name a message, an erased entity, or a space with each of its messages. */
+/** The parts of ids that name a message, a call, an erased entity, or a space with each of its messages. */
 const partsOf = (id: string): string[] => {
   if (id.startsWith("spc_") || isOfErased(id)) return [id.slice(4, 30)];
-  return id.startsWith("msg_") ? [ownPart(id)] : [];
+  return /^(?:msg|tc)_/.test(id) ? [ownPart(id)] : [];
 };
 
 export const scrubOf = (row: Row): Scrub => {

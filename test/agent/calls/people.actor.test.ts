@@ -5,6 +5,7 @@ import { maxOpenCalls } from "../../../src/agent/bounds.ts";
 import { AgentConfig } from "../../../src/protocol/agent.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault } from "../../../src/shared/fault.ts";
+import { rowsWith } from "../../support/rows.ts";
 import { answer, call, step, text } from "../../support/scripted-model.ts";
 import { agentStub, inboxOf, passTime, rowsIn, runsOf, userTexts } from "../fixture.ts";
 import { approved, ask, deploy, eachTest, freshPath, outputs, requestsTo, scene, yes } from "./scene.ts";
@@ -236,6 +237,27 @@ describe("a timeline run that waits for people", () => {
     unwrap(await give(bob, "deploy", yes));
     const [[, output] = []] = outputs(await run("completed"));
     expect(output).toMatchObject({ approval: { by: ["Ann", "Bob"], notes: ["staging first"] } });
+  });
+
+  test.for<[string, (note: string) => Record<string, string | boolean>]>([
+    ["deploy", (note) => ({ approved: true, note })],
+    ["confirm", (note) => ({ note })],
+  ])("[L16] what who is erased answered to %s is gone from its space and agent", async ([name, answerOf]) => {
+    const { agent, bob, space, workspaceId, asked, shown, run, give } = await scene({
+      tools: [deploy(freshPath(), approved()), ask],
+      steps: [step(call(name, { to: "prod" })), step(text("Done."))],
+    });
+    await asked(name);
+    unwrap(await give(bob, name, { result: answerOf("quinces") }));
+    await shown(name, "complete");
+    await run("completed");
+    vi.useRealTimers();
+    const workspace = env.WORKSPACE.getByName(workspaceId);
+    unwrap(await workspace.beginErasure({ kind: "person", id: bob.id }, { id: "key" }));
+    await vi.waitFor(async () => expect(unwrap(await workspace.erasure(bob.id)).state).toBe("done"), 10_000);
+    for (const object of [agentStub(agent), env.SPACE.getByName(space.id)]) {
+      for (const word of ["quinces", "Bob"]) expect(await rowsWith(object, word)).toEqual([]);
+    }
   });
 
   test("what is rejected does not run, and the agent is told by whom and why", async () => {
