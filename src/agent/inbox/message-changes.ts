@@ -1,4 +1,5 @@
 import { erasedMark } from "../../protocol/entity.ts";
+import type { Message } from "../../protocol/message.ts";
 import type { MessageChange } from "../../protocol/rpc.ts";
 import type { CallServices } from "../calls/calls.ts";
 import type { Redactions } from "../redaction/redactions.ts";
@@ -34,6 +35,12 @@ const timesOf = ({ message, was, saidAt }: MessageChange): { since: number; said
   return { since: createdAt - clockSlackMs, saidAt: times };
 };
 
+/** The call that a message shows, where it is this mind's: its results name it alone. */
+const callOf = ({ journal, identity }: ChangingServices, { id, sender }: Message): string[] => {
+  const content = sender.id === identity.get().id ? journal.firstNaming(id)?.content : undefined;
+  return content && "callId" in content ? [content.callId] : [];
+};
+
 /** In the transaction that takes in the delivery. */
 export const changeMessages = (services: ChangingServices, changes: MessageChange[]): void => {
   if (changes.length === 0) return;
@@ -53,7 +60,10 @@ export const changeMessages = (services: ChangingServices, changes: MessageChang
     if (mark === erasedMark && entityId !== undefined) {
       const whose = JSON.stringify([entityId, name, spaceId]);
       erased.set(whose, [...(erased.get(whose) ?? []), change]);
-    } else redactions.enter({ id, words: was, ...timesOf(change), text, senderName: sender.name, spaceId });
+    } else {
+      const messageIds = callOf(services, message);
+      redactions.enter({ id, words: was, ...timesOf(change), text, senderName: sender.name, spaceId, messageIds });
+    }
   }
   for (const [whose, all] of erased) {
     const [entityId, senderName, spaceId] = JSON.parse(whose) as string[];

@@ -260,6 +260,20 @@ describe("a timeline run that waits for people", () => {
     }
   });
 
+  test("[L4] a short answer goes from the agent with the message of the call that it answers", async () => {
+    const { house, agent, bob, space, asked, shown, run, give } = await scene({
+      tools: [ask],
+      steps: [step(call("confirm", {})), step(text("Done."))],
+    });
+    await asked("confirm");
+    unwrap(await give(bob, "confirm", { result: { fruit: "quinces" } }));
+    await shown("confirm", "complete");
+    await run("completed");
+    const id = (await space.messages()).find(({ toolCall }) => toolCall)?.id ?? "";
+    await vi.waitFor(async () => unwrap(await space.stub().deleteMessage(house.key, id)));
+    await vi.waitFor(async () => expect(await rowsWith(agentStub(agent), "quinces")).toEqual([]));
+  });
+
   test("what is rejected does not run, and the agent is told by whom and why", async () => {
     const path = freshPath();
     const { ann, bob, space, shown, run, give } = await scene({
