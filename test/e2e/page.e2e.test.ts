@@ -148,7 +148,7 @@ test("what grows in steps between slow frames stays in view; whoever scrolled up
       while (performance.now() < until);
     }
   });
-  await vi.waitFor(async () => expect(await below()).toBeLessThan(2));
+  await vi.waitFor(async () => expect(await below()).toBeLessThan(2), { timeout: 5000 });
   expect(await page.locator(".jump").isVisible()).toBe(false);
   // Small steps up count as much as one leap.
   await list.hover();

@@ -5,7 +5,7 @@ import { closeCodes, pingText } from "../../src/protocol/events.ts";
 import { houseForFile } from "./support/for-file.ts";
 
 /** Closing a socket takes ten seconds where one side leaves the other's close unanswered. */
-const soonMs = 5000;
+const soonMs = 1000;
 
 const house = await houseForFile();
 const ann = await house.addPerson("Ann");

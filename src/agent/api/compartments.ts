@@ -162,12 +162,12 @@ export const forgetCompartment = (db: Database, { compartment, space: { id, dele
   if (compartment === undefined && deleted) db.delete(compartments).where(eq(compartments.spaceId, id)).run();
 };
 
-/** What the compartments run by has changed, or a block that they have is deleted: each is told until it knows. In the transaction of that. */
+/** Has each compartment told, until it knows, that settings changed or an open block was deleted. In that transaction. */
 export const tellCompartments = ({ db, jobs }: Pick<AgentRuntime, "db" | "jobs">): void => {
   for (const { spaceId } of db.select().from(compartments).all()) jobs.set({ kind: configureKind, key: spaceId });
 };
 
-/** What a compartment has of open blocks that are deleted goes, though no run of it begins any more. */
+/** Drops a compartment's copies of open blocks that were deleted. Its next run would too, but may never begin. */
 const forgetDeletedBlocks = async ({ services: { env, identity, sharedBlocks } }: AgentRuntime): Promise<void> => {
   const known = sharedBlocks.openVersions();
   if (Object.keys(known).length === 0) return;

@@ -252,16 +252,10 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
         .all();
     },
 
-    /** Those that the workspace's list may name. */
+    /** Calls that may stand in the workspace's list of waiting calls. */
     listed(): CallRow[] {
-      const isWithServer = inArray(calls.phase, ["out", "late"]);
-      return none.get()
-        ? []
-        : db
-            .select()
-            .from(calls)
-            .where(or(eq(calls.listed, true), isWithServer))
-            .all();
+      const mayStand = or(eq(calls.listed, true), inArray(calls.phase, ["out", "late"]));
+      return none.get() ? [] : db.select().from(calls).where(mayStand).all();
     },
 
     forget(callId: string): void {

@@ -24,13 +24,13 @@ export const createSummaryDrops = (db: Database, clock: Clock, summarise: () => 
     db.get<{ isIt: 0 | 1 | null }>(sql`select ${since} < (select min(created_at) from journal)
       and (select summary from windows order by id limit 1) like '  | %' as isIt`).isIt === 1;
 
-  /** Those of what held the words, from a run on, or of a space. */
+  /** Drops the space's summary, and those of runs from `knownFrom` on. */
   const dropSummaries = ({ spaceId, since, ...row }: Row): void => {
     if (spaceId !== null) renewSummary(spaceId, since);
     const knownFrom = isFedOf(since) ? 0 : row.knownFrom;
     if (knownFrom === null) return;
     renew("cycles", sql`${summaries.upTo} >= ${knownFrom}`);
-    // What a cycle's own facts tell of it was scrubbed. What a model wrote has no such line.
+    // A cycle's facts were scrubbed line by line. A model's words are dropped whole.
     const isModels = sql`${windows.summary} like '  | %' and ${windows.firstRun} > ${knownFrom}`;
     db.update(windows).set({ summary: droppedSummary }).where(isModels).run();
   };
