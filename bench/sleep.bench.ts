@@ -29,8 +29,8 @@ const mostKept = 1.2;
 const mostLeft = 1.2;
 /** How many times as long as waking a bare object waking an agent may take. */
 const mostWaking = 1.5;
-/** Longer than an object stays in memory with nothing to do. */
-const evictedMs = 30_000;
+/** An object that was used wakes within a minute to report it. Then longer than one stays in memory with nothing to do. */
+const evictedMs = 90_000;
 const samples = 5;
 const woken = 200;
 
