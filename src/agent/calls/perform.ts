@@ -18,7 +18,7 @@ import { begunAt, type CallServices, loggedCall } from "./calls.ts";
  */
 export const builtinAsConfigured = (
   name: string,
-  { target: description = name, ...approval }: AskedApproval,
+  { target: description = name, input: _, ...approval }: AskedApproval,
 ): ToolConfig =>
   // The call's id makes it change nothing twice.
   ToolConfig.parse({ name, description, executionType: "internal", visible: true, idempotent: true, approval });

@@ -44,7 +44,9 @@ const journalBegun = ({ services, run, step, call }: Execution, spaceId: string 
   return services.journal.append({ runOrdinal: run.ordinal, step, kind: "call", content }).createdAt;
 };
 
-const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
+type Configured = { tool: ToolConfig; input: unknown };
+
+const newCall = (execution: Execution, { tool, input }: Configured): NewCall => {
   const { services, run, call, activeSpaceId, speech } = execution;
   const { shows, asks, attached } = callModeOf(tool, continuityOf(run));
   const isRelease = activeSpaceId !== null && factsOf(tool.name).speaks && !maySpeakIn(services, activeSpaceId);
@@ -72,7 +74,7 @@ const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   const unasked = tool.executionType === "external" ? "out" : attached ? "running" : "ready";
   const phase = asks === null ? unasked : "asked";
   return {
-    ...{ callId: call.callId, runOrdinal: run.ordinal, input: call.input },
+    ...{ callId: call.callId, runOrdinal: run.ordinal, input },
     ...{ tool, spaceId, activeSpaceId, root, attached, phase },
     release: target && asks !== null ? releaseTo(target) : null,
     origin: spaceId === null ? null : (originFor(services, run, spaceId) ?? null),
@@ -123,12 +125,12 @@ const show = async ({ services, call, speech }: Execution, row: CallRow): Promis
 };
 
 /** The call's result, or `waiting` where somebody outside has it now. Refusals are thrown. */
-const callConfigured = async (execution: Execution, tool: ToolConfig): Promise<Result | "waiting"> => {
+const callConfigured = async (execution: Execution, configured: Configured): Promise<Result | "waiting"> => {
   const { services, call, signal, begunAt } = execution;
   const known = services.calls.get(call.callId);
   if (!known && begunAt !== undefined) throw new ColloquyError("outcome_unknown", interruptedCall);
   const begin = (): CallRow => {
-    const asked = newCall(execution, tool);
+    const asked = newCall(execution, configured);
     journalBegun(execution, asked.spaceId);
     return services.calls.begin(asked, services.identity.get().config.limits);
   };
@@ -145,15 +147,16 @@ const callConfigured = async (execution: Execution, tool: ToolConfig): Promise<R
 };
 
 /**
- * The tool's configuration, if its call has a row of its own. A built-in tool that people must agree to first is called
- * as one that an owner configured so.
+ * The tool's configuration and its input, if its call has a row of its own. A built-in tool that people must agree to first
+ * is called as one that an owner configured so.
  */
 const configuredFor = async (
   { services, run, call, signal, begunAt, activeSpaceId }: Execution,
   { name, config, consent }: Tool,
-): Promise<ToolConfig | undefined> => {
-  if (config) return needsRow(config, callModeOf(config, continuityOf(run))) ? config : undefined;
-  const known = consent && services.calls.get(call.callId)?.tool;
+): Promise<Configured | undefined> => {
+  const { input } = call;
+  if (config) return needsRow(config, callModeOf(config, continuityOf(run))) ? { tool: config, input } : undefined;
+  const known = consent && services.calls.get(call.callId);
   if (!consent || known || begunAt !== undefined) return known;
   const root = () => rootOfRun(services, run);
   const asking = {
@@ -167,8 +170,8 @@ const configuredFor = async (
     activeSpaceId,
     begunAt: services.clock.now(),
   };
-  const approval = await consent.approval(call.input, asking);
-  return approval && builtinAsConfigured(name, approval);
+  const approval = await consent.approval(input, asking);
+  return approval && { tool: builtinAsConfigured(name, approval), input: approval.input ?? input };
 };
 
 const attempt = async (execution: Execution): Promise<Result | "waiting"> => {

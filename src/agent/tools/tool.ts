@@ -104,8 +104,8 @@ export type ToolOutput = {
   reads?: string[];
 };
 
-/** `target`: where it goes, as people are told it. */
-export type AskedApproval = Approval & { target?: string | undefined };
+/** `target`: where it goes, as people are told it. `input`: what they are shown and agree to, where that says more than the call's. */
+export type AskedApproval = Approval & { target?: string | undefined; input?: object | undefined };
 
 /** How a tool asks people first, outside of the run that called it. */
 export type Consent<Input> = {

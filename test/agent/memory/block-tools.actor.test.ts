@@ -447,14 +447,36 @@ describe("consent", () => {
     expect(await block()).toMatchObject({ value: "a", version: 1 });
   });
 
-  test("[C1] the yes to an edit of one agent's block edits no other agent's", async () => {
+  test("[C2] the yes to an edit of a place edits what stood there when people were asked", async () => {
+    const { play, results, create, share, block, space, ann, agent, archive, workspaceId } = await scene();
+    await create({ content: "rent: 10\ngift: 20" }, archive);
+    await share("Human", archive, agent);
+    play(step(edit([{ op: "edit_range", startLine: 2, endLine: 2, text: "gift: 0" }])), step(text("Done.")));
+    await space.post(ann, "Go");
+    const waiting = await asked(space);
+    const faster = { operations: [{ op: "replace_text", old: "rent", new: "lead: 5\nrent", mode: "first" } as const] };
+    unwrap(
+      await env.AGENT.getByName(archive.id).editBlock(workspaceId, "notes", { ...faster, as: "system" }, "system"),
+    );
+    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting)));
+    await ended(workspaceId, agent, 1);
+    expect(await block("notes", archive)).toMatchObject({ value: "lead: 5\nrent: 10\ngift: 0" });
+    expect(waiting.awaits?.shown).toContainEqual({ path: "input.onVersion", text: "1", hidden: 0 });
+    expect(await results()).toMatchObject([{ success: true, version: 3 }]);
+  });
+
+  test.each<[string, { from?: string }]>([
+    ["no other agent's", {}],
+    ["none of who is called so by then", { from: "Archive" }],
+  ])("[C1] the yes to an edit of one agent's block edits %s", async (_, named) => {
     const { play, results, create, share, block, space, ann, agent, archive, eve, workspaceId } = await scene();
     await create({ content: "a" }, archive);
     await share("Human", archive, agent);
-    play(step(edit([{ op: "append_text", text: "b" }])), step(text("Done.")));
+    play(step(edit([{ op: "append_text", text: "b" }], named)), step(text("Done.")));
     await space.post(ann, "Go");
     const waiting = await asked(space);
     unwrap(await env.AGENT.getByName(archive.id).unshareBlock(workspaceId, "notes", agent.id));
+    if (named.from) unwrap(await env.AGENT.getByName(eve.id).update(workspaceId, { name: named.from }));
     await create({ content: "x" }, eve);
     await share("Human", eve, agent);
     unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting)));
@@ -462,23 +484,6 @@ describe("consent", () => {
     expect(await block("notes", eve)).toMatchObject({ value: "x" });
     const target = { path: "target", text: `a block of "Archive" (${archive.id})`, hidden: 0 };
     expect(waiting.awaits?.shown).toContainEqual(target);
-    expect(await results()).toMatchObject([{ error: { code: "approval_changed" } }]);
-  });
-
-  test("[C1] the yes to an edit of one agent's block edits none of who is called so by then", async () => {
-    const { play, results, create, share, block, space, ann, agent, archive, eve, workspaceId } = await scene();
-    await create({ content: "a" }, archive);
-    await share("Human", archive, agent);
-    play(step(edit([{ op: "append_text", text: "b" }], { from: "Archive" })), step(text("Done.")));
-    await space.post(ann, "Go");
-    const waiting = await asked(space);
-    unwrap(await env.AGENT.getByName(archive.id).unshareBlock(workspaceId, "notes", agent.id));
-    unwrap(await env.AGENT.getByName(eve.id).update(workspaceId, { name: "Archive" }));
-    await create({ content: "x" }, eve);
-    await share("Human", eve, agent);
-    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting)));
-    await ended(workspaceId, agent, 1);
-    expect(await block("notes", eve)).toMatchObject({ value: "x" });
     expect(await results()).toMatchObject([{ error: { code: "approval_changed" } }]);
   });
 

@@ -118,14 +118,15 @@ const edited = async (
   return { success: true, version, results: results.map(({ message }) => message), ...shown };
 };
 
+/** What these do whatever else the block holds. People agree to all else on the version of when they are asked. */
+const anywhere = /^(?:set_text|set_field|increment|push_item|append_\w+)$/;
+
 /**
  * The approval that these operations need; undefined where none. Throws where no consent can allow them. Of another agent's
  * block its `target` says whose it is: a label, or a name, may come to mean another's.
  */
-const approvalOf = async (
-  { label: name, from: owner, operations }: Edit,
-  { services, signal }: CallContext,
-): Promise<AskedApproval | undefined> => {
+const approvalOf = async (edit: Edit, { services, signal }: CallContext): Promise<AskedApproval | undefined> => {
+  const { label: name, from: owner, operations } = edit;
   const ops = parsed(Operations, { operations }).operations.map(({ op }) => op);
   const shared = services.sharedBlocks.findToChange(name, owner);
   const { permission } = shared ?? services.blocks.get(name);
@@ -133,9 +134,10 @@ const approvalOf = async (
   if (refused) throw permissionRefusal(refused, permission);
   if (ops.every((op) => verdictOn(op, permission) === "allowed")) return undefined;
   const target = shared && `a block of ${quoteJson(shared.ownerName)} (${shared.ownerId})`;
-  const asked = { required: true, quorum: 1, expiresInMinutes: consentMinutes, target };
+  const { version, partnerEntityId: partner } = await services.sharedBlocks.load(name, signal, { from: owner });
+  const input = ops.every((op) => anywhere.test(op)) ? undefined : { ...edit, onVersion: edit.onVersion ?? version };
+  const asked = { required: true, quorum: 1, expiresInMinutes: consentMinutes, target, input };
   if (permission === "Human") return asked;
-  const { partnerEntityId: partner } = await services.sharedBlocks.load(name, signal, { from: owner });
   if (!partner) throw new ColloquyError("forbidden", `"${name}" needs its partner's consent, and names no partner`);
   return { ...asked, approvers: [partner] };
 };
