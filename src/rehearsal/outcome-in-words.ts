@@ -19,11 +19,6 @@ const said = (value: unknown): string => {
   if (typeof value !== "object") return String(value);
   const { data: chosen } = Chosen.safeParse(value);
   if (chosen) return said("choice" in chosen ? chosen.choice : chosen.choices);
-  const { data: approved } = Approved.safeParse(value);
-  if (approved) {
-    const notes = approved.approval.notes.map((note) => `"${note}"`).join(", ");
-    return `${said(approved.result)} (approved by ${approved.approval.by.join(", ")}: ${notes})`;
-  }
   return (
     Object.entries(value)
       .map(([name, each]) => `${wordsOfName(name).join(" ") || name}: ${said(each)}`)
@@ -33,7 +28,9 @@ const said = (value: unknown): string => {
 
 /** A tool's answer, or its input, as a person would say it; a long one is cut. */
 const inWords = (value: unknown): string => {
-  const words = said(value);
+  const { data: { result = value, approval } = {} } = Approved.safeParse(value);
+  const notes = approval?.notes.map((note) => `"${note}"`).join(", ");
+  const words = said(result) + (approval ? ` (approved by ${approval.by.join(", ")}: ${notes})` : "");
   return words.length <= mostCharacters ? words : `${words.slice(0, mostCharacters).toWellFormed()}…`;
 };
 

@@ -3,7 +3,8 @@ import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import { jsonHash } from "../../shared/canonical-json.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { quote } from "../../shared/quote.ts";
-import type { CallApproval, CallOutcome } from "../records.ts";
+import type { CallOutcome } from "../records.ts";
+import type { CallRow } from "../schema.ts";
 
 /** A call that came to nothing, as the model and the space are told. */
 export const failed = (
@@ -12,8 +13,12 @@ export const failed = (
   message: string,
 ): CallOutcome => ({ status, value: { success: false, error: { code, message } }, error: { code, message } });
 
+/** What a server or a person answered. It stands within a result where it has the form of one that people approved. */
+export const brought = (value: unknown): unknown =>
+  typeof value === "object" && value !== null && "approval" in value ? { result: value } : value;
+
 /** An approval may carry words of the person, which the agent must know. */
-export const completed = (value: unknown, approval: CallApproval | null): CallOutcome => ({
+export const completed = (value: unknown, approval: CallRow["approval"]): CallOutcome => ({
   status: "complete",
   value:
     approval && approval.notes.length > 0
@@ -22,10 +27,7 @@ export const completed = (value: unknown, approval: CallApproval | null): CallOu
 });
 
 /** Why a call must not be done: its arguments are not those that people approved. Undefined where they are. */
-export const changedSinceApproval = (call: {
-  approval: CallApproval | null;
-  input: unknown;
-}): CallOutcome | undefined =>
+export const changedSinceApproval = (call: Pick<CallRow, "approval" | "input">): CallOutcome | undefined =>
   call.approval?.inputHash === undefined || call.approval.inputHash === jsonHash(call.input)
     ? undefined
     : failed("error", "approval_changed", "not done, its arguments are not those that people approved: ask again");
@@ -42,7 +44,7 @@ export const outcomeOf = ({ outcome, output, note, by }: ToolCallOutcome): CallO
     case "expired":
       return failed("expired", "gone", "nobody answered in time");
     default:
-      return completed(output ?? null, null);
+      return completed(brought(output ?? null), null);
   }
 };
 

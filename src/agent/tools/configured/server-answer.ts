@@ -2,6 +2,7 @@ import { textBytes } from "../../../protocol/text.ts";
 import { settledWithin, unlessAborted } from "../../../shared/timeouts.ts";
 import { maxAnswerBytes, maxToolOutputBytes, maxToolOutputTokens } from "../../bounds.ts";
 import { estimateText } from "../../tokens.ts";
+import { brought } from "../outcome.ts";
 import type { Redactor } from "./redact.ts";
 
 /** What a server answered, as far as it was read. */
@@ -103,7 +104,7 @@ const fitText = (text: string, cut: boolean): unknown => {
 /** JSON as a result may hold it: where there is too much, the beginning of its text. */
 export const fitJson = (value: unknown): unknown => {
   const text = JSON.stringify(value);
-  return excess(text) > 1 ? fitText(text, true) : value;
+  return excess(text) > 1 ? fitText(text, true) : brought(value);
 };
 
 /** An answer as the model reads it: JSON as it is, text as text, anything else described. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { maxMcpResultCharacters } from "../../bounds.ts";
 import type { Redactor } from "../configured/redact.ts";
+import { brought } from "../outcome.ts";
 
 /**
  * What a server answered a call with, as the value that the model reads: text as text, structured content as it is,
@@ -55,7 +56,7 @@ export const resultValue = (
   // A structured answer repeats itself as text, for those who read no other.
   const whole = structuredContent ?? (blocks.length === 1 ? blocks[0] : blocks);
   if (isError) return { error: redactor.text(cut(typeof whole === "string" ? whole : JSON.stringify(whole))) };
-  return { value: redactor.json(bounded(whole)) };
+  return { value: brought(redactor.json(bounded(whole))) };
 };
 
 const cut = (text: string): string => {
