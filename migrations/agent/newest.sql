@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795717054873);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795768756747);
 CREATE TABLE `agent` (
 	`id` text PRIMARY KEY NOT NULL,
 	`workspace_id` text NOT NULL,
@@ -334,7 +334,7 @@ CREATE TABLE `shares` (
 	`block_id` integer NOT NULL,
 	`grantee_id` text NOT NULL,
 	`permission` text NOT NULL,
-	`created_at` integer NOT NULL,
+	`created_at` integer NOT NULL, `since_version` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`block_id`, `grantee_id`)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX `inbox_event_id` ON `inbox` (`event_id`) WHERE type <> 'space_message';

@@ -344,15 +344,19 @@ test("[R1] a block stays shared with the agents and spaces of before the migrati
   const space = first(sql, /'(spc_\w+)'/);
   const friend = ids.mint("ent");
   const shared = `
-    INSERT INTO block_shares (block_id, agent_id, permission, created_at) SELECT id, '${friend}', 'Partner', 1 FROM blocks;
+    INSERT INTO block_shares (block_id, agent_id, permission, created_at) SELECT id, '${friend}', 'Partner', 9e12 FROM blocks;
     INSERT INTO block_spaces (block_id, space_id, permission, created_at) SELECT id, '${space}', 'ReadOnly', 2 FROM blocks;
   `;
   const { id, workspaceId } = await open("agent", sql + shared);
   const agent = env.AGENT.getByName(id);
   expect(unwrap(await agent.blockGrants(workspaceId, "notes"))).toEqual([
-    { granteeId: friend, permission: "Partner", createdAt: "1970-01-01T00:00:00.001Z" },
     { granteeId: space, permission: "ReadOnly", createdAt: "1970-01-01T00:00:00.002Z" },
+    { granteeId: friend, permission: "Partner", createdAt: "2255-03-14T16:00:00.000Z" },
   ]);
+  // Whose share is older than all versions reads them, and else from the newest of then on.
+  expect((await agent.block(workspaceId, "notes", 1, space)).ok).toBe(true);
+  expect((await agent.block(workspaceId, "notes", 1, friend)).ok).toBe(false);
+  expect((await agent.block(workspaceId, "notes", 2, friend)).ok).toBe(true);
   expect(unwrap(await agent.spaceBlocks(workspaceId, space))).toMatchObject([
     { label: "notes", permission: "ReadOnly", sharedFrom: { agentId: id } },
   ]);

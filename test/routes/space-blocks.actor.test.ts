@@ -112,6 +112,28 @@ describe("[S1] a block that is shared with a space", () => {
     ]);
   });
 
+  it("is told from the version that it was shared as: none before is read, edited on or undone", async () => {
+    const { mona, omar, space, own, at, share, edit, read, asKey } = await scene();
+    await edit(mona.token, [push("a gift for Omar")]);
+    await asKey(`${own}/shopping/operations`, { body: { operations: [{ op: "delete_item", index: 1 }] } });
+    await asKey(`${own}/shopping/spaces/${space.id}`, { method: "DELETE" });
+    await share({ permission: "Admin" });
+    for (const version of [1, 2]) {
+      expect(await problemIn(await call(`${at}?version=${version}`, { bearer: omar.token }))).toMatchObject({
+        code: "not_found",
+        detail: `version ${version} is from before it was shared; the first to read is 3`,
+      });
+    }
+    expect(await read(omar.token, "?version=3")).toMatchObject({ value: ["bread"] });
+    const history = await expectOk(Items(BlockChange), call(`${at}/history`, { bearer: omar.token }));
+    expect(history.items.map(({ version }) => version)).toEqual([3]);
+    expect((await problemIn(await edit(omar.token, [push("x")], { onVersion: 2 }))).code).toBe("not_found");
+    expect((await problemIn(await edit(mona.token, [{ op: "undo" }]))).code).toBe("edit_refused");
+    await share({ permission: "ReadWrite" });
+    await edit(omar.token, [push("tea")]);
+    expect(await read(mona.token, "?version=3")).toMatchObject({ value: ["bread"] });
+  });
+
   it("is undone by each for what is their own", async () => {
     const { mona, omar, edit } = await scene();
     await edit(mona.token, [push("milk")]);

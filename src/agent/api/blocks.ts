@@ -67,15 +67,13 @@ export const blocksArea: Area<keyof BlockMethods> = {
     await services.sharedBlocks.deleteOwn(label, change, timeoutSignal(askMs));
     return null;
   },
-  blockHistory: ({ db, services }, label, { limit, cursor }, granteeId) => {
-    if (granteeId !== undefined) services.blocks.granted(label, granteeId);
-    return page(
-      services.blocks.history(label, cursorOf(cursor), limit + 1),
+  blockHistory: ({ db, services }, label, { limit, cursor }, granteeId) =>
+    page(
+      services.blocks.history(label, cursorOf(cursor), limit + 1, granteeId),
       limit,
       ({ version }) => version,
       (change) => ({ ...change, ...originAuthor(db, change.author) }),
-    );
-  },
+    ),
   blockGrants: ({ services }, label) => services.shares.grants(services.blocks.get(label).id),
   shareBlock: ({ services }, label, grant, readable) =>
     services.sharedBlocks.share(label, grant, timeoutSignal(askMs), readable),

@@ -380,13 +380,16 @@ test.each([
   }
 });
 
-test("people of its new space see the names of old authors in a block's history", async () => {
+test("old authors have names in a block's history, which people see from the share on", async () => {
   const { house, id, path } = after;
   const ann = await house.person("Ann");
   const space = await house.space("Pantry", [ann, { id }]);
   await send(house, `${path}/blocks/todo/spaces/${space.id}`, { permission: "Append" }, "PUT");
-  const history = `/v1/spaces/${space.id}/agents/${id}/blocks/todo/history`;
-  const { items } = await expectOk(History, call(history, { bearer: house.secretKey, as: ann.id }));
-  const made = items.find(({ author }) => author.startsWith(`human:${before.mona.id}`));
+  const read = async (history: string, more: { as?: string } = {}) =>
+    (await expectOk(History, call(`${history}/history`, { bearer: house.secretKey, ...more }))).items;
+  const own = await read(`${path}/blocks/todo`);
+  const made = own.find(({ author }) => author.startsWith(`human:${before.mona.id}`));
   expect(made).toMatchObject({ authorName: "Mona" });
+  const shown = await read(`/v1/spaces/${space.id}/agents/${id}/blocks/todo`, { as: ann.id });
+  expect(shown).toEqual(own.slice(0, 1));
 });

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNotNull, lt } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, isNotNull, lt } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
 import type { BlockChange } from "../../../protocol/block.ts";
 import { isoTime } from "../../../shared/clock.ts";
@@ -138,12 +138,12 @@ export const createBlockHistory = (db: Database) => {
         .all()
         .reverse(),
 
-    /** Newest first, those before `before`. */
-    page: (blockId: number, before = Number.MAX_SAFE_INTEGER, limit: number): BlockChange[] =>
+    /** Newest first, those before `before`, from `since` on. */
+    page: (blockId: number, before = Number.MAX_SAFE_INTEGER, limit: number, since = 0): BlockChange[] =>
       db
         .select()
         .from(blockVersions)
-        .where(and(versionsOf(blockId), lt(blockVersions.version, before)))
+        .where(and(versionsOf(blockId), lt(blockVersions.version, before), gte(blockVersions.version, since)))
         .orderBy(desc(blockVersions.version))
         .limit(limit)
         .all()

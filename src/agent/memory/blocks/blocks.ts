@@ -48,7 +48,7 @@ const one = prepared((db) => rowsBy(db, blocks, blocks.label));
 export const createBlocks = (
   db: Database,
   clock: Clock,
-  shares: Pick<Shares, "permissionOf" | "isWithheld" | "view">,
+  shares: Pick<Shares, "permissionOf" | "isWithheld" | "since" | "view">,
   changed: (change: StoredChange) => void,
 ) => {
   const history = createBlockHistory(db);
@@ -68,15 +68,18 @@ export const createBlocks = (
   const write = (id: number, changes: Partial<Omit<BlockRow, "id">>): BlockRow =>
     db.update(blocks).set(changes).where(eq(blocks.id, id)).returning().get() as BlockRow;
 
-  /** A block, and its permission for an agent or the people of a space. Throws `not_found` where it is not shared. */
+  /**
+   * A block, its permission for an agent or the people of a space, and their first version. Throws `not_found` where it is
+   * not shared.
+   */
   const granted = (
     label: string,
     granteeId: string,
     confidential = false,
-  ): { row: BlockRow; permission: Permission } => {
+  ): { row: BlockRow; permission: Permission; since: number } => {
     const row = find(label);
     const permission = row && shares.permissionOf(row, granteeId, confidential);
-    if (row && permission !== undefined) return { row, permission };
+    if (row && permission !== undefined) return { row, permission, since: shares.since(row.id, granteeId) };
     const whom = isSpaceId(granteeId) ? "this space" : "you";
     throw new ColloquyError("not_found", `no block "${label}" is shared with ${whom}`);
   };
@@ -85,21 +88,21 @@ export const createBlocks = (
    * A block, and as whom a principal writes it. Throws `not_found` where it is not shared with that principal, and
    * `forbidden` for what would leave a confidential space.
    */
-  const access = (label: string, by: BlockPrincipal): { row: BlockRow; writer: Writer } => {
+  const access = (label: string, by: BlockPrincipal): { row: BlockRow; writer: Writer; since: number } => {
     const now = isoTime(clock.now());
     if (by.kind === "workspace") {
       const { row } = by.through === undefined ? { row: get(label) } : granted(label, by.through, by.confidential);
-      return { row, writer: { kind: "system", now } };
+      return { row, writer: { kind: "system", now }, since: 0 };
     }
     const granteeId = by.kind === "person" ? by.spaceId : by.agentId;
-    const { row, permission } = granted(label, granteeId, by.confidential);
+    const { row, permission, since } = granted(label, granteeId, by.confidential);
     if (by.kind === "person" && shares.isWithheld(row, granteeId, by.confidential === true)) {
       const why = 'what is written in it leaves this space; its owner may allow that (confidential: "allowed")';
       const detail = `"${label}" is an open block, which a confidential space only reads: ${why}`;
       throw new ColloquyError("forbidden", detail);
     }
     const consented = by.kind === "agent" && by.consented === true;
-    return { row, writer: { kind: by.kind, now, name: by.name, permission, consented } };
+    return { row, writer: { kind: by.kind, now, name: by.name, permission, consented }, since };
   };
 
   const answered = (callId: string | undefined): DoneEdit | undefined =>
@@ -110,6 +113,15 @@ export const createBlocks = (
     const { id } = db.insert(blockCalls).values({ callId, result }).returning({ id: blockCalls.id }).get();
     const isOld = lte(blockCalls.id, id - maxBlockCalls);
     db.delete(blockCalls).where(isOld).run();
+  };
+
+  /** Throws `not_found` for a version from before the share began. */
+  const requireSince = (since: number, version: number | undefined): void => {
+    if (version === undefined || version >= since) return;
+    throw new ColloquyError(
+      "not_found",
+      `version ${version} is from before it was shared; the first to read is ${since}`,
+    );
   };
 
   const foldInto = (row: BlockRow, doc: LoroDoc): void => {
@@ -208,7 +220,8 @@ export const createBlocks = (
         const { rendered, value } = await read(label);
         return { ...known, rendered, value };
       }
-      const { row, writer } = access(label, by);
+      const { row, writer, since } = access(label, by);
+      requireSince(since, onVersion);
       const { id, schema, charLimit } = row;
       const now = clock.now();
       const author = authorOf(by);
@@ -219,7 +232,7 @@ export const createBlocks = (
           const { commits, results, value } = editDocument(doc, {
             ...{ schema, charLimit, label, operations, writer, on },
             version: row.version,
-            steps: () => history.stepsOf(id, author),
+            steps: () => history.stepsOf(id, author).filter(({ version }) => version > since),
             stateAt: (version) => history.stateAt(id, version),
           });
           for (const commit of commits) {
@@ -266,7 +279,12 @@ export const createBlocks = (
 
     /** A block with all that is told of it; as a grantee sees it, where one is named. Throws `not_found`. */
     async detail(label: string, version?: number, granteeId?: string, confidential?: boolean): Promise<BlockDetail> {
-      const permission = () => granteeId && granted(label, granteeId, confidential).permission;
+      const permission = () => {
+        if (granteeId === undefined) return undefined;
+        const { permission: own, since } = granted(label, granteeId, confidential);
+        requireSince(since, version);
+        return own;
+      };
       permission();
       const { row, value, rendered } = await read(label, version);
       // The block may have been taken back while it was read.
@@ -275,9 +293,11 @@ export const createBlocks = (
       return { ...view, value, rendered, version: version ?? row.version };
     },
 
-    /** Newest first. */
-    history: (label: string, before: number | undefined, limit: number): BlockChange[] =>
-      history.page(get(label).id, before, limit),
+    /** Newest first; for a grantee those since the share. Throws `not_found` where it is not shared with that one. */
+    history(label: string, before: number | undefined, limit: number, granteeId?: string): BlockChange[] {
+      const { row, since } = granteeId === undefined ? { row: get(label), since: 0 } : granted(label, granteeId);
+      return history.page(row.id, before, limit, since);
+    },
 
     /** Puts all of its document into one snapshot now; the block and its versions stay as they are. */
     async fold(label: string): Promise<void> {

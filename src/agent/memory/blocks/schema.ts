@@ -82,6 +82,8 @@ export const shares = sqliteTable(
     blockId: integer("block_id").notNull(),
     granteeId: text("grantee_id").notNull(),
     permission: text("permission").$type<Permission>().notNull(),
+    /** The version that it was shared as. Those before are not for the grantee. */
+    sinceVersion: integer("since_version").notNull().default(0),
     createdAt: integer("created_at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.blockId, table.granteeId] })],

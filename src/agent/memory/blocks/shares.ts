@@ -1,4 +1,4 @@
-import { and, asc, eq } from "drizzle-orm";
+import { and, asc, eq, sql } from "drizzle-orm";
 import type { BlockGrant } from "../../../protocol/agent-rpc.ts";
 import type { Block, Permission } from "../../../protocol/block.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
@@ -44,7 +44,8 @@ export type Shares = ReturnType<typeof createShares>;
  * These rows decide; who is in a space, the space knows.
  *
  * Invariants
- * 1. What is written from a confidential space stays there: in a block of the open mind only where the block says
+ * 1. A share begins with the block as it is then: its grantee reads no version from before.
+ * 2. What is written from a confidential space stays there: in a block of the open mind only where the block says
  *    `confidential: "allowed"`. Where it does not, the people of such a space read it, the agent's own compartments read
  *    it, and to other agents' compartments it is not there.
  */
@@ -67,8 +68,8 @@ export const createShares = (
     return { ...blockView(row), permission, pinned: false, sharedFrom: { agentId, agentName: config.name } };
   };
 
-  const find = (blockId: number, granteeId: string): Permission | undefined =>
-    db.select().from(shares).where(isShare(blockId, granteeId)).get()?.permission;
+  const find = (blockId: number, granteeId: string) =>
+    db.select().from(shares).where(isShare(blockId, granteeId)).get();
 
   /**
    * The permission of an agent, or of a space's people; the owner has the block's own. `confidential`: it is one of the
@@ -78,7 +79,7 @@ export const createShares = (
     row: BlockRow,
     granteeId: string,
     confidential = false,
-    permission = find(row.id, granteeId),
+    permission = find(row.id, granteeId)?.permission,
   ): Permission | undefined => {
     const { id, compartmentId } = identity.get();
     const isHeld = compartmentId === null && (confidential || isConfidential(granteeId));
@@ -99,7 +100,10 @@ export const createShares = (
 
     /** Whether the people of a space have less of it than they were given, since the space is confidential. */
     isWithheld: (row: BlockRow, spaceId: string, confidential: boolean): boolean =>
-      find(row.id, spaceId) !== permissionOf(row, spaceId, confidential),
+      find(row.id, spaceId)?.permission !== permissionOf(row, spaceId, confidential),
+
+    /** The first version that a grantee reads. */
+    since: (blockId: number, granteeId: string): number => find(blockId, granteeId)?.sinceVersion ?? 0,
 
     /** The blocks that a grantee may use, as it sees them, by label. */
     sharedWith: (granteeId: string): Block[] =>
@@ -123,7 +127,8 @@ export const createShares = (
           : `maxSharesOfBlock (${maxSharesOfBlock}) is reached; unshare it first`;
         throw new ColloquyError("limit_reached", bound);
       }
-      const values = { blockId, granteeId, permission, createdAt: clock.now() };
+      const sinceVersion = sql`(select ${blocks.version} from ${blocks} where ${blocks.id} = ${blockId})`;
+      const values = { blockId, granteeId, permission, sinceVersion, createdAt: clock.now() };
       const target = [shares.blockId, shares.granteeId];
       const put = db.insert(shares).values(values).onConflictDoUpdate({ target, set: { permission } });
       return grantOf(put.returning().get());
