@@ -10,7 +10,7 @@ import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
 import { handleCompartments, tellCompartments, tellMinds } from "./api/compartments.ts";
 import { handleCuts } from "./api/journal-cuts.ts";
-import { handleCarried, tellCarried } from "./api/related.ts";
+import { renewCarried } from "./api/related.ts";
 import { suspendedLookMs, watchdogMs } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
 import { callsTimer, createCalls } from "./calls/calls.ts";
@@ -85,7 +85,7 @@ export const createRuntime = (
     ...{ db, clock, timers, ctx },
     search: () => search,
     tellMinds: (redaction) => tellMinds({ db, jobs }, redaction),
-    forgotten: (messageIds) => tellCarried(runtime, messageIds),
+    forgotten: (messageIds) => renewCarried(runtime, messageIds),
     summarise: () => timers.setNoLater(summariesTimer, clock.now()),
     isLive: (upTo) => journal.holdsUpTo(upTo),
     relist: (callId) => {
@@ -240,7 +240,6 @@ export const createRuntime = (
     },
   };
   handleCompartments(runtime);
-  handleCarried(runtime);
   handleCuts(runtime);
   return runtime;
 };

@@ -106,6 +106,9 @@ export type MessageChange = {
   saidAt?: number[] | undefined;
 };
 
+/** `mark`: of who is erased, as `was` has it. `isSpace`: the space of the origin is no more. */
+export type ForgottenOrigin = { sourceId: string; messageId: string; mark: string[]; isSpace: boolean };
+
 /**
  * Words that an agent forgets. `id`: the message that they were, or another name: the same again changes nothing more. `since`:
  * when they were first said, in milliseconds since the epoch, 0 where that is not known. `saidAt`: the same of each, where they
@@ -259,9 +262,7 @@ interface SpaceMethods {
   find(principal: Principal, messageId: string, isShown?: boolean): { message: Message; spaceName: string };
   /** Its sender edits a message. The same text again changes nothing. */
   editMessage(principal: Principal, messageId: string, text: string): Message;
-  /**
-   * Deletes a message; again, it answers the same. `agents`: those that may have heard it, the first `maxAskedAgents`.
-   */
+  /** Deletes a message; again, it answers the same. `agents`: those that may have heard it, the first `maxAskedAgents`. */
   deleteMessage(
     principal: Principal,
     messageId: string,
@@ -271,8 +272,10 @@ interface SpaceMethods {
    * changes nothing more.
    */
   erase(workspaceId: string, of: ErasureOf | null): ErasedPart;
-  /** From an agent: its messages here tell no words any more of a message elsewhere, their origin, that was changed. */
-  forgetOrigin(workspaceId: string, agentId: string, sourceId: string, messageIds: string[]): null;
+  /** From another space, where an agent's message tells one of these as its origin. Answers whether it still says these words. */
+  noteTold(workspaceId: string, told: { sourceId: string; messageId: string; words?: string | undefined }): boolean;
+  /** From the space of a message that was changed: one here tells no words of it any more. Answers whether all agents have heard. */
+  forgetOrigin(workspaceId: string, of: ForgottenOrigin): { isDone: boolean };
   markRead(principal: Principal, messageId: string): null;
   /** The members whose read mark has come to a message, its sender aside. */
   reads(principal: Principal, messageId: string): ReadReceipt[];

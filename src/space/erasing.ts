@@ -12,6 +12,7 @@ import { type LogRow, messageOf, tombstoneOf } from "./log/log.ts";
 import { type Changed, change, endOfCall } from "./message-changes.ts";
 import { wasOf, wordsOf } from "./message-words.ts";
 import type { SpaceServices } from "./services.ts";
+import { toldLeft } from "./told-origins.ts";
 
 /**
  * What an erasure takes out of a space: the messages, the answers and the name of one entity, go by go, or all of it. The
@@ -141,7 +142,14 @@ export const erase = (services: SpaceServices, workspaceId: string, of: ErasureO
   if (deletedSeq !== null) {
     // All of it goes, and what the entity said here with it.
     const rows = of === null ? deletedSeq - 1 : 0;
-    return { after: 0, upTo: 0, rows, names: [], objects: 1 + log.agents().length, isDone: forgetting.isOver() };
+    return {
+      after: 0,
+      upTo: 0,
+      rows,
+      names: [],
+      objects: 1 + log.agents().length,
+      isDone: forgetting.isOver() && toldLeft(services) === 0,
+    };
   }
   if (!of) throw new Error("a space that is to be erased is deleted by now");
   const { entityId, after, upTo } = of;
@@ -155,5 +163,6 @@ export const erase = (services: SpaceServices, workspaceId: string, of: ErasureO
   const done = after < upTo ? eraseRows(services, { entityId, after, upTo }) : nothing;
   // A delivery that was under way brings no name to an agent that has forgotten it: by now each has heard a later one.
   const isTold = done.after >= upTo && delivery.hasTold(upTo);
-  return { ...done, upTo, objects: 1, isDone: isTold && !log.keepsWords() && formerAgents.left() === 0 };
+  const isLetGo = !log.keepsWords() && formerAgents.left() === 0 && toldLeft(services) === 0;
+  return { ...done, upTo, objects: 1, isDone: isTold && isLetGo };
 };

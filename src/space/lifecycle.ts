@@ -18,6 +18,7 @@ import { owns, requireAwake, runs, seen, spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { publicSpace, type SettingsRow } from "./settings.ts";
 import type { SpaceSession } from "./space-sockets.ts";
+import { forgetTold } from "./told-origins.ts";
 import { cancelCallsOf, withdrawCalls } from "./tool-call-events.ts";
 
 /** How the space begins, changes and ends, and who comes and goes. */
@@ -159,6 +160,7 @@ export const removeSpace = (services: SpaceServices, principal: Principal): void
     const { seq: cursor } = services.log.head();
     services.settings.change({ deletedSeq: cursor + 1 });
     services.audit.note("space.deleted", principal, row.id);
+    for (const row of services.log.toldElsewhere()) forgetTold(services, row, [], true);
     const from = { cursor, inside: false };
     for (const id of services.log.agents()) services.subscribers.insert({ id, kind: "agent", ...from });
     const { confidentialFrom } = row;

@@ -10,8 +10,9 @@ import type { Left } from "./former-agents.ts";
 import { type LogRow, messageOf, tombstoneOf } from "./log/log.ts";
 import { fromOf, wasOf } from "./message-words.ts";
 import { checkText } from "./posting.ts";
-import { acting, readable, spaceIn } from "./rights.ts";
+import { acting, readable } from "./rights.ts";
 import { requireStorage, type SpaceServices } from "./services.ts";
+import { forgetTold } from "./told-origins.ts";
 
 /**
  * Messages that people and services edit, and that they and admins delete.
@@ -60,6 +61,7 @@ export const change = (services: SpaceServices, changes: Changed[], deletedBy?: 
       const isCall = updatedSeq !== undefined && toolCall !== undefined && !message.deleted;
       if (isCall) toolCalls.store({ ...message, kind: "tool_call", toolCall }, updatedSeq, null);
       else if (updatedSeq !== undefined) toolCalls.remove(row.seq);
+      forgetTold(services, row, was);
       if (deletedBy) services.audit.note("message.deleted", deletedBy, id, { spaceId, sender: sender.id });
     }
     formerAgents.tell(left);
@@ -170,35 +172,4 @@ export const expireMessages = (
   }
   if (expired.length > 0) change(services, expired);
   return { after, more: more && expired.length > 0 };
-};
-
-/**
- * A message elsewhere, of which an agent's messages here told the words as their origin, was edited or deleted: the reference
- * stays, and the words go.
- */
-export const forgetOrigin = (
-  services: SpaceServices,
-  workspaceId: string,
-  agentId: string,
-  sourceId: string,
-  messageIds: string[],
-): void => {
-  const { log, toolCalls, subscribers, record } = services;
-  spaceIn(services, workspaceId);
-  for (const id of messageIds) {
-    const row = log.findMessage(id);
-    const [before] = row?.entityId === agentId ? toolCalls.current([messageOf(row.frame)]) : [];
-    if (!row || !before?.origin || !("messageId" in before.origin) || before.origin.messageId !== sourceId) continue;
-    const { sourceEvent, sourceSenderName: _, ...origin } = before.origin;
-    if (sourceEvent === undefined) continue;
-    const message: Message = { ...before, origin };
-    const { toolCall } = message;
-    const call = toolCalls.at(row.seq);
-    record((append) => {
-      const was = subscribers.anyAgentBut("") ? [sourceEvent] : null;
-      const { seq } = append({ type: "message.updated", message, was, ...fromOf(row, before) });
-      log.amend(row, message, seq, call?.updatedSeq);
-      if (call && toolCall) toolCalls.store({ ...message, kind: "tool_call", toolCall }, call.updatedSeq, null);
-    });
-  }
 };

@@ -13,10 +13,11 @@ const textsIn = (value: unknown): string[] => {
 /** Each text in a value that says something, once. */
 export const wordsIn = (value: unknown): string[] => [...new Set(textsIn(value).filter((each) => each.trim() !== ""))];
 
-/** What a message says, and the call that it shows. */
-export const wordsOf = ({ text, toolCall }: Pick<Message, "text" | "toolCall">): string[] => {
+/** What a message says, the call that it shows, and what it tells of its origin. */
+export const wordsOf = ({ text, toolCall, origin }: Pick<Message, "text" | "toolCall" | "origin">): string[] => {
   const { input, output, error, awaits, answer }: Partial<ToolCall> & { answer?: unknown } = toolCall ?? {};
-  return wordsIn([text ?? "", input, output, error, awaits, answer]);
+  const told = origin && "sourceEvent" in origin ? origin.sourceEvent : "";
+  return wordsIn([text ?? "", input, output, error, awaits, answer, told]);
 };
 
 /** The same, as it is taken away. An edit's words, answers of people and what came of them are later than the message. */

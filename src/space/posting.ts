@@ -14,6 +14,7 @@ import { type MemberRow, senderOf } from "./members.ts";
 import { acting, spaceIn } from "./rights.ts";
 import { requireStorage, type SpaceServices } from "./services.ts";
 import type { SettingsRow } from "./settings.ts";
+import { noteOrigin } from "./told-origins.ts";
 import type { Routing } from "./wake.ts";
 
 type NewMessage = Omit<Message, "seq" | "spaceId" | "kind" | "sender" | "mentions" | "createdAt"> & { text: string };
@@ -175,6 +176,7 @@ const store = (
   const routing: Routing = { ...known, wakePolicy: space.wakePolicy, mentions: addressed, pair, asksRouter };
   const { seq } = recordSpoken(services, sender, body.streamId, (append) => {
     const row = append({ type: "space.message", message, routing });
+    noteOrigin(services, row);
     if (asksRouter) services.router.hold(append, row);
     return row;
   });

@@ -31,7 +31,7 @@ import {
   setSuspended,
   updateSpace,
 } from "./lifecycle.ts";
-import { deleteMessage, editMessage, forgetOrigin } from "./message-changes.ts";
+import { deleteMessage, editMessage } from "./message-changes.ts";
 import { appendFromAgent, post, requireOwnMind } from "./posting.ts";
 import {
   findMessage,
@@ -51,6 +51,7 @@ import type { SpaceServices } from "./services.ts";
 import { createServices } from "./services.ts";
 import { socketsTimer } from "./space-sockets.ts";
 import { readChannel } from "./streams/channel.ts";
+import { forgetOrigin, handleTold, noteTold } from "./told-origins.ts";
 import { answerToolCall, callsTimer, onCallsTimer, recordToolCall } from "./tool-call-events.ts";
 
 /** The methods that need the space's services and nothing else of the object. */
@@ -65,6 +66,7 @@ const answers = {
   editMessage,
   deleteMessage,
   forgetOrigin,
+  noteTold,
   erase,
   markRead,
   reads: readsOf,
@@ -124,6 +126,7 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
     super(ctx, env);
     this.#services = createServices(ctx, env);
     handleRetention(this.#services);
+    handleTold(this.#services, env);
     this.#created = hasSchema(ctx.storage);
     if (!this.#created) return;
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));

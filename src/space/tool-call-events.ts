@@ -15,6 +15,7 @@ import { acting, spaceIn } from "./rights.ts";
 import type { CallMessage, CallOutcome } from "./schema.ts";
 import { requireStorage, type SpaceServices } from "./services.ts";
 import type { SettingsRow } from "./settings.ts";
+import { noteOrigin } from "./told-origins.ts";
 import { advanced, begun, type Given, judge } from "./tool-calls/call-state.ts";
 import type { CallRow } from "./tool-calls/tool-calls.ts";
 
@@ -97,7 +98,9 @@ const show = (services: SpaceServices, space: SettingsRow, said: AgentToolCall):
   };
   const routing = { root, wakePolicy: space.wakePolicy, mentions: [], pair: false, quiet: true as const };
   return recordSpoken(services, sender, streamId, (append) => {
-    const { seq } = append({ type: "space.message", message, routing });
+    const row = append({ type: "space.message", message, routing });
+    noteOrigin(services, row);
+    const { seq } = row;
     toolCalls.store({ ...message, seq }, seq, space.confidentialFrom);
     const due = toolCalls.at(seq)?.expiresAt ?? undefined;
     if (due !== undefined) timers.setNoLater(callsTimer, due);

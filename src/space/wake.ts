@@ -22,6 +22,8 @@ export type Routing = {
   own?: OwnWords | undefined;
   /** Of an edited message: since when its text has each stretch. */
   saidAt?: SaidAt | undefined;
+  /** Messages of agents in other spaces that tell this one as their origin. */
+  told?: string[] | undefined;
 };
 
 /** Why a message wakes this agent, who is not its sender. `chosen`: by the space's router, where it was asked. */

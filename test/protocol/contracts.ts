@@ -62,7 +62,14 @@ export const ofWorkspace: Record<New<"workspace", last.workspace>, Fallback> = {
 };
 export const ofSpace: Record<New<"space", last.space>, Fallback> = {
   ...{ editMessage: "refused", deleteMessage: "refused" },
-  ...{ setRetention: "job", forgetOrigin: "job", proveAgain: "job", setSuspended: "job", erase: "job" },
+  ...{
+    setRetention: "job",
+    forgetOrigin: "job",
+    noteTold: "job",
+    proveAgain: "job",
+    setSuspended: "job",
+    erase: "job",
+  },
 };
 export const ofAgent: Record<New<"agent", last.agent>, Fallback> = {
   ...{

@@ -277,7 +277,7 @@ test("[L16] an erasure is over once spaces that were told an origin's words have
     await gate.opened;
     return forgetOrigin.apply(this, given);
   });
-  const asked = vi.spyOn(Agent.prototype, "forgetSpace");
+  const asked = vi.spyOn(Space.prototype, "erase");
   await erase(scene, "person", mona.id);
   await gate.reached;
   asked.mockClear();

@@ -19,7 +19,6 @@ import { adoptSettings, settingsFor } from "../run/settings.ts";
 import { compartments, jobs as jobsTable, spaces } from "../schema.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
-import { carriedKind } from "./related.ts";
 
 /**
  * An agent's minds: the open one, and one compartment for each confidential space that it was ever in. Each is an object
@@ -307,8 +306,6 @@ export const compartmentsArea: Area<
     const own = transaction(() => redactions.forgets(part));
     if (!own.isDone || isToBeTold()) return { isDone: false };
     if (!isOfErased(part.id)) return { isDone: true };
-    // Other spaces still have its words as origins.
-    if (jobs.keys(carriedKind).length > 0) return { isDone: false };
     let objects = 1;
     // They are told, and have done it. How many rows that were is for nobody outside (C19).
     await workOff(db.select().from(compartments).all(), maxCompartmentsAtOnce, async ({ mindId }) => {

@@ -1,9 +1,7 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
-import { unwrap } from "../../shared/errors.ts";
 import { ownPart } from "../../shared/ids.ts";
-import { withTimeout } from "../../shared/timeouts.ts";
-import { maxCompartmentsAtOnce, maxRelatedItems, maxRelatedRows, mindAnswerMs } from "../bounds.ts";
+import { maxRelatedItems, maxRelatedRows } from "../bounds.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 
 /**
@@ -48,44 +46,19 @@ export const relatedArea: Area<"related"> = {
 const labelIn = (input: unknown): string =>
   typeof input === "object" && input !== null && "label" in input ? String(input.label) : "";
 
-/** Messages that runs which knew one said in other spaces: its words, told as their origin or summarised, go there too. */
-export const carriedKind = "carried";
-
 const Said = z.tuple([z.object({ output: z.object({ value: z.object({ messageId: z.string() }) }) })]);
 
-/** In the transaction that ends a redaction. */
-export const tellCarried = (runtime: AgentRuntime, sourceIds: string[]): void => {
-  const { jobs, services } = runtime;
-  const runs = services.runs.those(runsNaming(runtime, sourceIds));
-  const said = services.journal.ofRuns(runs, { texts: false }).flatMap(({ kind, content }) => {
+/** Summaries of other spaces, where runs that knew a message spoke, are made anew. In the transaction that ends a redaction. */
+export const renewCarried = (runtime: AgentRuntime, sourceIds: string[]): void => {
+  const { runs: all, journal, ids, redactions } = runtime.services;
+  const runs = all.those(runsNaming(runtime, sourceIds));
+  const said = journal.ofRuns(runs, { texts: false }).flatMap(({ kind, content }) => {
     if (kind === "call") return "messageId" in content && content.messageId !== undefined ? content.messageId : [];
     const found = kind === "result" && "content" in content ? Said.safeParse(content.content) : undefined;
     return found?.success ? found.data[0].output.value.messageId : [];
   });
-  const bySpace = Map.groupBy(new Set(said), (id) => services.ids.ownerOf("msg", id));
+  const own = new Set(sourceIds.map((id) => ids.ownerOf("msg", id)));
+  const spaceIds = new Set(said.map((id) => ids.ownerOf("msg", id)));
   const since = Math.min(...runs.map(({ startedAt }) => startedAt));
-  for (const sourceId of sourceIds) {
-    const own = services.ids.ownerOf("msg", sourceId);
-    for (const [spaceId, messageIds] of bySpace) {
-      if (spaceId === own) continue;
-      services.redactions.renewSummary(spaceId, since);
-      jobs.set({ kind: carriedKind, key: `${spaceId} ${sourceId}`, payload: { spaceId, sourceId, messageIds } });
-    }
-  }
+  for (const spaceId of spaceIds) if (!own.has(spaceId)) redactions.renewSummary(spaceId, since);
 };
-
-export const handleCarried = ({ jobs, services }: AgentRuntime): void =>
-  jobs.handle(carriedKind, {
-    atOnce: maxCompartmentsAtOnce,
-    async run({ payload }) {
-      const { spaceId, sourceId, messageIds } = payload as Record<"spaceId" | "sourceId", string> & {
-        messageIds: string[];
-      };
-      const { id, workspaceId } = services.identity.get();
-      const space = services.env.SPACE.getByName(spaceId);
-      const told = await withTimeout(mindAnswerMs, space.forgetOrigin(workspaceId, id, sourceId, messageIds));
-      // A space that is no more tells nobody.
-      if (told.ok || told.problem.code !== "not_found") unwrap(told);
-      return undefined;
-    },
-  });

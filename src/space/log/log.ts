@@ -132,7 +132,8 @@ export const createLog = (db: Database) => {
         recent.get().change(changed);
       };
       // Nobody is woken by what was deleted, and it is unread no more.
-      const routing = message.deleted || !row.routing ? null : { ...row.routing, ...(saidAt && { saidAt }) };
+      const routing =
+        message.deleted || !row.routing ? null : { ...row.routing, told: undefined, ...(saidAt && { saidAt }) };
       store({ ...told(row, message), changedSeq, routing });
       const last = row.changedSeq === null ? undefined : this.at(row.changedSeq);
       const { text: _, mentions: _mentions, ...wordless } = message;
@@ -193,6 +194,15 @@ export const createLog = (db: Database) => {
       db.update(log).set({ frame }).where(eq(log.seq, row.seq)).run();
       recent.get().change({ ...row, frame });
     },
+
+    /** Other facts that nobody is shown, for a message. */
+    reroute(row: LogRow, routing: Routing): void {
+      db.update(log).set({ routing }).where(eq(log.seq, row.seq)).run();
+      recent.get().change({ ...row, routing });
+    },
+
+    /** The messages that others elsewhere tell as their origin. */
+    toldElsewhere: (): LogRow[] => db.select().from(log).where(sql`instr(${log.routing}, '"told":') > 0`).all(),
 
     findMessage: (messageId: string): LogRow | undefined => message(db).get({ messageId }),
 

@@ -1,0 +1,144 @@
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test, vi } from "vitest";
+import { Agent } from "../../src/agent/agent.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { Space } from "../../src/space/space.ts";
+import { agentStub, ended, openScene, scripted, told } from "../agent/fixture.ts";
+import { createGate } from "../support/gate.ts";
+import { rowsWith } from "../support/rows.ts";
+import { answer, type ScriptedStep, step, text } from "../support/scripted-model.ts";
+
+/** The words of a message that an agent told elsewhere as the origin of its own. */
+afterEach(() => void vi.restoreAllMocks());
+
+const stubOf = (spaceId: string): unknown => env.SPACE.getByName(spaceId);
+
+/** Mona says it in Beta, and an agent that hears it says something of it in Alpha, with its words. */
+const open = async () => {
+  const scene = await openScene({ continuity: "timeline" });
+  const { house, analyst, space } = scene;
+  const mona = await house.person("Mona");
+  const source = await house.space("Beta", [mona, analyst]);
+  unwrap(await source.stub().update(house.key, { shareOrigin: "text" }));
+  await told(source.id);
+  const workspace = env.WORKSPACE.getByName(house.workspaceId);
+  return {
+    ...{ ...scene, mona, source, workspace },
+    tell: async (...more: ScriptedStep[]) => {
+      const model = scripted([...answer(space.id, "There is news."), ...more]);
+      const message = await source.post(mona, "Tell them of the quinces");
+      await ended(house.workspaceId, analyst, 1);
+      expect(await rowsWith(stubOf(space.id), "quinces")).not.toEqual([]);
+      return { message, model };
+    },
+    /** An agent that is in Alpha alone. */
+    openOther: async () => {
+      const other = await house.agent({ name: "Other", continuity: "timeline" });
+      unwrap(await space.stub().addMember(house.key, other));
+      await told(space.id);
+      return other;
+    },
+    endAgent: async () => {
+      unwrap(await workspace.removeEntity(analyst.id));
+      await vi.waitFor(async () =>
+        expect((await env.AGENT.getByName(analyst.id).describe(house.workspaceId)).ok).toBe(false),
+      );
+    },
+    goneThere: (...words: string[]) =>
+      vi.waitFor(async () => {
+        for (const each of words) expect(await rowsWith(stubOf(space.id), each)).toEqual([]);
+      }),
+    erase: async () => unwrap(await workspace.beginErasure({ kind: "person", id: mona.id }, { id: "key" })),
+    isErased: () =>
+      vi.waitFor(async () => expect(unwrap(await workspace.erasure(mona.id))).toMatchObject({ state: "done" }), 8000),
+  };
+};
+
+test("[L16] what a deleted agent told of an erased person goes from the space that was told", async () => {
+  const { tell, endAgent, erase, isErased, space } = await open();
+  const { message } = await tell();
+  await endAgent();
+  await erase();
+  await isErased();
+  for (const word of ["quinces", "Mona"]) expect(await rowsWith(stubOf(space.id), word)).toEqual([]);
+  // The reference stays.
+  expect(JSON.stringify(await space.messages())).toContain(message.id);
+});
+
+test("[L1] what a deleted agent told of a message goes with that message, or its edit", async () => {
+  const { tell, endAgent, source, house, goneThere, space, mona } = await open();
+  const { message } = await tell();
+  await endAgent();
+  unwrap(await source.stub().editMessage(source.as(mona), message.id, "Tell them of the pears"));
+  await goneThere("quinces");
+  unwrap(await source.stub().deleteMessage(house.key, message.id));
+  await told(source.id);
+  expect(JSON.stringify(await space.messages())).toContain(message.id);
+});
+
+test("[L13] what other spaces were told of a deleted space goes from them, its name too", async () => {
+  const { tell, source, house, goneThere } = await open();
+  await tell();
+  unwrap(await source.stub().remove(house.key));
+  await goneThere("quinces", "Mona", "Beta");
+});
+
+test("[L1] a message that is deleted before its space knows who was told of it goes there too", async () => {
+  const { tell, endAgent, source, house, goneThere } = await open();
+  const gate = createGate();
+  const { noteTold } = Space.prototype;
+  vi.spyOn(Space.prototype, "noteTold").mockImplementationOnce(async function (this: Space, ...given) {
+    gate.reach();
+    await gate.opened;
+    return noteTold.apply(this, given);
+  });
+  const { message } = await tell();
+  await gate.reached;
+  await endAgent();
+  unwrap(await source.stub().deleteMessage(house.key, message.id));
+  await told(source.id);
+  gate.open();
+  await goneThere("quinces");
+});
+
+test.each(["message", "space"] as const)(
+  "[L4] [L13] what an origin told goes with the agent's own %s",
+  async (what) => {
+    const { tell, openOther, space, house, analyst } = await open();
+    const other = await openOther();
+    await tell(step(text("Well.")));
+    await ended(house.workspaceId, other, 1);
+    expect(await rowsWith(agentStub(other), "quinces")).not.toEqual([]);
+    const { id = "" } = (await space.messages()).at(-1) ?? {};
+    unwrap(await (what === "space" ? space.stub().remove(house.key) : space.stub().deleteMessage(house.key, id)));
+    await vi.waitFor(async () => expect(await rowsWith(agentStub(other), "quinces")).toEqual([]));
+    // Mona's own message stays where she said it.
+    expect(await rowsWith(agentStub(analyst), "quinces")).not.toEqual([]);
+  },
+);
+
+test("[L16] an erasure is over once agents that only read of it as an origin have forgotten", async () => {
+  const { tell, openOther, erase, isErased, workspace, mona, house, space } = await open();
+  const other = await openOther();
+  await tell(step(text("Well.")));
+  await ended(house.workspaceId, other, 1);
+  expect(await rowsWith(agentStub(other), "quinces")).not.toEqual([]);
+  const gate = createGate();
+  const { deliver } = Agent.prototype;
+  vi.spyOn(Agent.prototype, "deliver").mockImplementation(async function (this: Agent, delivery) {
+    const isTold = delivery.includes(space.id) && delivery.includes("quinces");
+    if (isTold) gate.reach();
+    if (isTold) await gate.opened;
+    return deliver.call(this, delivery);
+  });
+  const asked = vi.spyOn(Space.prototype, "erase");
+  await erase();
+  await gate.reached;
+  asked.mockClear();
+  const state = async () => unwrap(await workspace.erasure(mona.id)).state;
+  await vi.waitUntil(async () => (await state()) === "done" || asked.mock.calls.length > 3, 8000);
+  expect(await state()).toBe("running");
+  gate.open();
+  await isErased();
+  expect(await rowsWith(agentStub(other), "quinces")).toEqual([]);
+});
