@@ -10,6 +10,7 @@ import {
   ReadReceipt,
   RelatedItem,
 } from "../protocol/message.ts";
+import { mayRead } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ToolAnswer } from "../protocol/tool-call.ts";
 import { systemClock } from "../shared/clock.ts";
@@ -119,6 +120,21 @@ messages.route("PATCH /v1/spaces/{spaceId}/messages/{messageId}", {
 /** How long agents may take to say what they have; one that is silent is left out. */
 const relatedWaitMs = 3000;
 
+const maxCompartmentsAsked = 1000;
+
+/** The spaces whose compartments read an open message, as far as the caller reads them too (C19). */
+const compartmentsOf = async (context: HttpContext, agentId: string): Promise<string[]> => {
+  const { principal } = context.var;
+  const known = await agentAt(context, agentId).compartments(principal.workspaceId, { limit: maxCompartmentsAsked });
+  const ids = known.ok ? known.value.items.map(({ space }) => space.id) : [];
+  if (principal.kind === "key") return ids;
+  const asked = ids.map(async (id) => {
+    const space = await spaceAt(context, id).describe(principal);
+    return space.ok && mayRead(space.value, principal) ? [id] : [];
+  });
+  return (await Promise.all(asked)).flat();
+};
+
 /** The blocks and archival entries that agents and their compartments wrote of a message. `isToGo`: they are deleted. */
 const relatedOf = async (
   context: HttpContext,
@@ -127,13 +143,10 @@ const relatedOf = async (
   isToGo: boolean,
 ): Promise<Record<"related" | "removed", RelatedItem[]>> => {
   const { workspaceId } = context.var.principal;
-  const minds = agents.flatMap((agentId) => [
-    { agentId, mindId: agentId },
-    ...(isConfidential ? [{ agentId, mindId: mindIdOf(context, agentId, spaceId), spaceId }] : []),
-  ]);
   const found: Record<"related" | "removed", RelatedItem[]> = { related: [], removed: [] };
-  const ask = async ({ mindId, ...whose }: (typeof minds)[number]): Promise<void> => {
-    const agent = agentAt(context, mindId);
+  const ask = async (whose: { agentId: string; spaceId?: string }): Promise<void> => {
+    const { agentId, spaceId: inside } = whose;
+    const agent = agentAt(context, inside === undefined ? agentId : mindIdOf(context, agentId, inside));
     const answer = await agent.related(workspaceId, messageId);
     for (const item of answer.ok ? answer.value : []) {
       const { label = "", id = "" } = item;
@@ -145,7 +158,11 @@ const relatedOf = async (
       found[isGone ? "removed" : "related"].push({ ...whose, ...item });
     }
   };
-  await settledWithin(relatedWaitMs, Promise.allSettled(minds.map(ask)));
+  const askAll = async (agentId: string): Promise<void> => {
+    const spaceIds = isConfidential ? [spaceId] : await compartmentsOf(context, agentId);
+    await Promise.allSettled([ask({ agentId }), ...spaceIds.map((each) => ask({ agentId, spaceId: each }))]);
+  };
+  await settledWithin(relatedWaitMs, Promise.allSettled(agents.map(askAll)));
   return { related: [...found.related], removed: [...found.removed] };
 };
 
@@ -164,7 +181,7 @@ messages.route("DELETE /v1/spaces/{spaceId}/messages/{messageId}", {
   }),
   answers: [
     OneMessage.extend({ related: z.array(RelatedItem), removed: z.array(RelatedItem).optional() }),
-    "What is left of the message, with `deleted`; and for an admin or a secret key what agents wrote down of it and still have, to be deleted by their own routes. With `related=true`, `removed` is what was deleted of it, and `related` what is left: ask again",
+    "What is left of the message, with `deleted`; and for an admin or a secret key what agents wrote down of it and still have, to be deleted by their own routes; of confidential spaces, in those that the caller reads. With `related=true`, `removed` is what was deleted of it, and `related` what is left: ask again",
   ],
   problems: ["not_found", "conflict", "invalid_request"],
   handle: async ({ context, space, params, query }) => {

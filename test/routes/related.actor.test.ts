@@ -3,7 +3,8 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { Message, RelatedItem } from "../../src/protocol/message.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { call, expectOk, openHouse } from "../support/house.ts";
+import { compartmentId } from "../../src/shared/ids.ts";
+import { call, expectOk, ids, openHouse } from "../support/house.ts";
 import { call as callTool, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
 import { problemIn } from "./operations.ts";
 
@@ -33,7 +34,7 @@ const open = async () => {
   ];
   const remove = (query: string, bearer: string) =>
     call(`/v1/spaces/${space.id}/messages/${message.id}${query}`, { method: "DELETE", bearer });
-  return { house, mona, boss, kept, remove };
+  return { house, mona, boss, agent, kept, remove };
 };
 
 const both = ["fruit", "Mona knows an orchard"];
@@ -57,4 +58,42 @@ test("[L4] who said a message deletes it alone: what agents wrote down stays", a
   const { related } = await expectOk(Deleted, remove("?related=false", mona.token));
   expect(related).toEqual([]);
   expect(await kept()).toEqual(both);
+});
+
+test("[C19] so is what was written in a confidential space, by who reads that", async () => {
+  const { house, mona, boss, agent, kept, remove } = await open();
+  const board = await house.space("Board", [mona, agent], { confidential: true });
+  const scripted = scriptedModel([
+    step(callTool("block_create", { label: "inside", content: "the quinces, for the board" })),
+    step(callTool("recall", { op: "insert", content: "quinces concern the board" })),
+    step(text("Kept.")),
+    step(callTool("block_create", { label: "later", content: "of something else" })),
+    step(text("Kept.")),
+  ]);
+  onTestFinished(installModel(scripted));
+  const inside = env.AGENT.getByName(compartmentId(ids, agent.id, board.id));
+  const ask = async (count: number): Promise<void> => {
+    await house.say(board.id, mona, "note that");
+    await vi.waitFor(async () => {
+      const { items } = unwrap(await inside.runs(house.workspaceId, { limit: 9 }));
+      expect(items.filter(({ status }) => status === "completed")).toHaveLength(count);
+    });
+  };
+  await ask(1);
+  await ask(2);
+  const secrets = async () => [
+    ...unwrap(await inside.blocks(house.workspaceId)).flatMap(({ label, sharedFrom }) => (sharedFrom ? [] : label)),
+    ...unwrap(await inside.archival(house.workspaceId, { limit: 9 })).items.map(({ content }) => content),
+  ];
+  const all = ["inside", "later", "quinces concern the board"];
+  const { removed } = await expectOk(Deleted, remove("?related=true", boss.token));
+  expect(removed?.map(({ spaceId }) => spaceId)).toEqual([undefined, undefined]);
+  expect(await kept()).toEqual([]);
+  expect(await secrets()).toEqual(all);
+  const gone = await expectOk(Deleted, remove("?related=true", house.secretKey));
+  expect(gone.removed).toMatchObject([
+    { kind: "block", label: "inside", spaceId: board.id },
+    { kind: "archival", spaceId: board.id },
+  ]);
+  expect(await secrets()).toEqual(["later"]);
 });

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { ownPart } from "../../shared/ids.ts";
 import { maxRelatedItems, maxRelatedRows } from "../bounds.ts";
+import type { RunRow } from "../runs.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 
 /**
@@ -19,10 +20,18 @@ const runsNaming = ({ db }: AgentRuntime, messageIds: string[]): number[] => {
   return rows.map(({ run }) => run);
 };
 
+/** The mind's own runs that knew it: of a run that a compartment was fed, the next that began there. */
+const runsKnowing = (runtime: AgentRuntime, messageId: string): RunRow[] => {
+  const { runs } = runtime.services;
+  const naming = runs.those(runsNaming(runtime, [messageId]));
+  const knowing = naming.flatMap((run) => (run.fed ? runs.begunAfter(run.ordinal, 0, 1) : run));
+  return runs.those([...new Set(knowing.map(({ ordinal }) => ordinal))]);
+};
+
 export const relatedArea: Area<"related"> = {
   related: (runtime, messageId) => {
     const { services } = runtime;
-    const runs = services.runs.those(runsNaming(runtime, [messageId]));
+    const runs = runsKnowing(runtime, messageId);
     const rows = services.journal.ofRuns(runs, { texts: false });
     const labels = rows.flatMap(({ meta }) =>
       meta?.kind === "assistant"
