@@ -4,7 +4,7 @@ import type { ErasedPart, ErasureOf } from "../protocol/erasure.ts";
 import { Message } from "../protocol/message.ts";
 import type { AwaitedAnswer } from "../protocol/tool-call.ts";
 import { isoTime } from "../shared/clock.ts";
-import { ColloquyError } from "../shared/errors.ts";
+import { ColloquyError, suspendedError } from "../shared/errors.ts";
 import { type Was, wordIn } from "../shared/stretches.ts";
 import { maxErasedRows, maxErasedScan, maxForgottenCharacters } from "./bounds.ts";
 import { removeMember, removeSpace } from "./lifecycle.ts";
@@ -133,7 +133,7 @@ const eraseRows = (
 
 /** One go of an erasure. */
 export const erase = (services: SpaceServices, workspaceId: string, of: ErasureOf | null): ErasedPart => {
-  const { settings, members, log, forgetting, formerAgents, delivery } = services;
+  const { settings, members, log, forgetting, formerAgents, delivery, decisions, router, record } = services;
   const space = settings.find();
   if (space?.workspaceId !== workspaceId) throw new ColloquyError("not_found", "There is no such space: check its id");
   const workspace = { kind: "key", workspaceId, keyId: "workspace" } as const;
@@ -160,6 +160,8 @@ export const erase = (services: SpaceServices, workspaceId: string, of: ErasureO
     const end = log.everHad(entityId) ? log.head().seq : 0;
     return { ...nothing, upTo: end, objects: 1, isDone: end === 0 };
   }
+  // Agents hear nothing that lies behind what is undecided, and nobody decides until it is resumed.
+  if (space.suspended && decisions.pending().length > 0) record((append) => router.giveUp(suspendedError(), append));
   const done = after < upTo ? eraseRows(services, { entityId, after, upTo }) : nothing;
   // A delivery that was under way brings no name to an agent that has forgotten it: by now each has heard a later one.
   const isTold = done.after >= upTo && delivery.hasTold(upTo);

@@ -166,7 +166,7 @@ export const removeSpace = (services: SpaceServices, principal: Principal): void
     const { confidentialFrom } = row;
     const kept = confidentialFrom === null ? [] : services.log.agents(confidentialFrom);
     for (const id of kept) followInCompartment(services, id, from);
-    services.router.giveUp();
+    services.router.giveUp(new ColloquyError("gone", "The space was deleted"));
     services.timers.setNoLater(deliverTimer, services.clock.now() + watchdogMs);
   });
   services.sockets.closeWhere(() => true, closeCodes.spaceDeleted, "the space was deleted");

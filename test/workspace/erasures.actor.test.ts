@@ -11,7 +11,7 @@ import { openBoth } from "../agent/compartment.ts";
 import { agentStub, ended, ids, openScene, scripted, told } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
 import { rowsWith } from "../support/rows.ts";
-import { answer, call, step, text } from "../support/scripted-model.ts";
+import { answer, apiError, call, refusal, step, text } from "../support/scripted-model.ts";
 
 /** What is left of who, or what, was erased. */
 afterEach(() => {
@@ -287,6 +287,26 @@ test("[L16] an erasure is over once spaces that were told an origin's words have
   gate.open();
   await done(scene, mona.id);
   await goneFrom([env.SPACE.getByName(space.id)], ["quinces"]);
+});
+
+test("[L16] [L6] an erasure ends in a suspended workspace, though a router has not decided", async () => {
+  const scene = await openScene();
+  const { house, husam, space, analyst } = scene;
+  const mona = await house.person("Mona");
+  unwrap(await space.stub().addMember(house.key, mona));
+  const router = { model: { provider: "rehearsal" as const, deltasPerSecond: 0 }, maxTokensPerDay: 200_000 };
+  unwrap(await space.stub().update(house.key, { wakePolicy: "addressed", router }));
+  const model = scripted(() => refusal(apiError(503)));
+  await space.post(mona, "I like the quinces of the old orchard");
+  const { id } = await space.post(husam, "Who likes the medlars?");
+  await vi.waitFor(() => expect(model.calls.length).toBeGreaterThan(0));
+  unwrap(await workspaceAt(house.workspaceId).suspend("Unpaid"));
+  await told(space.id);
+  await erase(scene, "person", mona.id);
+  await done(scene, mona.id);
+  await goneFrom(objectsOf(scene), ["quinces", "Mona"]);
+  expect(unwrap(await space.stub().routing(house.key, id))).toMatchObject({ error: { code: "suspended" } });
+  expect(await rowsWith(agentStub(analyst), "medlars")).not.toEqual([]);
 });
 
 test("[L16] an erased agent takes its messages, its name, and what its readers were given", async () => {

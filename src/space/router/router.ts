@@ -201,11 +201,12 @@ export const createRouter = (surroundings: Surroundings) => {
     /** The workspace goes on after a suspension. */
     resume: (): void => jobs.hurry(kind),
 
-    /** The space is over. What is undecided wakes nobody, and no event says so. Belongs in the transaction that ends it. */
-    giveUp(): void {
-      const reason = new ColloquyError("gone", "The space was deleted");
+    /** What is undecided wakes nobody. In a transaction; with `append` an event says so. */
+    giveUp(reason: ColloquyError, append?: Append): void {
       for (const seq of decisions.pending()) {
-        decisions.decide(seq, { ...failed(reason), at: clock.now() });
+        const row = append && log.at(seq);
+        if (row) decided(append, row, failed(reason));
+        else decisions.decide(seq, { ...failed(reason), at: clock.now() });
         jobs.drop(kind, String(seq), reason);
       }
     },
