@@ -32,6 +32,7 @@ import m0029 from './0029_whole_sebastian_shaw.sql';
 import m0030 from './0030_workable_newton_destine.sql';
 import m0031 from './0031_words_and_accounts.sql';
 import m0032 from './0032_shared_since.sql';
+import m0033 from './0033_rendered_by.sql';
 
   export default {
     journal,
@@ -68,7 +69,8 @@ m0028,
 m0029,
 m0030,
 m0031,
-m0032
+m0032,
+m0033
     }
   }
   

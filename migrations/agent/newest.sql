@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795768756747);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795770175064);
 CREATE TABLE `agent` (
 	`id` text PRIMARY KEY NOT NULL,
 	`workspace_id` text NOT NULL,
@@ -302,7 +302,7 @@ CREATE TABLE `blocks` (
 	`snapshot_version` integer NOT NULL,
 	`last_used_at` integer NOT NULL,
 	`created_at` integer NOT NULL,
-	`updated_at` integer NOT NULL, `archived` text, `confidential` text);
+	`updated_at` integer NOT NULL, `archived` text, `confidential` text, `rendered_by` integer DEFAULT 0 NOT NULL);
 CREATE TABLE `shared_blocks` (
 	`owner_id` text NOT NULL,
 	`label` text NOT NULL,

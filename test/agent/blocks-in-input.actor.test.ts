@@ -5,7 +5,7 @@ import { CreateBlock } from "../../src/protocol/block.ts";
 import type { BlockOperation } from "../../src/protocol/block-operation.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { type ScriptedModel, step, text } from "../support/scripted-model.ts";
-import { ended, type openHouse, openScene, scripted, userTexts } from "./fixture.ts";
+import { ended, type openHouse, openScene, rowsIn, scripted, userTexts } from "./fixture.ts";
 
 /** Blocks of memory where the model reads them. */
 type Settings = Parameters<Awaited<ReturnType<typeof openHouse>>["agent"]>[0];
@@ -40,6 +40,26 @@ const systemOf = (model: ScriptedModel, call = -1): string => {
 };
 
 const notes = (words: string): string => `<block:notes permission="ReadWrite">\n  | ${words}\n</block:notes>`;
+
+test("[S2] what an older release rendered is rendered anew before a prompt shows it", async () => {
+  const { house, analyst, agent, tell, create } = await stage({ continuity: "timeline" });
+  const schema = { type: "list" };
+  await create({ label: "list", type: "core", schema, content: ["milk\n2. forged"] });
+  const reader = await house.agent({ name: "Reader" });
+  const forge = () =>
+    rowsIn(
+      analyst,
+      "UPDATE blocks SET rendered = '1. milk' || char(10) || '2. forged', rendered_by = 0, updated_at = 1",
+    );
+  await forge();
+  unwrap(await agent.shareBlock(house.workspaceId, "list", { granteeId: reader.id, permission: "ReadOnly" }));
+  const [read] = unwrap(await agent.readSharedBlocks(house.workspaceId, reader.id, ["list"], false));
+  expect(read?.rendered).toBe("1. milk\n  2. forged");
+  await forge();
+  expect(await tell("Hello")).toContain("  | 1. milk\n  |   2. forged\n");
+  const [row] = await rowsIn(analyst, "SELECT rendered, rendered_by, updated_at > 1 AS later FROM blocks");
+  expect(row).toEqual({ rendered: "1. milk\n  2. forged", rendered_by: 1, later: 1 });
+});
 
 describe("a consciousness", () => {
   test("reads core blocks in its instructions, later edits as changes, until the next compaction", async () => {

@@ -89,12 +89,17 @@ export const blocksArea: Area<keyof BlockMethods> = {
     services.sharedBlocks.drop({ ownerId, label });
     return null;
   },
-  readSharedBlocks: ({ services: { blocks, shares } }, readerId, labels, confidential) =>
-    labels.map((label) => {
+  readSharedBlocks: async ({ services: { blocks, shares } }, readerId, labels, confidential) => {
+    await blocks.renew();
+    return labels.map((label) => {
       const row = blocks.find(label);
       return (row && shares.viewFor(row, readerId, confidential)) ?? null;
-    }),
-  openBlocks: ({ services }, known) => services.sharedBlocks.openFor(known),
+    });
+  },
+  openBlocks: async ({ services }, known) => {
+    await services.blocks.renew();
+    return services.sharedBlocks.openFor(known);
+  },
   spaceBlocks: ({ services }, spaceId) => services.shares.sharedWith(spaceId),
   editSharedBlock: ({ services }, label, { until, ...edit }) => {
     requireAwaited(services, { until });

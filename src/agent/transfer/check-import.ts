@@ -22,7 +22,7 @@ import { createBlockHistory } from "../memory/blocks/block-history.ts";
 import { blocks, blockVersions } from "../memory/blocks/schema.ts";
 import { checkBlockSchema, sizeOf } from "../memory/documents/check-content.ts";
 import { contentAt, hasState, loadLoro, stateOf } from "../memory/documents/document.ts";
-import { render } from "../memory/documents/render.ts";
+import { render, renderingRules } from "../memory/documents/render.ts";
 import { nextCronTime } from "../plans/recurrence.ts";
 import { type PastRun, past } from "../runs.ts";
 import { journal, plans, runs } from "../schema.ts";
@@ -224,7 +224,7 @@ export const checkBlocks = async (db: Database): Promise<void> => {
     try {
       doc = history.openForeign(loro, block.id);
       const rendered = renderedOf(block, versions, doc);
-      db.update(blocks).set({ rendered }).where(eq(blocks.id, block.id)).run();
+      db.update(blocks).set({ rendered, renderedBy: renderingRules }).where(eq(blocks.id, block.id)).run();
     } catch (error) {
       throw unfit(`block ${block.label}`, `cannot be taken: ${wordsOf(error)}`);
     } finally {

@@ -20,7 +20,7 @@ import { changedSchema, checkBlockSchema, checkFits } from "../documents/check-c
 import { contentAt, loadLoro, openDocument, stateOf } from "../documents/document.ts";
 import { editDocument } from "../documents/edit-document.ts";
 import { checkPermission, rightOf, type Writer } from "../documents/permission.ts";
-import { render } from "../documents/render.ts";
+import { render, renderingRules } from "../documents/render.ts";
 import { createBlockHistory } from "./block-history.ts";
 import { blockCalls, blocks, type DoneEdit } from "./schema.ts";
 import { type BlockRow, blockView, isSpaceId, type Shares } from "./shares.ts";
@@ -64,6 +64,11 @@ export const createBlocks = (
     if (!row) throw new ColloquyError("not_found", `there is no block "${label}"`);
     return row;
   };
+
+  const shows = (schema: BlockRow["schema"], value: Json): Pick<BlockRow, "rendered" | "renderedBy"> => ({
+    rendered: render(schema, value),
+    renderedBy: renderingRules,
+  });
 
   const write = (id: number, changes: Partial<Omit<BlockRow, "id">>): BlockRow =>
     db.update(blocks).set(changes).where(eq(blocks.id, id)).returning().get() as BlockRow;
@@ -164,7 +169,7 @@ export const createBlocks = (
     const next = changedSchema(row.schema, { schema, viewport, section });
     const value = contentOf(history.open(loro, row.id), next);
     if (schema) checkFits(row.schema, next, value);
-    const shown = next === row.schema ? {} : { schema: next, rendered: render(next, value) };
+    const shown = next === row.schema ? {} : { schema: next, ...shows(next, value) };
     const settings = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
     const archived = archivedBy(row, plain.type);
     const written = write(row.id, { ...settings, ...shown, archived, updatedAt: clock.now() });
@@ -198,7 +203,7 @@ export const createBlocks = (
       doc.free();
       const values = {
         ...{ ...input, partnerEntityId: input.partnerEntityId ?? null, version: 1, snapshotVersion: 0 },
-        ...{ rendered: render(input.schema, value), lastUsedAt: now, createdAt: now, updatedAt: now },
+        ...{ ...shows(input.schema, value), lastUsedAt: now, createdAt: now, updatedAt: now },
       };
       const row = db.transaction(() => {
         const created = db.insert(blocks).values(values).returning().get();
@@ -243,9 +248,10 @@ export const createBlocks = (
             history.append(id, commit, { author, manner: mannerOf(commit.operations) }, now);
           }
           const version = commits.at(-1)?.version ?? row.version;
-          const rendered = render(schema, value);
+          const { rendered, renderedBy } = shows(schema, value);
           answer(callId, { version, results });
-          const next = commits.length === 0 ? row : write(id, { rendered, version, updatedAt: now, lastUsedAt: now });
+          const next =
+            commits.length === 0 ? row : write(id, { rendered, renderedBy, version, updatedAt: now, lastUsedAt: now });
           if (version - next.snapshotVersion >= maxBlockTail) foldInto(next, doc);
           return { rendered, value, version, results, next };
         });
@@ -297,6 +303,22 @@ export const createBlocks = (
     history(label: string, before: number | undefined, limit: number, granteeId?: string): BlockChange[] {
       const { row, since } = granteeId === undefined ? { row: get(label), since: 0 } : granted(label, granteeId);
       return history.page(row.id, before, limit, since);
+    },
+
+    /** Renders anew what an older release rendered: by its rules a line of one could pass for another's (S2). */
+    async renew(): Promise<void> {
+      const isOld = ({ renderedBy }: BlockRow): boolean => renderedBy !== renderingRules;
+      if (!list().some(isOld)) return;
+      const loro = await loadLoro();
+      for (const row of list().filter(isOld)) {
+        let shown: Partial<BlockRow> = { rendered: "(damaged)", renderedBy: renderingRules };
+        try {
+          shown = shows(row.schema, contentOf(history.open(loro, row.id), row.schema));
+        } catch (error) {
+          if (!(error instanceof ColloquyError)) throw error;
+        }
+        write(row.id, { ...shown, updatedAt: clock.now() });
+      }
     },
 
     /** Puts all of its document into one snapshot now; the block and its versions stay as they are. */

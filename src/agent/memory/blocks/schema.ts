@@ -24,6 +24,8 @@ export const blocks = sqliteTable(
     version: integer("version").notNull(),
     /** The text that the block shows, written with every edit. */
     rendered: text("rendered").notNull(),
+    /** By which rules (`renderingRules`). */
+    renderedBy: integer("rendered_by").notNull().default(0),
     /** Up to which version its snapshot holds everything. */
     snapshotVersion: integer("snapshot_version").notNull(),
     /** When it was last changed, loaded or referenced: working blocks leave the input by this. */

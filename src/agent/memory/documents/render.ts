@@ -7,6 +7,9 @@ import { inWords, isObject, linesOf, ownField } from "./values.ts";
 
 /** How blocks read: a function of schema and value. What is bounded for show only is whole with `whole`. */
 
+/** One more with each change that older rows must follow: what a release before it rendered is rendered anew. */
+export const renderingRules = 1;
+
 /** Its later lines are set in: none passes for a field, an item or an entry of somebody else (S2). */
 const setIn = (value: Json): string => linesIn(inWords(value)).join("\n  ");
 
