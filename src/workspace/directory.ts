@@ -37,7 +37,13 @@ export type Directory = ReturnType<typeof createDirectory>;
  * 3. Creating under an id that is there answers what is there: a replay makes nothing twice. A person or a service that was removed
  *    is made no more: its tokens of before would count again.
  */
-export const createDirectory = (db: Database, clock: Clock, requireRoom: RequireRoom) => {
+export const createDirectory = (
+  db: Database,
+  clock: Clock,
+  requireRoom: RequireRoom,
+  /** Another hash, by a key of the deployment: the rows alone prove no guess of an `externalId`. */
+  keyed: (hash: string) => string,
+) => {
   /** How many there are: counted once, so that creating one does not read them all. */
   const agents = new Remembered(db, () => countOf(db, entities, eq(entities.type, "agent")));
   const others = new Remembered(db, () => countOf(db, entities, ne(entities.type, "agent")));
@@ -105,12 +111,29 @@ export const createDirectory = (db: Database, clock: Clock, requireRoom: Require
   };
 
   /** By what a person is called elsewhere, or by an entity's id here. */
-  const wasRemoved = (name: string): boolean =>
-    countOf(db, removedSubjects, eq(removedSubjects.hash, hashOf(name))) > 0;
+  const wasRemoved = (name: string): boolean => {
+    keyOldHashes();
+    return countOf(db, removedSubjects, eq(removedSubjects.hash, keyed(hashOf(name)))) > 0;
+  };
+
+  let areOldKeyed = false;
+  /** Those that an older version stored without the key. */
+  const keyOldHashes = (): void => {
+    if (areOldKeyed) return;
+    const isOld = sql`length(${removedSubjects.hash}) = 64`;
+    for (const { hash } of db.select().from(removedSubjects).where(isOld).all()) {
+      db.update(removedSubjects)
+        .set({ hash: keyed(hash) })
+        .where(eq(removedSubjects.hash, hash))
+        .run();
+    }
+    areOldKeyed = true;
+  };
 
   const noteRemoved = (name: string): void => {
+    keyOldHashes();
     db.insert(removedSubjects)
-      .values({ hash: hashOf(name), removedAt: clock.now() })
+      .values({ hash: keyed(hashOf(name)), removedAt: clock.now() })
       .onConflictDoNothing()
       .run();
     if (countOf(db, removedSubjects) <= maxRemovedSubjects) return;

@@ -96,7 +96,7 @@ export const entities = sqliteTable(
   ],
 );
 
-/** Hashes of the `externalId` of people who were removed: none of them comes back by a JWT alone. */
+/** Keyed hashes of the `externalId` of people who were removed: none of them comes back by a JWT alone. */
 export const removedSubjects = sqliteTable("removed_subjects", {
   hash: text("hash").primaryKey(),
   removedAt: integer("removed_at").notNull(),

@@ -1,7 +1,8 @@
+import { createHmac } from "node:crypto";
 import type { Env } from "../env/env.ts";
 import { systemClock } from "../shared/clock.ts";
 import { hasSchema, openDatabase, Remembered } from "../shared/database.ts";
-import { createIds, type Ids } from "../shared/ids.ts";
+import { createIds, deriveKey, type Ids } from "../shared/ids.ts";
 import { ringOf } from "../shared/secret-ring.ts";
 import { createJobs } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
@@ -38,17 +39,20 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const audit = createAudit(db, clock, timers, undefined, () => auditWebhook.noted());
   /** The workspace's own row. Undefined where it was never created. */
   const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
+  const workspaceId = (): string => self.get()?.id ?? "";
   const reached: Reached[] = [];
   const requireRoom = roomWithin(
     () => self.get()?.limits ?? {},
     (limit) => void reached.push(limit),
   );
-  const directory = createDirectory(db, clock, requireRoom);
+  const directory = createDirectory(db, clock, requireRoom, (hash) => {
+    const key = deriveKey(ringOf(env).ids.secret, `removed-subjects:${workspaceId()}`);
+    return createHmac("sha256", key).update(hash).digest("base64url");
+  });
   const secrets = createSecrets(db, clock);
   const auditWebhook = createAuditWebhook({ env, db, clock, jobs, self, audit, secrets, object: ctx });
   const spaces = createSpaceIndex(db, clock, requireRoom);
   const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
-  const workspaceId = (): string => self.get()?.id ?? "";
   const resealing = createResealing({ env, db, clock, jobs, audit, directory, secrets, requests, self, object: ctx });
   const maxTokens = (): number | undefined => self.get()?.limits.maxTokensPerDay;
   const usage = createUsage(db, clock, () => ctx.storage.sql.databaseSize);

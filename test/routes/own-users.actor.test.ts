@@ -1,9 +1,14 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { createHash } from "node:crypto";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { Entity } from "../../src/protocol/entity.ts";
 import { SignInLink, Token } from "../../src/protocol/workspace.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { adminKey, type Call, call, expectOk, type House, openHouse } from "../support/house.ts";
+import { rowsWith } from "../support/rows.ts";
 import { cookieOf, signIn } from "../support/session.ts";
 import { problemIn } from "./operations.ts";
 
@@ -93,6 +98,23 @@ test("[L12] a removed person does not come back by a JWT alone", async () => {
   const body = { type: "human", name: "Ada", externalId: "ada@example" };
   await call("/v1/entities", { bearer: house.secretKey, body });
   expect(await me(await by(house, { jti: "back" }))).toMatchObject({ name: "Ada" });
+});
+
+test("[L16] what is kept of an erased person's externalId proves no guess, nor do older rows", async () => {
+  const house = await openHouse();
+  await set(house);
+  const workspace = env.WORKSPACE.getByName(house.workspaceId);
+  const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
+  await runInDurableObject(workspace as unknown as DurableObjectStub, (_, { storage }) => {
+    storage.sql.exec("INSERT INTO removed_subjects (hash, removed_at) VALUES (?, 1)", hashOf("eve@example"));
+  });
+  const ada = await me(await by(house));
+  unwrap(await workspace.beginErasure({ kind: "person", id: ada?.id ?? "" }, { id: "key" }));
+  for (const sub of ["ada@example", "eve@example"]) {
+    const problem = await problemIn(await call("/v1/entities", await by(house, { sub, jti: "again" })));
+    expect(problem.detail).toContain("was removed");
+    expect(await rowsWith(workspace, hashOf(sub))).toEqual([]);
+  }
 });
 
 test("[L12] a JWT opens sockets as bearer and in the query, which close at its end", async () => {

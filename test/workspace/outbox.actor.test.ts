@@ -39,7 +39,12 @@ const stage = async (storage: DurableObjectStorage) => {
       return methods as Rpc & { fetch(request: Request): Promise<Response> };
     },
   });
-  const directory = createDirectory(db, clock, () => undefined);
+  const directory = createDirectory(
+    db,
+    clock,
+    () => undefined,
+    (hash) => `keyed ${hash}`,
+  );
   const spaces = createSpaceIndex(db, clock, () => undefined);
   const timers = createTimers(db, storage, clock);
   const secrets = createSecrets(db, clock);
