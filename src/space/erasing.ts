@@ -24,6 +24,9 @@ import { toldLeft } from "./told-origins.ts";
  */
 type Named = { entityId: string; names: Set<string> };
 
+/** How a text names somebody's block. */
+const named = / "(?:[^"\\]|\\.)*" \((ent_\w+)\)/g;
+
 /** The value without the entity's name and notes, wherever an object is about it. */
 const withoutName = (value: unknown, erased: Named): unknown => {
   if (typeof value !== "object" || value === null) return value;
@@ -31,6 +34,9 @@ const withoutName = (value: unknown, erased: Named): unknown => {
   const isIts = [Reflect.get(value, "id"), Reflect.get(value, "entityId")].includes(erased.entityId);
   const entries = Object.entries(value).flatMap(([key, held]): [string, unknown][] => {
     if (isIts && key === "note") return [];
+    if (key === "text" && "hidden" in value && typeof held === "string") {
+      return [[key, held.replace(named, (all, id) => (id === erased.entityId ? ` "${erasedName}" (${id})` : all))]];
+    }
     if (!isIts || key !== "name" || typeof held !== "string") return [[key, withoutName(held, erased)]];
     if (held !== erasedName) erased.names.add(held);
     return [[key, erasedName]];
@@ -133,7 +139,7 @@ const eraseRows = (
 
 /** One go of an erasure. */
 export const erase = (services: SpaceServices, workspaceId: string, of: ErasureOf | null): ErasedPart => {
-  const { settings, members, log, forgetting, formerAgents, delivery, decisions, router, record } = services;
+  const { settings, members, log, toolCalls, forgetting, formerAgents, delivery, decisions, router, record } = services;
   const space = settings.find();
   if (space?.workspaceId !== workspaceId) throw new ColloquyError("not_found", "There is no such space: check its id");
   const workspace = { kind: "key", workspaceId, keyId: "workspace" } as const;
@@ -157,7 +163,7 @@ export const erase = (services: SpaceServices, workspaceId: string, of: ErasureO
   const nothing = { after, rows: 0, names: [] };
   // Nothing goes before the workspace has stored how far it goes: what this appends is not counted.
   if (upTo === undefined) {
-    const end = log.everHad(entityId) ? log.head().seq : 0;
+    const end = log.everHad(entityId) || toolCalls.name(entityId) ? log.head().seq : 0;
     return { ...nothing, upTo: end, objects: 1, isDone: end === 0 };
   }
   // Agents hear nothing that lies behind what is undecided, and nobody decides until it is resumed.

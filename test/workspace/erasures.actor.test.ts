@@ -318,12 +318,15 @@ test("[L16] an erased agent takes its messages, its name, and what its readers w
   const owner = env.AGENT.getByName(writer.id);
   const content = "The medlars ripen late in the walled garden";
   unwrap(await owner.createBlock(workspaceId, CreateBlock.parse({ label: "garden", type: "core", content }), "system"));
-  unwrap(await owner.shareBlock(workspaceId, "garden", { granteeId: analyst.id, permission: "ReadOnly" }));
+  unwrap(await owner.shareBlock(workspaceId, "garden", { granteeId: analyst.id, permission: "Human" }));
   const model = scripted();
-  model.push(step(text("Well.")), ...answer(other.id, "Damsons grow on the northern slope."));
+  const asked = call("block_edit", { label: "garden", operations: [{ op: "append_text", text: "!" }] });
+  model.push(step(call("enter_space", { spaceId: space.id })), step(asked), step(text("Well.")));
+  model.push(...answer(other.id, "Damsons grow on the northern slope."));
   await space.post(husam, "What do you know?");
   await ended(workspaceId, analyst, 1);
   expect(await rowsWith(agentStub(analyst), "walled garden")).not.toEqual([]);
+  await vi.waitFor(async () => expect(await rowsWith(env.SPACE.getByName(space.id), writer.id)).not.toEqual([]));
   await other.post(husam, "What grows there?");
   await ended(workspaceId, writer, 1);
   await erase(scene, "agent", writer.id);

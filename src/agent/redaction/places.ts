@@ -48,6 +48,7 @@ export const places: Place[] = [
   { table: "feed", key: "part", json: ["value"], text: [] },
   { table: "mcp_servers", key: "name", json: ["last_error"], text: [] },
   { table: "agent", key: "id", json: ["last_error"], text: [] },
+  { table: "calls", key: "call_id", json: ["tool"], text: [], ofErased: true }, // whose block it edits
   { table: "spaces", key: "id", json: ["snapshot"], text: [], ofErased: true },
   { table: "shared_blocks", key: "rowid", json: [], text: ["owner_name"], isNamed: true, ofErased: true },
 ];

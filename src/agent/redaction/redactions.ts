@@ -147,7 +147,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       const first = firstSince(row.since);
       row.after = (table === "journal" ? first.row : first.run) - 1;
     }
-    if (place.ofErased && !isOfErased(row.id)) {
+    if (place.ofErased && (!isOfErased(row.id) || row.id.includes(" "))) {
       Object.assign(row, { place: row.place + 1, after: 0 });
       return 0;
     }

@@ -12,6 +12,9 @@ const asStored = ({ message, ...row }: CallRow): CallRow => ({
   message: { ...message, toolCall: withShown(message.toolCall) },
 });
 
+const isNamed = (entityId: string) =>
+  sql`instr(${toolCalls.message}, ${entityId}) > 0 or instr(coalesce(${toolCalls.openMessage}, ''), ${entityId}) > 0`;
+
 /** In these very words, so that the partial index answers. */
 const isOpen = sql`${toolCalls.isOpen} = 1`;
 
@@ -43,12 +46,7 @@ export const createToolCalls = (db: Database) => {
         const isOwn = deafMindId === undefined || isOwnedBy(row.message.toolCall.id, deafMindId);
         return { ...row, openMessage, message: isOwn ? row.message : (openMessage ?? row.message) };
       };
-      const bySeq = new Map(
-        found
-          .map(known)
-          .map(asStored)
-          .map(({ seq, message }) => [seq, message]),
-      );
+      const bySeq = new Map(found.map(known).map((row) => [row.seq, asStored(row).message]));
       return messages.map((message) => bySeq.get(message.seq) ?? message);
     },
 
@@ -99,27 +97,25 @@ export const createToolCalls = (db: Database) => {
       return waiting.where(isNotNull(toolCalls.expiresAt)).get()?.at ?? undefined;
     },
 
+    /** Whether one of them names the entity. */
+    name: (entityId: string): boolean =>
+      db.select({ seq: toolCalls.seq }).from(toolCalls).where(isNamed(entityId)).limit(1).get() !== undefined,
+
     /** Each that names the entity, as it is without it. */
     reshape(entityId: string, shaped: (message: Message) => Message): void {
-      const { message, openMessage, seq } = toolCalls;
-      const isNamed = sql`instr(${message}, ${entityId}) > 0 or instr(coalesce(${openMessage}, ''), ${entityId}) > 0`;
       const reshaped = (was: CallMessage): CallMessage => {
         const { toolCall = was.toolCall, ...now } = shaped(was);
         return { ...now, kind: "tool_call", toolCall };
       };
-      for (const row of db.select().from(toolCalls).where(isNamed).all()) {
+      for (const row of db.select().from(toolCalls).where(isNamed(entityId)).all()) {
         const now = { message: reshaped(row.message), openMessage: row.openMessage && reshaped(row.openMessage) };
-        db.update(toolCalls).set(now).where(eq(seq, row.seq)).run();
+        db.update(toolCalls).set(now).where(eq(toolCalls.seq, row.seq)).run();
       }
     },
 
     /** The place of the first message whose call is open. */
     firstOpen: (): number | undefined =>
-      db
-        .select({ seq: min(toolCalls.seq) })
-        .from(toolCalls)
-        .where(isOpen)
-        .get()?.seq ?? undefined,
+      db.select({ seq: toolCalls.seq }).from(toolCalls).where(isOpen).orderBy(asc(toolCalls.seq)).limit(1).get()?.seq,
 
     /** Its message was deleted. */
     remove(seq: number): void {

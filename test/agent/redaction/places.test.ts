@@ -36,7 +36,7 @@ test("[L4] each column of an agent is looked through, or known to hold no words"
     {
       "agent": "id workspace_id compartment_id compartment_space_id config active_space_id correction_model secrets own_root",
       "archival": "id content metadata source",
-      "calls": "call_id tool space_id active_space_id root stream_id phase told lease",
+      "calls": "call_id space_id active_space_id root stream_id phase told lease",
       "compartments": "space_id mind_id",
       "feed": "part hash",
       "goals": "id status",
