@@ -55,7 +55,12 @@ test("[S2] what an older release rendered is rendered anew before a prompt shows
   unwrap(await agent.shareBlock(house.workspaceId, "list", { granteeId: reader.id, permission: "ReadOnly" }));
   const [read] = unwrap(await agent.readSharedBlocks(house.workspaceId, reader.id, ["list"], false));
   expect(read?.rendered).toBe("1. milk\n  2. forged");
-  await forge();
+  // Who asks is not noticed.
+  const { own } = unwrap(await agent.openBlocks(house.workspaceId, {}));
+  expect(own).toMatchObject([{ block: { rendered: "1. milk\n  2. forged" } }]);
+  expect(await rowsIn(analyst, "SELECT rendered_by, updated_at FROM blocks")).toEqual([
+    { rendered_by: 0, updated_at: 1 },
+  ]);
   expect(await tell("Hello")).toContain("  | 1. milk\n  |   2. forged\n");
   const [row] = await rowsIn(analyst, "SELECT rendered, rendered_by, updated_at > 1 AS later FROM blocks");
   expect(row).toEqual({ rendered: "1. milk\n  2. forged", rendered_by: 1, later: 1 });

@@ -90,16 +90,13 @@ export const blocksArea: Area<keyof BlockMethods> = {
     return null;
   },
   readSharedBlocks: async ({ services: { blocks, shares } }, readerId, labels, confidential) => {
-    await blocks.renew();
+    const rows = await blocks.anew();
     return labels.map((label) => {
-      const row = blocks.find(label);
+      const row = rows.find((each) => each.label === label);
       return (row && shares.viewFor(row, readerId, confidential)) ?? null;
     });
   },
-  openBlocks: async ({ services }, known) => {
-    await services.blocks.renew();
-    return services.sharedBlocks.openFor(known);
-  },
+  openBlocks: async ({ services: { blocks, sharedBlocks } }, known) => sharedBlocks.openFor(await blocks.anew(), known),
   spaceBlocks: ({ services }, spaceId) => services.shares.sharedWith(spaceId),
   editSharedBlock: ({ services }, label, { until, ...edit }) => {
     requireAwaited(services, { until });

@@ -17,7 +17,7 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { maxBlockCalls, maxBlocks, maxBlockTail, maxBlockUpdateBytes } from "../../bounds.ts";
 import { contentOf } from "../documents/cells.ts";
 import { changedSchema, checkBlockSchema, checkFits } from "../documents/check-content.ts";
-import { contentAt, loadLoro, openDocument, stateOf } from "../documents/document.ts";
+import { contentAt, type Loro, loadLoro, openDocument, stateOf } from "../documents/document.ts";
 import { editDocument } from "../documents/edit-document.ts";
 import { checkPermission, rightOf, type Writer } from "../documents/permission.ts";
 import { render, renderingRules } from "../documents/render.ts";
@@ -132,6 +132,17 @@ export const createBlocks = (
   const foldInto = (row: BlockRow, doc: LoroDoc): void => {
     history.fold(row.id, doc, row.version);
     write(row.id, { snapshotVersion: row.version });
+  };
+
+  const isOld = ({ renderedBy }: BlockRow): boolean => renderedBy !== renderingRules;
+
+  const shownAnew = (loro: Loro, { id, schema }: BlockRow): ReturnType<typeof shows> => {
+    try {
+      return shows(schema, contentOf(history.open(loro, id), schema));
+    } catch (error) {
+      if (!(error instanceof ColloquyError)) throw error;
+      return { rendered: "(damaged)", renderedBy: renderingRules };
+    }
   };
 
   /** The content, now or at an earlier version. Throws `not_found` for a version that is not there. */
@@ -305,20 +316,19 @@ export const createBlocks = (
       return history.page(row.id, before, limit, since);
     },
 
-    /** Renders anew what an older release rendered: by its rules a line of one could pass for another's (S2). */
+    /** All, as today's rules render them. It writes nothing: no compartment that asks is noticed (C21). */
+    async anew(): Promise<BlockRow[]> {
+      if (!list().some(isOld)) return list();
+      const loro = await loadLoro();
+      return list().map((row) => (isOld(row) ? { ...row, ...shownAnew(loro, row) } : row));
+    },
+
+    /** Stores what today's rules render: by an older release's a line of one could pass for another's (S2). */
     async renew(): Promise<void> {
-      const isOld = ({ renderedBy }: BlockRow): boolean => renderedBy !== renderingRules;
       if (!list().some(isOld)) return;
       const loro = await loadLoro();
-      for (const row of list().filter(isOld)) {
-        let shown: Partial<BlockRow> = { rendered: "(damaged)", renderedBy: renderingRules };
-        try {
-          shown = shows(row.schema, contentOf(history.open(loro, row.id), row.schema));
-        } catch (error) {
-          if (!(error instanceof ColloquyError)) throw error;
-        }
-        write(row.id, { ...shown, updatedAt: clock.now() });
-      }
+      const updatedAt = clock.now();
+      for (const row of list().filter(isOld)) write(row.id, { ...shownAnew(loro, row), updatedAt });
     },
 
     /** Puts all of its document into one snapshot now; the block and its versions stay as they are. */

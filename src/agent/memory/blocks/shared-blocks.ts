@@ -14,7 +14,7 @@ import type { BlockSubscriptions } from "./block-subscriptions.ts";
 import type { BlockEdit, Blocks } from "./blocks.ts";
 import { asReader, type Grant, widens } from "./exposing.ts";
 import { sharedBlocks } from "./schema.ts";
-import { isSpaceId, type Shares } from "./shares.ts";
+import { type BlockRow, isSpaceId, type Shares } from "./shares.ts";
 
 /** A block of another agent, as far as this one has heard. */
 export type SharedBlockRow = typeof sharedBlocks.$inferSelect;
@@ -241,8 +241,8 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
     open: (): Block[] => list().flatMap(({ open }) => open ?? []),
 
     /** For its compartments, which have these versions. Changes nothing. */
-    openFor: (known: Record<string, string>): OpenBlocks => ({
-      own: blocks.list().map((row) => {
+    openFor: (rows: BlockRow[], known: Record<string, string>): OpenBlocks => ({
+      own: rows.map((row) => {
         const { pinned, label } = row;
         const block = { ...shares.view(row, "ReadOnly"), pinned };
         return { label, block: known[label] === versionOf(block) ? undefined : block };
