@@ -1,4 +1,5 @@
 import type { Json, Option } from "./schema-form.ts";
+import { titleOf } from "./titles.ts";
 import { isRecord } from "./value-layout.ts";
 
 export type Choice = { options: Option[]; isMultiple: boolean };
@@ -18,9 +19,12 @@ const optionOf = (value: unknown, index: number): Option | null => {
   if (!isRecord(value)) return null;
   const label = first(value, ["label", "title", "name", "text", "value", "id"]);
   const chosen = first(value, ["value", "id", "label", "title", "name", "text"]);
-  const hint = first(value, ["description", "hint", "details"]);
+  const described = first(value, ["description", "hint", "details"]);
   if (label === undefined || chosen === undefined) return null;
-  return { key, label, value: chosen, ...(hint === undefined ? {} : { hint }) };
+  // Whoever asks writes both: a label may say another thing than what its option answers.
+  const answers = titleOf(chosen) === titleOf(label) ? undefined : `answers “${chosen}”`;
+  const hint = [described, answers].filter(Boolean).join(" · ");
+  return { key, label, value: chosen, ...(hint !== "" && { hint }) };
 };
 
 const maxOptions = 50;

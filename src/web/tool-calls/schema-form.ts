@@ -69,12 +69,13 @@ const optionsOf = (schema: Schema): Option[] | null => {
   }
   const cases = schema.oneOf ?? schema.anyOf;
   if (!Array.isArray(cases) || !cases.every((one) => isRecord(one) && Object.hasOwn(one, "const"))) return null;
-  return cases.map((one: Schema, index) => ({
-    key: String(index),
-    label: textAt(one, "title") ?? textOf(one.const),
-    value: one.const as Json,
-    ...hintOf(one),
-  }));
+  return cases.map((one: Schema, index) => {
+    const value = textOf(one.const);
+    const title = textAt(one, "title") ?? value;
+    // A title may say another thing than what its option answers.
+    const label = titleOf(title) === titleOf(value) ? title : `${title} (${value})`;
+    return { key: String(index), label, value: one.const as Json, ...hintOf(one) };
+  });
 };
 
 const dateInputs = new Map([

@@ -72,7 +72,7 @@ test("a schema of a bare value makes one field, and a missing schema a text fiel
   expect(formResult(fieldsOf(undefined), { "": "yes, please" })).toEqual({ result: "yes, please" });
   expect(formResult(fieldsOf({ enum: [1, null] }), { "": "1" })).toEqual({ result: null });
   const cases = { oneOf: [{ const: "b", title: "Blue" }, { const: "r" }] };
-  expect(fieldsOf(cases)[0]).toMatchObject({ kind: "one-of", options: [{ label: "Blue" }, { label: "r" }] });
+  expect(fieldsOf(cases)[0]).toMatchObject({ kind: "one-of", options: [{ label: "Blue (b)" }, { label: "r" }] });
 });
 
 test("a value that no field can show is asked as JSON, and its syntax is checked", () => {

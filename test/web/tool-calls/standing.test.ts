@@ -68,10 +68,12 @@ test.each([
   expect(timeLeft(new Date(now + ms).toISOString(), now)).toBe(words);
 });
 
-test("the options of a choice are words or records; anything else is no choice", () => {
+test("options of a choice are words or records, and show what they answer", () => {
   expect(choiceOf({ options: ["Tea", 7] })?.options.map(({ value }) => value)).toEqual(["Tea", 7]);
   const [hall] = choiceOf({ options: [{ id: "hall", label: "The hall", description: "40 seats" }] })?.options ?? [];
-  expect(hall).toEqual({ key: "0", label: "The hall", hint: "40 seats", value: "hall" });
+  expect(hall).toEqual({ key: "0", label: "The hall", hint: "40 seats · answers “hall”", value: "hall" });
+  const [no] = choiceOf({ options: [{ label: "No, keep it", value: "delete" }] })?.options ?? [];
+  expect(no).toMatchObject({ value: "delete", hint: "answers “delete”" });
   const tooMany = Array.from({ length: 51 }, (_, index) => index);
   for (const options of [undefined, [], [null], ["Tea", {}], tooMany]) expect(choiceOf({ options })).toBeNull();
   const form = { properties: { drink: {}, size: {} } };
