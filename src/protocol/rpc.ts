@@ -387,9 +387,10 @@ interface WorkspaceMethods extends CredentialMethods, LimitMethods {
   /** For the audit log, of what happens elsewhere. */
   noteAudit(note: AuditNote): null;
   audit(page: PageRequest & AuditFilters): Page<AuditEntry>;
-
   /** `Idempotency-Key`: begin, then end with what was answered. A begun one that never ended is free after 60 s. */
   beginRequest(input: RequestName & { bodyHash: string }): BegunRequest;
+  /** What stands at this address, without its version, is being deleted: answers that tell of it are `gone`. */
+  forgetAnswers(path: string): null;
   endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): null;
 }
 

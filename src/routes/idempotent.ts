@@ -87,3 +87,7 @@ export const idempotently = <Schema extends z.ZodType>(
 /** For an actor that knows its calls: with it, a repeated request changes nothing also where no answer was kept. */
 export const callIdOf = (context: HttpContext, newId: NewId): string | undefined =>
   context.req.header(idempotencyHeader) === undefined ? undefined : newId("key");
+
+/** No answer that is kept tells what is deleted at this request's address, or at another of them. */
+export const forgetAnswers = async (context: HttpContext, path = context.req.path): Promise<unknown> =>
+  unwrap(await workspaceOf(context).forgetAnswers(path.replace(/^\/v\d+/, "")));

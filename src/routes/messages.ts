@@ -18,7 +18,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { settledWithin } from "../shared/timeouts.ts";
 import { authorOf } from "./blocks.ts";
 import { agentAt, type HttpContext, spaceAt } from "./http-context.ts";
-import { replayedHeader } from "./idempotent.ts";
+import { forgetAnswers, replayedHeader } from "./idempotent.ts";
 import { impersonatedApprovals, inSpace, mayOwn, requireParticipant } from "./in-space.ts";
 import { mindIdOf } from "./mind-query.ts";
 import { Resource } from "./route.ts";
@@ -150,10 +150,13 @@ const relatedOf = async (
     const answer = await agent.related(workspaceId, messageId);
     for (const item of answer.ok ? answer.value : []) {
       const { label = "", id = "" } = item;
-      const remove = () =>
-        item.kind === "block"
+      const remove = async () => {
+        const isBlock = item.kind === "block";
+        await forgetAnswers(context, `/agents/${agentId}/${isBlock ? `blocks/${label}` : `archival/${id}`}`);
+        return isBlock
           ? agent.deleteBlock(workspaceId, label, "system", authorOf(context))
           : agent.deleteArchival(workspaceId, id);
+      };
       const isGone = isToGo && (await remove()).ok;
       found[isGone ? "removed" : "related"].push({ ...whose, ...item });
     }

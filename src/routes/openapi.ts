@@ -184,7 +184,7 @@ const guardedProblems: ErrorCode[] = [
   "unavailable",
 ];
 const bodyProblems: ErrorCode[] = ["invalid_json", "payload_too_large"];
-const repeatProblems: ErrorCode[] = ["idempotency_mismatch", "idempotency_in_progress"];
+const repeatProblems: ErrorCode[] = ["idempotency_mismatch", "idempotency_in_progress", "gone"];
 
 const retryAfter = { description: "When to try again, in seconds", schema: { type: "integer" as const } };
 

@@ -7,7 +7,7 @@ import { excerpt } from "../shared/quote.ts";
 import { soundJsonIn } from "../shared/sound-json.ts";
 import { type Access, accesses, admit, countPublic, isGuarded, scopesOf } from "./access.ts";
 import { type AskedAgent, agentAt, askedAgent, type HttpContext, spaceAt } from "./http-context.ts";
-import { idempotently, type NewId } from "./idempotent.ts";
+import { forgetAnswers, idempotently, type NewId } from "./idempotent.ts";
 import { askedSpace, MindQuery, mindIdOf, noteLook, requireReader } from "./mind-query.ts";
 import { holdsIdsOnly, pathSchema, requireIssued } from "./path-parameters.ts";
 import { misshapen } from "./problems.ts";
@@ -180,6 +180,8 @@ export class Resource {
         headers: headers && parse(headers, headersIn(context, headerNames), "headers"),
         body: body && parse(body, bodyIn(context, text, json), "body"),
       };
+      // Before it is deleted: a second try, where this fails, would find nothing to delete.
+      if (description.mind && method === "DELETE") await forgetAnswers(context);
       const answer = await handle({
         ...parsed,
         context,

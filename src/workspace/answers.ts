@@ -270,13 +270,14 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     spaces.forgetToBe(id);
     outbox.spaceSettled(id);
   },
-  follow: ({ spaces, outbox, erasures, row }, delivery) => {
+  follow: ({ spaces, outbox, erasures, requests, row }, delivery) => {
     if (delivery.space.workspaceId !== row.id)
       throw new ColloquyError("not_found", "The space is of another workspace.");
     const isAwaited = spaces.toBeUntil(delivery.space.id) !== undefined;
     if (spaces.follow(delivery)) {
       outbox.spaceFollowed(delivery);
       erasures.followed(delivery);
+      if (delivery.deleted) requests.forgetAt(`/spaces/${delivery.space.id}`);
     }
     if (isAwaited) outbox.spaceSettled(delivery.space.id);
     if (isAwaited && row.retentionDays !== null && !delivery.deleted) outbox.retentionChanged(delivery.space.id);
@@ -307,6 +308,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (timers.dueAt(requestsTimer) === undefined) pruneRequests();
     return begun;
   },
+  forgetAnswers: ({ requests }, path) => requests.forgetAt(path),
   endRequest: ({ requests }, { principal, key, ...end }) =>
     "abandon" in end ? requests.abandon({ principal, key }) : requests.end({ principal, key }, end.status, end.body),
 };

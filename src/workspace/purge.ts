@@ -37,6 +37,7 @@ type Removing = {
   outbox: Outbox;
   usage: Usage;
   tokenLeases: TokenLeases;
+  requests: Requests;
 };
 
 type Purging = {
@@ -55,7 +56,7 @@ const purged = [
 
 /** Nobody of this id is in the workspace any more: what they hold ends, and their spaces are told. In a transaction. */
 export const removeEntity = (services: Removing, id: string): Entity => {
-  const { directory, signInCodes, sessions, waitingCalls, outbox, usage, tokenLeases: leases } = services;
+  const { directory, signInCodes, sessions, waitingCalls, outbox, usage, tokenLeases: leases, requests } = services;
   const entity = directory.get(id);
   directory.remove(id);
   if (entity.role === "admin") outbox.makerEnded(id);
@@ -64,6 +65,7 @@ export const removeEntity = (services: Removing, id: string): Entity => {
   waitingCalls.forgetAgent(id);
   usage.forgetStorage(id);
   leases.keep(id);
+  for (const kind of ["agents", "entities"]) requests.forgetAt(`/${kind}/${id}`);
   return entity;
 };
 

@@ -1,4 +1,4 @@
-import { and, eq, gte, isNull, like, lt, min, or, sql } from "drizzle-orm";
+import { and, eq, gte, isNotNull, isNull, like, lt, min, or, sql } from "drizzle-orm";
 import type { BegunRequest, RequestName } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
@@ -19,6 +19,9 @@ const callerOf = (principal: string): string => principal.split(":", 2).join(":"
 
 const isOfCaller = (caller: string) =>
   or(eq(requests.principal, caller), and(gte(requests.principal, `${caller}:`), lt(requests.principal, `${caller};`)));
+
+/** Of a request whose answer told what was deleted since. */
+const deletedStatus = 410;
 
 export type Requests = ReturnType<typeof createRequests>;
 
@@ -56,6 +59,9 @@ export const createRequests = (db: Database, clock: Clock, databaseBytes: () => 
           const detail = "This Idempotency-Key came with another body: send a new key.";
           throw new ColloquyError("idempotency_mismatch", detail);
         }
+        if (status === deletedStatus) {
+          throw new ColloquyError("gone", "What came of this Idempotency-Key was deleted: send a new key.");
+        }
         if (status !== null) return { replay: { status, body: body ?? "" } };
         if (known.begunAt + requestLeaseMs > now) {
           const detail = "The first request with this key is under way: try again soon.";
@@ -88,6 +94,17 @@ export const createRequests = (db: Database, clock: Clock, databaseBytes: () => 
     replace(name: RequestName, body: string, fresh: string): void {
       const isIt = and(named(name), eq(requests.body, body));
       db.update(requests).set({ body: fresh }).where(isIt).run();
+    },
+
+    /** What stood at an address, without its version, is deleted: the answers that tell of it go. In a transaction. */
+    forgetAt(path: string): void {
+      const at = path.lastIndexOf("/");
+      const { key, body, status } = requests;
+      const isBelow = sql`instr(${key}, ${`${path}/`}) > 0`;
+      const isNamed = sql`instr(${body}, ${JSON.stringify(path.slice(at + 1))}) > 0`;
+      const isMade = and(sql`instr(${key}, ${`${path.slice(0, at)} `}) > 0`, isNamed);
+      const isIts = and(isNotNull(status), or(isBelow, isMade));
+      db.update(requests).set({ status: deletedStatus, body: null }).where(isIts).run();
     },
 
     /** Forgets what an entity asked for, and the answers that name it. Answers how many there were. In a transaction. */

@@ -58,7 +58,7 @@ export const ofWorkspace: Record<New<"workspace", last.workspace>, Fallback> = {
   ...{ limits: "refused", setLimits: "refused", dismissSpace: "refused", beginReseal: "refused", reseal: "refused" },
   ...{ overview: "refused", suspend: "refused", end: "refused", registered: "refused" },
   ...{ report: "left out", reported: "refused", noteUsage: "job", usage: "refused" },
-  ...{ beginErasure: "refused", erasure: "refused", erasures: "refused" },
+  ...{ beginErasure: "refused", erasure: "refused", erasures: "refused", forgetAnswers: "refused" },
 };
 export const ofSpace: Record<New<"space", last.space>, Fallback> = {
   ...{ editMessage: "refused", deleteMessage: "refused" },

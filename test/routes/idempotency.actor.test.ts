@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { adminKey, type Call, call, ids, openHouse } from "../support/house.ts";
+import { rowsWith } from "../support/rows.ts";
 import { problemIn } from "./operations.ts";
 
 let keys = 0;
@@ -184,4 +185,47 @@ test("[S4] a malformed Idempotency-Key is refused", async () => {
     const answer = await call("/v1/entities", { bearer: secretKey, body: { type: "human", name: "Mona" }, headers });
     expect(await problemIn(answer)).toMatchObject({ code: "invalid_request" });
   }
+});
+
+test("[D1] no kept answer tells what was deleted: the same key is `gone`, and no row has it", async () => {
+  const house = await openHouse();
+  const { secretKey: bearer, workspaceId } = house;
+  const agent = await house.agent({ name: "Robo" });
+  const mona = await house.person("Mona");
+  const under = `/v1/agents/${agent.id}`;
+  const block = { label: "garden", type: "core", content: "Quinces ripen late" };
+  const fact = await twice(`${under}/archival`, { bearer, body: { content: "Medlars ripen late" } });
+  const made = await twice(`${under}/blocks`, { bearer, body: block });
+  const other = await twice(`${under}/blocks`, { bearer, body: { ...block, label: "shed", content: "Spades" } });
+  const operation = { operations: [{ op: "append_text", text: "Damsons too" }] };
+  const edit = await twice(`${under}/blocks/garden/operations`, { bearer, body: operation });
+  const space = await twice("/v1/spaces", { bearer, body: { name: "Orchard", members: [{ entityId: mona.id }] } });
+  const person = await twice("/v1/entities", { bearer, body: { type: "human", name: "Ottilie" } });
+  const idIn = ({ bodies }: { bodies: string[] }): string => /"id":"(\w+)"/.exec(bodies[0] ?? "")?.[1] ?? "";
+  const gone = [
+    [`${under}/blocks/garden`, "Quinces", `${under}/blocks`, made, block],
+    [`${under}/blocks/garden`, "Damsons", `${under}/blocks/garden/operations`, edit, operation],
+    [`${under}/archival/${idIn(fact)}`, "Medlars", `${under}/archival`, fact, { content: "Medlars ripen late" }],
+    [
+      `/v1/spaces/${idIn(space)}`,
+      "Orchard",
+      "/v1/spaces",
+      space,
+      { name: "Orchard", members: [{ entityId: mona.id }] },
+    ],
+    [`/v1/entities/${idIn(person)}`, "Ottilie", "/v1/entities", person, { type: "human", name: "Ottilie" }],
+  ] as const;
+  for (const address of new Set(gone.map(([each]) => each))) {
+    expect((await call(address, { method: "DELETE", bearer })).status, address).toBe(204);
+  }
+  for (const [, word, path, { headers }, body] of gone) {
+    const again = await problemIn(await call(path, { bearer, body, headers }));
+    expect(again, path).toMatchObject({ code: "gone", status: 410 });
+    expect(await rowsWith(env.WORKSPACE.getByName(workspaceId), word)).toEqual([]);
+  }
+  const kept = await call(`${under}/blocks`, {
+    ...{ bearer, headers: other.headers },
+    body: { ...block, label: "shed", content: "Spades" },
+  });
+  expect([kept.status, kept.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
 });
