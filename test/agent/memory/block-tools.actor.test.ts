@@ -512,8 +512,9 @@ describe("consent", () => {
     const outputs = await run(
       edit([{ op: "delete_item", index: 0 }]),
       call("block_edit", { label: "other", operations: [{ op: "append_text", text: "x" }] }),
+      call("block_share", { label: "other", agent: "Archive", permission: "Human" }),
     );
-    expect(outputs).toMatchObject([{ error: { code: "forbidden" } }, { error: { code: "forbidden" } }]);
+    expect(outputs).toMatchObject(Array.from({ length: 3 }, () => ({ error: { code: "forbidden" } })));
     expect((await space.messages()).flatMap(({ toolCall }) => toolCall ?? [])).toEqual([]);
   });
 

@@ -34,8 +34,8 @@ export const rightOf = (op: GatedOperation): Rule["right"] => rules[op].right;
 /** The least permission that gives a right by itself. */
 const least = { Append: "Append", Overwrite: "ReadWrite", Delete: "Admin" } as const;
 
-/** From the least that a permission allows to the most. */
-export const ranks = { ReadOnly: 0, Partner: 1, Human: 1, Append: 2, ReadWrite: 3, Admin: 4 };
+/** From the least that a permission allows to the most. With `Human` anybody agrees in the partner's place. */
+export const ranks = { ReadOnly: 0, Partner: 1, Human: 2, Append: 3, ReadWrite: 4, Admin: 5 };
 
 /** Whether a permission allows it: `consent` where a person must agree first. */
 export const verdictOn = (op: GatedOperation, permission: Permission): "allowed" | "consent" | "refused" => {
