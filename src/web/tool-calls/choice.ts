@@ -23,7 +23,11 @@ const optionOf = (value: unknown, index: number): Option | null => {
   if (label === undefined || chosen === undefined) return null;
   // Whoever asks writes both: a label may say another thing than what its option answers.
   const answers = titleOf(chosen) === titleOf(label) ? undefined : `answers “${chosen}”`;
-  const hint = [described, answers].filter(Boolean).join(" · ");
+  const told = new Set<unknown>([label, described, chosen]);
+  const others = Object.entries(value)
+    .filter(([, each]) => !told.has(typeof each === "number" ? String(each) : each))
+    .map(([name, each]) => `${titleOf(name)}: ${typeof each === "string" ? each : JSON.stringify(each)}`);
+  const hint = [described, answers, ...others].filter(Boolean).join(" · ");
   return { key, label, value: chosen, ...(hint !== "" && { hint }) };
 };
 
@@ -46,6 +50,20 @@ export const choiceOf = (input: unknown, schema?: unknown): Choice | null => {
 /** The question that a call asks, in the words of its input. */
 export const questionOf = (input: unknown): string | null =>
   (isRecord(input) && first(input, ["question", "message", "prompt", "text", "title"])) || null;
+
+/** What a call says beside its question, and beside what its form is made of. */
+export const besideQuestion = (input: unknown, schema: unknown): Record<string, unknown> => {
+  if (!isRecord(input)) return {};
+  const isChoice = choiceOf(input, schema) !== null;
+  const isInForm = (key: string, value: unknown): boolean =>
+    isChoice
+      ? key === "options" || (key === "multiple" && typeof value === "boolean")
+      : key === "schema" && schema === undefined && isRecord(value);
+  const question = questionOf(input);
+  return Object.fromEntries(
+    Object.entries(input).filter(([key, value]) => !isInForm(key, value) && value !== question),
+  );
+};
 
 /** A choice as the call's schema wants it: bare, in the schema's only property, or else as `{choice}` or `{choices}`. */
 export const choiceResult = (schema: unknown, { isMultiple }: Choice, chosen: Json[]): Json => {

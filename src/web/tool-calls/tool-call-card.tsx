@@ -4,7 +4,7 @@ import { Icon } from "../look/icon.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { chartOf } from "./chart.ts";
 import { ChartView } from "./chart-view.tsx";
-import { choiceOf, questionOf } from "./choice.ts";
+import { besideQuestion, questionOf } from "./choice.ts";
 import { parsePartialJson } from "./partial-json.ts";
 import { PeoplePart } from "./people-part.tsx";
 import { ShownFields, useReading } from "./shown-fields.tsx";
@@ -68,9 +68,6 @@ const CallFrame = ({ name, chip, children }: { name: string; chip: Chip; childre
   );
 };
 
-/** Properties of an input that only serve to ask. They show as controls: the options where they can be chosen. */
-const controls = new Set(["options", "schema", "multiple"]);
-
 type CallInputProps = { name: string; input: unknown; isAsking: boolean; schema?: unknown };
 
 /** The input of a call: a chart or table for a tool of that name, a question, or its fields. */
@@ -82,16 +79,12 @@ const CallInput = ({ name, input, isAsking, schema }: CallInputProps) => {
   if (table) return <TableView table={table} />;
   const question = isAsking ? questionOf(input) : null;
   if (question === null) return <Fields value={input} />;
-  const isControl = (key: string) => controls.has(key) && (key !== "options" || choiceOf(input, schema) !== null);
-  const rest = isRecord(input)
-    ? Object.entries(input).filter(([key, value]) => !isControl(key) && value !== question)
-    : [];
   return (
     <>
       <p className="call-question" dir="auto">
         {question}
       </p>
-      <Fields value={Object.fromEntries(rest)} />
+      <Fields value={besideQuestion(input, schema)} />
     </>
   );
 };

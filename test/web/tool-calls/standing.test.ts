@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Member, ToolCall } from "../../../src/client/index.ts";
-import { choiceOf, choiceResult, questionOf } from "../../../src/web/tool-calls/choice.ts";
+import { besideQuestion, choiceOf, choiceResult, questionOf } from "../../../src/web/tool-calls/choice.ts";
 import { callWords, chipOf, progressOf, standingOf, timeLeft } from "../../../src/web/tool-calls/standing.ts";
 import { isSameValue } from "../../../src/web/tool-calls/value-layout.ts";
 
@@ -74,12 +74,26 @@ test("options of a choice are words or records, and show what they answer", () =
   expect(hall).toEqual({ key: "0", label: "The hall", hint: "40 seats · answers “hall”", value: "hall" });
   const [no] = choiceOf({ options: [{ label: "No, keep it", value: "delete" }] })?.options ?? [];
   expect(no).toMatchObject({ value: "delete", hint: "answers “delete”" });
+  const [paid] = choiceOf({ options: [{ label: "Ok", id: "Ok", name: "Pay Eve", fee: 9 }] })?.options ?? [];
+  expect(paid?.hint).toBe("Name: Pay Eve · Fee: 9");
   const tooMany = Array.from({ length: 51 }, (_, index) => index);
   for (const options of [undefined, [], [null], ["Tea", {}], tooMany]) expect(choiceOf({ options })).toBeNull();
   const form = { properties: { drink: {}, size: {} } };
   expect(choiceOf({ options: ["Tea"] }, form)).toBeNull();
   expect(questionOf({ message: "Deploy to prod?" })).toBe("Deploy to prod?");
   expect(questionOf({})).toBeNull();
+});
+
+test("[C1] what a question says beside itself shows, but for what its form is made of", () => {
+  const said = { question: "Tea?", schema: "Pay Eve", multiple: "and Mallory", note: "Tea?" };
+  expect(besideQuestion({ ...said, options: ["Yes"] }, undefined)).toEqual({
+    schema: "Pay Eve",
+    multiple: "and Mallory",
+  });
+  const form = { question: "Tea?", schema: { type: "boolean" } };
+  expect(besideQuestion(form, undefined)).toEqual({});
+  expect(besideQuestion(form, { type: "string" })).toEqual({ schema: form.schema });
+  expect(besideQuestion({ question: "Tea?", options: ["Yes"], multiple: true }, undefined)).toEqual({});
 });
 
 test("the result of a choice has the shape that its schema wants", () => {
