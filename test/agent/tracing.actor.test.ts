@@ -7,10 +7,21 @@ import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
+import { createGate } from "../support/gate.ts";
 import { SeenRequests } from "../support/remote.ts";
 import { apiError, call, refusal, step, text } from "../support/scripted-model.ts";
 import { ask } from "./calls/scene.ts";
-import { type AgentSettings, agentStub, ended, ids, openScene, passTime, runsOf, scripted } from "./fixture.ts";
+import {
+  type AgentSettings,
+  agentStub,
+  ended,
+  holdSpeech,
+  ids,
+  openScene,
+  passTime,
+  runsOf,
+  scripted,
+} from "./fixture.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -210,6 +221,32 @@ test("[C17] spans of a confidential space hold no texts, and no names that a mod
   ]);
   expect(spans[3]?.attributes["error.type"]).toBe("tool_unknown");
   expect(JSON.stringify([spans, await received()])).not.toContain("launch code");
+});
+
+test("[C17] nor does the span of a call there that was canceled, of a tool that a model made up", async () => {
+  const { analyst, house, husam } = await stage("answer");
+  const board = await house.space("Board", [husam, analyst], true);
+  const mind = { ...analyst, id: compartmentId(ids, analyst.id, board.id) };
+  const path = `/answer/${ids.mint("key")}`;
+  await configure(mind, { OTEL_EXPORTER_OTLP_ENDPOINT: `${inject("remote")}${path}/` });
+  const saying = createGate();
+  holdSpeech(saying, "before");
+  scripted([step(call("send_message", { text: "Wait" }), call(secretText, {}))]);
+  await board.post(husam, "@Analyst well?");
+  await saying.reached;
+  const [run] = await runsOf(house.workspaceId, mind);
+  unwrap(await env.AGENT.getByName(mind.id).cancelRun(house.workspaceId, run?.id ?? ""));
+  saying.open();
+  const spans = await vi.waitFor(async () => {
+    const all = spansIn(await receivedAt(path));
+    expect(all.at(-1)?.name).toBe("invoke_agent Analyst");
+    return all;
+  });
+  const canceled = spans.find(
+    ({ attributes }) => attributes["error.type"] === "run_canceled" && attributes["gen_ai.tool.name"],
+  );
+  expect(canceled?.name).toBe("execute_tool unknown");
+  expect(JSON.stringify(spans)).not.toContain("launch code");
 });
 
 test("a tool call that failed says by which error", async () => {

@@ -8,8 +8,9 @@ import type { RunRow } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
 import { RunRef } from "../tools/builtin/runs.ts";
 import { failed, interruptedCall } from "../tools/outcome.ts";
-import { factsOf } from "../tools/registry.ts";
+import { factsOf, findTool } from "../tools/registry.ts";
 import type { ToolOutput } from "../tools/tool.ts";
+import { kindOf } from "./composing.ts";
 import { cutOffText, openCalls, type RunCall, readRows } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";
 
@@ -34,7 +35,8 @@ export const recordResult = (
 ): void => {
   const { callId, toolName } = call;
   const startedAt = begunAt ?? services.clock.now();
-  services.tracer.call(run, { step, startedAt, call, value, error: facts.error });
+  const isTool = (): boolean => findTool(toolName, kindOf(services, run)) !== undefined;
+  services.tracer.call(run, { step, startedAt, call, isTool, value, error: facts.error });
   // Undefined is no JSON; through text, what is stored is what a replay reads.
   const output = { type: "json", value: JSON.parse(JSON.stringify(value ?? null)) } as const;
   const row = services.journal.append({

@@ -23,7 +23,15 @@ export type TracedStep = {
   error?: string | undefined;
 };
 
-type TracedCall = { step: number; startedAt: number; call: CallRequest; value: unknown; error: boolean };
+/** `isTool`: whether the agent has a tool of this name, or a model made it up. */
+type TracedCall = {
+  step: number;
+  startedAt: number;
+  call: CallRequest;
+  isTool: () => boolean;
+  value: unknown;
+  error: boolean;
+};
 
 /** One action of a run, which ends now. An attribute `error.type` says that it failed. */
 type Span = {
@@ -181,11 +189,11 @@ export const createTracer = (
     },
 
     /** A call has its result: of a detached one, that it is pending. */
-    call(run: RunRow, { step, startedAt, call, value, error }: TracedCall): void {
+    call(run: RunRow, { step, startedAt, call, isTool, value, error }: TracedCall): void {
       add(run, () => {
         const code = error ? (Failed.safeParse(value).data?.error.code ?? "tool_failed") : undefined;
         // A tool that there is not has a name of the model's own words, and a code may be a server's.
-        const name = isConfidential() && code === "tool_unknown" ? "unknown" : call.toolName;
+        const name = isConfidential() && !isTool() ? "unknown" : call.toolName;
         return {
           ...{ operation: "execute_tool" as const, of: name, path: [step, call.callId], startedAt },
           attributes: {
