@@ -28,13 +28,18 @@ export const asSeen = (text: string): string => text.normalize("NFKC").replace(b
 /** Small Cherokee letters, which look like their capitals. Unicode's case folding takes them for these too. */
 const smallCherokee = /[\u13F8-\u13FD\uAB70-\uABBF]/g;
 
+/** A dot on a letter that has one already: one is drawn. */
+const secondDot = /(?<=[ij]\p{M}*)\u0307/gu;
+
 /** The ways to read a name: by its letters, and with those that share one stroke or one ring taken for each other. */
 const looksOf = (name: string): string[] => {
   // A compatibility form of a letter may look less like a Latin one than the letter does.
   const plain = inLatin(name).normalize("NFKD").replace(blank, "");
   const letters = inLatin(plain.replace(smallCherokee, (letter) => letter.toUpperCase()));
   const strokes = letters.replace(/[I1|]/g, "l").replace(/0/g, "O");
-  const read = [letters, strokes].map((each) => inLatin(each.toLowerCase()).replaceAll("m", "rn"));
+  const read = [letters, strokes].map((each) =>
+    inLatin(each.toLowerCase()).replace(secondDot, "").replaceAll("m", "rn"),
+  );
   return [asSeen(name), ...read];
 };
 

@@ -13,6 +13,8 @@ describe("two names", () => {
     ["Bob", "Воb"],
     ["Alice", "AIice"],
     ["Alice", "A1ice"],
+    ["Alice", "Ali\u0307ce"],
+    ["Jim", "Jі\u0307m"],
     ["Team 0", "Team O"],
     ["Admin", "Adrnin"],
     ["Admin", "АDМIN"],
