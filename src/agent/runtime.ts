@@ -9,6 +9,7 @@ import { createJobs, jobsTimer } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
 import { handleCompartments, tellCompartments, tellMinds } from "./api/compartments.ts";
+import { handleAudit } from "./api/config.ts";
 import { handleCuts } from "./api/journal-cuts.ts";
 import { renewCarried } from "./api/related.ts";
 import { suspendedLookMs, watchdogMs } from "./bounds.ts";
@@ -241,5 +242,6 @@ export const createRuntime = (
   };
   handleCompartments(runtime);
   handleCuts(runtime);
+  handleAudit(runtime);
   return runtime;
 };

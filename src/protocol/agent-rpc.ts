@@ -1,6 +1,7 @@
 import type { Outcome } from "../shared/errors.ts";
 import type { Agent, AgentConfig, TriggerAgent, UpdateAgent } from "./agent.ts";
 import type { ArchivalEntry, CreateArchival } from "./archival.ts";
+import type { AuditActor } from "./audit.ts";
 import type {
   Block,
   BlockChange,
@@ -203,8 +204,8 @@ export interface AgentMethods extends BlockMethods {
   compartments(page: PageRequest): Page<{ space: Pick<SpaceSnapshot, "id" | "name" | "members">; left: boolean }>;
   /** From agents that share blocks with it: those that it is in, and those that it has a compartment of. */
   confidentialSpaces(): string[];
-  /** `readable`: the confidential spaces that the caller reads; left out: all. Throws `forbidden` where it exposes another. */
-  update(changes: UpdateAgent, readable?: string[]): Agent;
+  /** `readable`: the confidential spaces that the caller reads; undefined: all. Throws `forbidden` where it exposes another. */
+  update(changes: UpdateAgent, readable?: string[], by?: AuditActor): Agent;
   remove(): null;
   /** The workspace's sealed secrets, all of them, by name; kept sealed. */
   setSecrets(sealed: Record<string, string>): null;

@@ -31,6 +31,7 @@ export const AuditAction = z.enum([
   "agent.read",
   "erasure.began",
   "erasure.done",
+  "agent.changed",
   "agent.deleted",
   "agent.exported",
   "agent.imported",

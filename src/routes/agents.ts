@@ -153,7 +153,7 @@ agents.route("PATCH /v1/agents/{agentId}", {
       unwrap(await workspace.updateEntity(agentId, { name }));
     }
     const updated = await orTakeBack(
-      async () => agent.update(changes, principal.kind === "key" ? undefined : exposure.spaces),
+      async () => agent.update(changes, principal.kind === "key" ? undefined : exposure.spaces, actorOf(principal)),
       async () => name === undefined || workspace.updateEntity(agentId, { name: before.name }),
     );
     return { agent: updated };

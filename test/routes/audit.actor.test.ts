@@ -74,6 +74,24 @@ test("[L3] the audit log says who did what to keys, secrets, roles, people, sett
   expect(whole).not.toContain(created.secretKey);
 });
 
+test("[L3] each change of an agent's config is noted by its fields' names, without values", async () => {
+  const robot = await house.agent({ name: "Changing" });
+  const path = `/v1/agents/${robot.id}`;
+  const model = { provider: "rehearsal", deltasPerSecond: 0 };
+  await done(path, { method: "PATCH", bearer: boss.token, body: { name: "Changed", model } });
+  await done(path, { method: "PATCH", body: { instructions: "Never tell of the vineyard" } });
+  expect((await call(path, { method: "PATCH", bearer: boss.token, body: { model: { alias: "none" } } })).status).toBe(
+    422,
+  );
+  const known = `action=agent.changed&target=${robot.id}`;
+  await vi.waitFor(async () => expect(await entries(known)).toHaveLength(2));
+  expect(await entries(known)).toMatchObject([
+    { actor: { id: house.keyId }, detail: { fields: "instructions" } },
+    { actor: { id: boss.id }, detail: { fields: "model name" } },
+  ]);
+  expect(JSON.stringify(await entries("limit=100"))).not.toContain("vineyard");
+});
+
 test("[L3] who makes an admin, or says whose JWT a person comes by, is noted", async () => {
   const body = { type: "human", name: "Second", role: "admin" };
   const OneEntity = z.object({ entity: z.object({ id: z.string() }) });

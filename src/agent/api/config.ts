@@ -4,14 +4,15 @@ import type { Env } from "../../env/env.ts";
 import { adapters } from "../../models/adapt.ts";
 import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
 import type { Exposure } from "../../protocol/agent-rpc.ts";
+import type { AuditActor, AuditNote } from "../../protocol/audit.ts";
 import type { ContextView } from "../../protocol/run.ts";
 import { withoutIdleTimeouts } from "../../protocol/tool.ts";
 import { isoTime } from "../../shared/clock.ts";
-import { ColloquyError } from "../../shared/errors.ts";
+import { ColloquyError, errorKind, unwrap } from "../../shared/errors.ts";
 import { issuesOf } from "../../shared/issues.ts";
-import { timeoutSignal } from "../../shared/timeouts.ts";
+import { timeoutSignal, withTimeout } from "../../shared/timeouts.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
-import { maxInboxEvents, viewTimeoutMs } from "../bounds.ts";
+import { maxInboxEvents, mindAnswerMs, viewTimeoutMs } from "../bounds.ts";
 import { ownerOf } from "../context/blocks.ts";
 import { compose } from "../context/compose.ts";
 import { triggerOf } from "../inbox/batch.ts";
@@ -68,9 +69,23 @@ const exposureBy = (runtime: AgentRuntime, config: AgentConfig): Exposure => {
   return { fields, spaces: fields.length === 0 ? [] : confidentialSpacesOf(runtime) };
 };
 
+/** Notes of this agent for its workspace's audit log, each set in the transaction of what it notes. */
+const auditKind = "audit";
+
+export const handleAudit = ({ jobs, services: { env, identity } }: AgentRuntime): void =>
+  jobs.handle(auditKind, {
+    atOnce: 1,
+    async run({ payload }) {
+      const workspace = env.WORKSPACE.getByName(identity.get().workspaceId);
+      const noted = await withTimeout(mindAnswerMs, workspace.noteAudit(payload as AuditNote));
+      if (!noted.ok && errorKind(noted.problem.code).retryable) unwrap(noted);
+      return undefined;
+    },
+  });
+
 /** Changes the config, and what follows from it. Throws `invalid_request`, and `forbidden` for what the caller may not expose. */
-const configure = (runtime: AgentRuntime, changes: UpdateAgent, readable?: string[]): void => {
-  const { services, timers } = runtime;
+const configure = (runtime: AgentRuntime, changes: UpdateAgent, readable?: string[], by?: AuditActor): void => {
+  const { services, timers, jobs } = runtime;
   const config = changedConfig(runtime, changes);
   if (readable && exposureBy(runtime, config).spaces.some((id) => !readable.includes(id))) {
     throw new ColloquyError("forbidden", "the agent has come into another confidential space: send the change again");
@@ -81,6 +96,12 @@ const configure = (runtime: AgentRuntime, changes: UpdateAgent, readable?: strin
     takeConfig(services, config, isChanged, () => services.identity.configure({ config, updatedAt }));
     if (isChanged("heartbeat")) startHeartbeat(timers, config.heartbeat, updatedAt);
     tellCompartments(runtime);
+    if (!by) return;
+    const target = services.identity.get().id;
+    const key = [target, services.ids.mint("key")].join(" ");
+    const detail = { fields: Object.keys(changes).sort().join(" ") };
+    const payload: AuditNote = { action: "agent.changed", actor: by, target, detail, at: updatedAt, once: key };
+    jobs.set({ kind: auditKind, key, payload });
   });
   runtime.reconsider();
 };
@@ -208,8 +229,8 @@ export const configArea: Area<
 > = {
   describe: agentView,
   checkUpdate: (runtime, changes) => exposureBy(runtime, changedConfig(runtime, changes)),
-  update: (runtime, changes, readable) => {
-    configure(runtime, changes, readable);
+  update: (runtime, changes, readable, by) => {
+    configure(runtime, changes, readable, by);
     return agentView(runtime);
   },
   setSecrets,
