@@ -153,7 +153,7 @@ export const erase = (services: SpaceServices, workspaceId: string, of: ErasureO
       upTo: 0,
       rows,
       names: [],
-      objects: 1 + log.agents().length,
+      objects: of === null ? 1 + log.agents().length : 1,
       isDone: forgetting.isOver() && toldLeft(services) === 0,
     };
   }

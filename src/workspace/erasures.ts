@@ -99,9 +99,9 @@ export const createErasures = (surroundings: Surroundings) => {
   const phasesOf = ({ id, kind }: Pick<Row, "id" | "kind">): (() => string[])[] => {
     if (kind === "space") return [() => [id]];
     if (kind === "workspace") return [() => [...spaces.livingIds(), ...directory.agentIds()]];
-    const all = [spaces.livingIds, directory.agentIds];
+    const all = [spaces.allIds, directory.agentIds];
     // Its readers forget before they are asked for its name, so that what they changed is counted with that.
-    return kind === "person" ? all : [spaces.livingIds, () => [id], directory.agentIds, () => [id + itsEnd]];
+    return kind === "person" ? all : [spaces.allIds, () => [id], directory.agentIds, () => [id + itsEnd]];
   };
 
   /** When the next go of a space may begin, and the last time that was given to an object that is visited first. */

@@ -138,6 +138,14 @@ export const createSpaceIndex = (db: Database, clock: Clock, requireRoom: Requir
       return rows.map(({ id }) => id);
     },
 
+    /** Deleted ones too: their agents may be forgetting still. */
+    allIds: (): string[] =>
+      db
+        .select({ id: spaces.id })
+        .from(spaces)
+        .all()
+        .map(({ id }) => id),
+
     /** Confidential spaces, deleted ones too: of each, whether these are all in it. */
     confidential(readers: string[]): { id: string; isRead: boolean }[] {
       const read = readers.map((entityId) => new Set(this.spaceIdsOf(entityId)));

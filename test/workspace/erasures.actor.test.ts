@@ -289,6 +289,33 @@ test("[L16] an erasure is over once spaces that were told an origin's words have
   await goneFrom([env.SPACE.getByName(space.id)], ["quinces"]);
 });
 
+test("[L16] an erasure waits for a deleted space that its agents have not forgotten yet", async () => {
+  const scene = await openScene();
+  const { house, husam, analyst } = scene;
+  const mona = await house.person("Mona");
+  scripted([step(text("Well."))]);
+  const other = await house.space("Beta", [mona, husam, analyst]);
+  await other.post(mona, "I like the quinces of the old orchard");
+  await ended(house.workspaceId, analyst, 1);
+  const { forgetSpace } = Agent.prototype;
+  const gate = createGate();
+  vi.spyOn(Agent.prototype, "forgetSpace").mockImplementation(async function (this: Agent, ...given) {
+    if (given[1] === other.id) gate.reach();
+    if (given[1] === other.id) await gate.opened;
+    return forgetSpace.apply(this, given);
+  });
+  unwrap(await other.stub().remove(house.key));
+  await gate.reached;
+  await erase(scene, "person", mona.id);
+  const asked = vi.spyOn(Space.prototype, "erase");
+  const state = async () => unwrap(await workspaceAt(house.workspaceId).erasure(mona.id)).state;
+  await vi.waitUntil(async () => (await state()) === "done" || asked.mock.calls.length > 4, 8000);
+  expect(await state()).toBe("running");
+  gate.open();
+  await done(scene, mona.id);
+  await goneFrom([env.SPACE.getByName(other.id)], ["quinces", "Mona"]);
+});
+
 test("[L16] [L6] an erasure ends in a suspended workspace, though a router has not decided", async () => {
   const scene = await openScene();
   const { house, husam, space, analyst } = scene;
