@@ -102,7 +102,7 @@ export const bench: Bench = (report) =>
         ["rows read", ({ rows }: Taken) => percentile(rows, 0.5)],
       ] as const) {
         const [short = Number.NaN, long = Number.NaN] = all.map(of);
-        const figure = `p50 at ${sizes[1]} messages against ${sizes[0]}, at most ${boundRatio}`;
+        const figure = `p50 of ${unit} at ${sizes[1]} messages against ${sizes[0]}, at most ${boundRatio}`;
         report({ case: name, figure, unit, ours: long, baseline: short });
         if (!(long <= boundRatio * short)) broken.push(`${name}: ${long} ${unit} against ${short}`);
       }
