@@ -129,6 +129,9 @@ test("[L4] a question that repeats deleted words loses them before its answer to
   expect(left).toContain('"Yes"');
 });
 
+/** Of this thread alone, in microseconds: however busy the machine is. */
+const second = 1_000_000;
+
 test.each<[string, string, string, string]>([
   ["one letter", "a".repeat(32_000), `b${"a".repeat(32_000)}`, "a".repeat(512 * 1024)],
   ["two letters", "ab".repeat(16_000), `${"ab".repeat(15_000)}c`, "ab".repeat(256 * 1024)],
@@ -137,20 +140,20 @@ test.each<[string, string, string, string]>([
   ["backslashes", `${"\\".repeat(32_000)}x`, "y", `${"\\".repeat(32_000)}x`.repeat(16)],
 ])("[L4] [C13] an edit of what says %s again and again holds nobody up", (_, was, now, text) => {
   const scrub = createScrub({ was: [was], now, idParts: [] });
-  const from = performance.now();
+  const from = process.threadCpuUsage().user;
   scrub.text(text);
   expect(scrub.text(now)).toBe(now);
-  expect(performance.now() - from).toBeLessThan(1000);
+  expect(process.threadCpuUsage().user - from).toBeLessThan(second);
 });
 
 test("[L4] [C13] the deletion of a call that says 10,000 short words holds nobody up", () => {
   const words = Array.from({ length: 10_000 }, (_, index) => `w${index}`);
   const scrub = createScrub({ was: words, senderNames: ["Ann"], idParts: [idPart] });
   const lines = words.map((each) => `["Kitchen"] "Ann": "${each}"`).join("\n");
-  const from = performance.now();
+  const from = process.threadCpuUsage().user;
   scrub.mayHold("Nothing of all that was said stands here. ".repeat(12_000));
   const left = JSON.stringify([scrub.value(words, true), scrub.value(lines)]);
-  expect(performance.now() - from).toBeLessThan(1000);
+  expect(process.threadCpuUsage().user - from).toBeLessThan(second);
   expect(left.includes('"w77')).toBe(false);
 });
 
