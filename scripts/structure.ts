@@ -10,13 +10,18 @@ import { argv } from "node:process";
 type Bound = { figure: keyof Structure; atMost: number; what: string };
 
 const bounds: Bound[] = [
-  { figure: "lines", atMost: 61_755, what: "lines of src" },
-  { figure: "agentLines", atMost: 25_116, what: "lines of src/agent" },
-  { figure: "testLines", atMost: 67_960, what: "lines of test, without the databases of migrations" },
+  { figure: "lines", atMost: 61_775, what: "lines of src" },
+  { figure: "agentLines", atMost: 25_112, what: "lines of src/agent" },
+  { figure: "testLines", atMost: 67_965, what: "lines of test, without the databases of migrations" },
   { figure: "files", atMost: Number.POSITIVE_INFINITY, what: "files of src" },
   { figure: "agentFiles", atMost: 12, what: "files in src/agent itself" },
   { figure: "subclasses", atMost: 0, what: "classes that extend a class of ours" },
   { figure: "mutualFolders", atMost: 0, what: "pairs of folders that point at each other" },
+  {
+    figure: "continuityAsks",
+    atMost: 1,
+    what: "places that ask which continuity it is, elsewhere than where it belongs",
+  },
   { figure: "upwardImports", atMost: 0, what: "imports of a parent's file that is no leaf module" },
   { figure: "smallFiles", atMost: 5, what: "files under 25 lines with one importer" },
   { figure: "smallishFiles", atMost: 40, what: "files under 40 lines with one importer" },
@@ -40,6 +45,8 @@ export type Structure = {
    * `env.ts` (the types of the worker's bindings), and a module that imports nothing of its own folder but leaf modules of it.
    */
   upwardImports: string[];
+  /** Comparisons with a continuity's name, but in `run/continuity`, `context` and `protocol`. `continuityFacts` says what differs. */
+  continuityAsks: string[];
   /** Files of src that one other file of src imports, by their length. */
   smallFiles: string[];
   smallishFiles: string[];
@@ -67,6 +74,7 @@ export const structureOf = (root: string): Structure => {
     agentFiles: inAgent.map(({ path }) => path).filter((path) => dirname(path) === "src/agent"),
     subclasses: subclassesOf(sources),
     mutualFolders: mutualFoldersOf(edges),
+    continuityAsks: continuityAsksOf(sources),
     upwardImports: upwardImportsOf(sources, edges),
     smallFiles: under(25),
     smallishFiles: under(40),
@@ -96,6 +104,15 @@ const subclassesOf = (sources: Source[]): string[] => {
       .map(([, name, base]) => `${path}: ${name} extends ${base}`),
   );
 };
+
+const continuityRooms = /^src\/(?:protocol|agent\/context|agent\/run\/continuity)\//;
+
+const continuityAsksOf = (sources: Source[]): string[] =>
+  sources
+    .filter(({ path }) => !continuityRooms.test(path))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/\S*continuity [!=]== "\w+"/g)].map(([compared]) => `${path}: ${compared}`),
+    );
 
 type Edge = { path: string; imported: string };
 

@@ -1,4 +1,5 @@
 import { and, desc, eq, gt, gte, lt, type SQL, sql } from "drizzle-orm";
+import { continuityFacts } from "../protocol/continuity.ts";
 import type { RunStatus } from "../protocol/run.ts";
 import type { Clock } from "../shared/clock.ts";
 import { among, type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
@@ -47,9 +48,6 @@ const isInFront = sql`${runs.continuity} = 'timeline' and ${runs.status} in ('ru
 /** How long the stretch of work under way has lasted. */
 const stretchMs = ({ worksSince }: Pick<RunRow, "worksSince">, now: number): number =>
   worksSince === null ? 0 : Math.max(0, now - worksSince);
-
-/** Whether other runs go on beside it, so that its rows in the journal lie among theirs. */
-const runsBeside = ({ continuity }: Pick<RunRow, "continuity">): boolean => continuity === "timeline";
 
 /** A run that began less than this ago is still in its first stretch of work. */
 const justBegunMs = 1000;
@@ -219,7 +217,7 @@ export const createRuns = (db: Database, clock: Clock) => {
     /** The run waits, and holds nothing in memory. Rows of the journal from `nextSeq` on are not its own. */
     rest(run: RunRow, status: "waiting_reply" | "waiting_tool", nextSeq: number): void {
       // No other run writes while a consciousness waits.
-      const rests = runsBeside(run) ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
+      const rests = !continuityFacts(run).runsAlone ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
       this.update(run.ordinal, { status, rests, ...this.worked(run) });
     },
 
@@ -336,7 +334,7 @@ export const overRests = ({ rests }: Pick<RunRow, "rests">, nextSeq: number): Ru
 
 /** A cycle that is not kept, because it skipped or was canceled. */
 const isSilent = ({ continuity, kept, status }: Pick<RunRow, "continuity" | "kept" | "status">): boolean =>
-  !runsBeside({ continuity }) && !kept && (status === "skipped" || status === "canceled");
+  continuityFacts({ continuity }).runsAlone && !kept && (status === "skipped" || status === "canceled");
 
 /** The facts of a run that the runs after it depend on. */
 export type PastRun = Pick<

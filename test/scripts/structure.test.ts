@@ -49,6 +49,21 @@ it("counts a class that extends a class of src, but not an error or a library's 
   expect(subclasses).toEqual(["src/b.ts: Middle extends Base"]);
 });
 
+it("counts where a continuity is compared by its name, but in the rooms that it belongs to", () => {
+  const asks = 'const isIt = config.continuity === "timeline" || continuity !== "consciousness";\n';
+  const { continuityAsks } = structureWith({
+    "src/agent/inbox/a.ts": asks,
+    "src/agent/run/b.ts": "const isSame = run.continuity === config.continuity;\n",
+    "src/agent/run/continuity/c.ts": asks,
+    "src/agent/context/d.ts": asks,
+    "src/protocol/e.ts": asks,
+  });
+  expect(continuityAsks).toEqual([
+    'src/agent/inbox/a.ts: config.continuity === "timeline"',
+    'src/agent/inbox/a.ts: continuity !== "consciousness"',
+  ]);
+});
+
 it("counts two folders beside each other that import each other at any depth", () => {
   const { mutualFolders } = structureWith({
     "src/agent/calls/a.ts": importing("../run/deep/b.ts"),

@@ -5,6 +5,7 @@ import { adapters } from "../../models/adapt.ts";
 import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
 import type { Exposure } from "../../protocol/agent-rpc.ts";
 import type { AuditActor, AuditNote } from "../../protocol/audit.ts";
+import { continuityFacts } from "../../protocol/continuity.ts";
 import type { ContextView } from "../../protocol/run.ts";
 import { withoutIdleTimeouts } from "../../protocol/tool.ts";
 import { isoTime } from "../../shared/clock.ts";
@@ -30,7 +31,7 @@ import { confidentialSpacesOf, configureKind, settle, tellCompartments } from ".
 
 /** A config that has nothing of the other continuity, and whose tools can be used here. Throws `invalid_request`. */
 export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentConfig => {
-  if (config.continuity === "timeline" && config.context.maxEvents !== undefined) {
+  if (!continuityFacts(config).takesBatches && config.context.maxEvents !== undefined) {
     const message = "belongs to a consciousness: a run of a timeline takes one event. Leave it out, or set it to null";
     throw new ColloquyError("invalid_request", `context.maxEvents ${message}`, {
       issues: [{ path: "context.maxEvents", message }],
@@ -57,7 +58,7 @@ const mergeConfig = (config: AgentConfig, changes: UpdateAgent): AgentConfig => 
 /** An agent's config without what was taken for a timeline before it was refused, and had no effect. */
 const withoutEffectless = (config: AgentConfig): AgentConfig => {
   const { maxEvents, ...context } = config.context;
-  return config.continuity === "timeline" && maxEvents !== undefined ? { ...config, context } : config;
+  return !continuityFacts(config).takesBatches && maxEvents !== undefined ? { ...config, context } : config;
 };
 
 /** The agent's config as it would be with the changes. Throws `invalid_request`. */

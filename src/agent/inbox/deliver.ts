@@ -1,5 +1,6 @@
 import type { TriggerAgent } from "../../protocol/agent.ts";
 import type { ProvenDelivery } from "../../protocol/agent-rpc.ts";
+import { continuityFacts } from "../../protocol/continuity.ts";
 import type { DeliveredMessage, Delivery, Root } from "../../protocol/rpc.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
@@ -61,6 +62,7 @@ const isOld = ({ cursor, space, openUpTo }: Delivery, has: { version: number; fr
 /** Takes in a space's delivery. Answers the new cursor, and whether the loop is to wake. */
 export const accept = (services: InboxServices, delivery: Delivery): { cursor: number; asksForRun: boolean } => {
   const { config } = services.identity.get();
+  const { readsHistory } = continuityFacts(config);
   // Messages that wake nobody let the loop sleep on, unless a run awaits one.
   let asksForRun = delivery.messages.length === 0 || delivery.messages.some(isWaking);
   const arm = (): void => {
@@ -83,8 +85,8 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     for (const delivered of fresh) {
       const waiting = isAwaited ? services.waits.answer(delivered, idOfQuestion) : [];
       const ofCycles = waiting.filter(isOfCycle);
-      // A timeline reads messages that wake nobody in the history. Words of its own that were let out it knows everywhere.
-      const isRead = config.continuity === "timeline" && delivered.own !== "let_out";
+      // Words of its own that were let out it knows everywhere.
+      const isRead = readsHistory && delivered.own !== "let_out";
       if (waiting.length === 0 && !isWaking(delivered) && isRead) {
         unheard += 1;
         continue;
@@ -200,7 +202,7 @@ const unansweredOf = (services: InboxServices, wait: WaitRow, root: Root): Inbox
  * not answer.
  */
 export const settleWaits = (services: InboxServices): void => {
-  const { continuity } = services.identity.get().config;
+  const { waitsForAnswers } = continuityFacts(services.identity.get().config);
   for (const wait of services.waits.over()) {
     const silence = wait.root && unansweredOf(services, wait, wait.root);
     // It is settled once there is room.
@@ -209,7 +211,7 @@ export const settleWaits = (services: InboxServices): void => {
       services.inbox.wake(heldOnes(services, services.waits.drop(wait.callId)));
       const eventId = eventIdOf(services, "unanswered", wait.callId);
       // A cycle is told with what wakes it next that it is no longer where it asked.
-      const wakes = services.spaces.isMember(wait.spaceId) || continuity === "timeline";
+      const wakes = services.spaces.isMember(wait.spaceId) || waitsForAnswers;
       if (silence) services.inbox.enter([{ eventId, data: silence, wakes, isAwaited: true }]);
     });
   }

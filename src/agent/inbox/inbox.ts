@@ -1,5 +1,6 @@
 import { and, asc, count, desc, eq, gt, isNull, lt, lte, min, ne, not, type SQL, sql } from "drizzle-orm";
 import type { SQLiteUpdateSetSource } from "drizzle-orm/sqlite-core";
+import { continuityFacts } from "../../protocol/continuity.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import { among, countOf, type Database, prepared, Remembered } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -318,10 +319,8 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     wake(rows: InboxRow[]): void {
       const counts = roots.wakes(rows.map(({ rootId }) => rootId));
       const waking = rows.filter(({ wakes, rootId }) => !wakes && (counts.get(rootId) ?? 0) < maxWakes());
-      change(
-        waking.map(({ seq }) => seq),
-        { wakes: true },
-      );
+      const seqs = waking.map(({ seq }) => seq);
+      change(seqs, { wakes: true });
       if (waking.length > 0) armLoop();
     },
 
@@ -382,7 +381,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     discard(eventId: string): void {
       const { seq, data } = deadOne(eventId, "discarded");
       acknowledge([seq]);
-      if (data.type !== "space_message" || identity.get().config.continuity !== "timeline") return;
+      if (data.type !== "space_message" || !continuityFacts(identity.get().config).readsHistory) return;
       const { message } = data.delivered;
       spaces.settle(message.spaceId, { acknowledged: [message.seq], shownTo: 0 });
     },

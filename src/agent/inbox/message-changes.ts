@@ -1,3 +1,4 @@
+import { continuityFacts } from "../../protocol/continuity.ts";
 import { erasedMark } from "../../protocol/entity.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { MessageChange } from "../../protocol/rpc.ts";
@@ -105,6 +106,6 @@ const changeEvent = (services: ChangingServices, row: InboxRow, { kind, message 
   waits.unanswered(message.id);
   for (const { ordinal, events } of resting) runs.update(ordinal, { events: events.filter((seq) => seq !== row.seq) });
   inbox.become(row, null);
-  if (identity.get().config.continuity !== "timeline") return;
+  if (!continuityFacts(identity.get().config).readsHistory) return;
   spaces.settle(message.spaceId, { acknowledged: [message.seq], shownTo: 0 });
 };

@@ -1,4 +1,5 @@
 import type { FeedPlace, FeedRequest, FeedText, MindSettings } from "../../protocol/agent-rpc.ts";
+import { continuityFacts } from "../../protocol/continuity.ts";
 import { maxFedCharacters, maxFedRuns, maxPastRuns } from "../bounds.ts";
 import { askOpenMind } from "../call-with-retry.ts";
 import { digest } from "../context/consciousness/state.ts";
@@ -36,8 +37,8 @@ type Feed = {
 
 /** The newest run before those that a first feed brings, and how many runs lie before it untold. */
 const beforeFirst = ({ identity, windows }: RunServices, last: number): { upTo: number; untold: number } => {
-  const { continuity } = identity.get().config;
-  const window = continuity === "consciousness" ? windows.newest(continuity) : undefined;
+  const { config } = identity.get();
+  const window = continuityFacts(config).keepsRuns ? windows.newest(config.continuity) : undefined;
   if (window) return { upTo: Math.min(last, window.firstRun - 1), untold: 0 };
   const upTo = Math.max(0, last - maxPastRuns);
   return { upTo, untold: upTo };
@@ -134,9 +135,10 @@ export const takeFeed = async (services: RunServices, signal: AbortSignal): Prom
     for (const run of fed) takeRun(services, run);
     const value = come && { place: come.place, left: (before?.left ?? 0) + come.left };
     feed.put([...parts, ...(value ? [{ part: "runs", hash: "", value }] : [])], gone);
-    if (before || identity.get().config.continuity !== "consciousness") return;
+    const { config } = identity.get();
+    if (before || !continuityFacts(config).keepsRuns) return;
     // The first window goes on from the open mind's.
     const { shown } = shownBlocks(services, ownBlocks(services), []);
-    windows.save({ ...nextWindow(services, "consciousness", from, shown), summary, toldFrom: runs.nextOrdinal() });
+    windows.save({ ...nextWindow(services, config.continuity, from, shown), summary, toldFrom: runs.nextOrdinal() });
   });
 };

@@ -120,7 +120,7 @@ const settleEvents = (services: RunServices, run: RunRow, { all }: RunRows, endi
   if (ending.kind === "absorbed") return [];
   if (ending.kind !== "failed" || ending.events === "acknowledged") {
     const taken = inbox.rows(run.events);
-    if (continuityOf(run).marksSeen) settleSeen(services, taken, all, ending.kind !== "canceled");
+    if (continuityOf(run).readsHistory) settleSeen(services, taken, all, ending.kind !== "canceled");
     inbox.acknowledge(run.events);
     return receiptsOf(taken);
   }

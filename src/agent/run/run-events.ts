@@ -1,4 +1,5 @@
 import type { ArchivalSource } from "../../protocol/archival.ts";
+import { continuityFacts } from "../../protocol/continuity.ts";
 import { maxReadStretches } from "../../protocol/events.ts";
 import type { Shown } from "../../protocol/exported-history.ts";
 import type { Message, Origin } from "../../protocol/message.ts";
@@ -84,7 +85,7 @@ const planOrService = ({ data }: InboxRow): { type: "plan" | "service"; name: st
 
 /** Those of a run's events that it may speak because of: what woke it, and answers that it awaited. The others it overheard. */
 const causingOnes = (services: RunServices, run: RunRow, events: InboxRow[]): InboxRow[] => {
-  const inputs = run.continuity === "timeline" ? inputsIn(services.journal.ofRun(run)) : [];
+  const inputs = continuityFacts(run).waitsForAnswers ? inputsIn(services.journal.ofRun(run)) : [];
   const told = new Set([run.trigger.eventId, ...inputs.flatMap(({ eventIds = [] }) => eventIds)]);
   return events.filter(({ wakes, eventId, data }) => wakes || told.has(eventId) || ("answers" in data && data.answers));
 };
@@ -138,7 +139,7 @@ const causeIn = (line: string): Cause[] => {
  */
 const causesOf = ({ runs, journal }: RunServices, run: RunRow, { createdAt, origin }: Message): Cause[] => {
   const linesIn = (rows: JournalRow[]): string[] => [...new Set(inputsIn(rows).flatMap(({ lines }) => lines))];
-  if (run.continuity === "timeline") {
+  if (!continuityFacts(run).takesBatches) {
     const absorbed = runs.absorbedInto(run.id).filter((each) => (each.completedAt ?? 0) <= Date.parse(createdAt));
     const all = [run, ...absorbed].sort((one, other) => (one.events[0] ?? 0) - (other.events[0] ?? 0));
     const isSeveral = origin && "sourceType" in origin && origin.sourceType === "several";

@@ -71,7 +71,7 @@ export const contextOf = (execution: Execution, begunAt: number): ToolContext =>
     root: () => rootOfRun(services, run),
     begunAt,
     roomTokens: () => inputTokensLeft(services, run),
-    seenIn: continuityOf(run).marksSeen ? (spaceId) => seenIn(services, spaceId) : null,
+    seenIn: continuityOf(run).readsHistory ? (spaceId) => seenIn(services, spaceId) : null,
     originOf: (message) => knownOrigin(services, message),
     say: sayIn(execution),
     awaited: () => (execution.begunAt === undefined ? [] : services.waits.awaitedBy(call.callId)),

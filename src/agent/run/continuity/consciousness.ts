@@ -1,3 +1,4 @@
+import { continuityFacts } from "../../../protocol/continuity.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { quoteLines } from "../../../shared/quote.ts";
 import { maxSkippedLines } from "../../bounds.ts";
@@ -228,10 +229,7 @@ export const compactForRun = (services: RunServices, run: RunRow, step: number, 
 /** One cycle at a time, over everything that waits, with the earlier cycles as its past. */
 export const consciousness: Continuity = {
   maxRuns: () => 1,
-  runsAlone: true,
-  waitsForAnswers: false,
-  keepsRuns: true,
-  marksSeen: false,
+  ...continuityFacts({ continuity: "consciousness" }),
   takeOver: () => undefined,
   begin,
   compose: tellPeerUpdates,

@@ -1,4 +1,5 @@
 import type { AgentConfig } from "../../../protocol/agent.ts";
+import type { ContinuityFacts } from "../../../protocol/continuity.ts";
 import type { ShownBlock } from "../../context/blocks.ts";
 import type { Snapshot } from "../../context/compose.ts";
 import { eventSpaces, triggerOf } from "../../inbox/batch.ts";
@@ -13,17 +14,9 @@ import type { OrdinalCycle, WindowRow } from "../windows.ts";
 export type NextInput = { snapshot: Snapshot; blocks: ShownBlock[]; events: InboxRow[] };
 
 /** How an agent's past becomes the context of its runs. `consciousness.ts` and `timeline.ts` are the two ways. */
-export interface Continuity {
+export interface Continuity extends ContinuityFacts {
   /** How many runs may go on at once. */
   maxRuns(limits: AgentConfig["limits"]): number;
-  /** Whether no other run goes on beside one, so that its rows lie together in the journal. */
-  runsAlone: boolean;
-  /** Whether a run that asked for answers rests until they come. Otherwise they come as events of later runs. */
-  waitsForAnswers: boolean;
-  /** Whether later runs read a run that acted or was completed as their past. */
-  keepsRuns: boolean;
-  /** Whether the space's messages are marked as seen or new. */
-  marksSeen: boolean;
   /** Prepares the agent for this continuity, in the transaction that changes its config. */
   takeOver(services: RunServices): void;
   /** Begins a run with the waiting events, if they may wake the agent. */

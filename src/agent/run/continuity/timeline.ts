@@ -1,4 +1,5 @@
 import { defaultChunkSize } from "../../../protocol/context-config.ts";
+import { continuityFacts } from "../../../protocol/continuity.ts";
 import type { InboxMeta } from "../../../protocol/exported-history.ts";
 import type { Message } from "../../../protocol/message.ts";
 import type { RunTrigger } from "../../../protocol/run.ts";
@@ -374,10 +375,7 @@ const nothingWaits = {
 
 export const timeline: Continuity = {
   maxRuns: ({ maxConcurrentRuns }) => maxConcurrentRuns,
-  runsAlone: false,
-  waitsForAnswers: true,
-  keepsRuns: false,
-  marksSeen: true,
+  ...continuityFacts({ continuity: "timeline" }),
   // Messages that the agent's cycles have read are not [NEW] to its runs.
   takeOver: ({ spaces }) => spaces.settleAll(),
   begin,
