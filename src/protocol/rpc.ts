@@ -389,7 +389,7 @@ interface WorkspaceMethods extends CredentialMethods, LimitMethods {
   audit(page: PageRequest & AuditFilters): Page<AuditEntry>;
   /** `Idempotency-Key`: begin, then end with what was answered. A begun one that never ended is free after 60 s. */
   beginRequest(input: RequestName & { bodyHash: string }): BegunRequest;
-  /** What stands at this address, without its version, is being deleted: answers that tell of it are `gone`. */
+  /** Makes kept answers `gone` that tell of what is deleted at this path. The path has no `/v1`. */
   forgetAnswers(path: string): null;
   endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): null;
 }

@@ -13,7 +13,7 @@ const textsIn = (value: unknown): string[] => {
 /** Each text in a value that says something, once. */
 export const wordsIn = (value: unknown): string[] => [...new Set(textsIn(value).filter((each) => each.trim() !== ""))];
 
-/** What a message says, the call that it shows, and what it tells of its origin. */
+/** The words of a message: its text, its tool call, and the words of its origin. */
 export const wordsOf = ({ text, toolCall, origin }: Pick<Message, "text" | "toolCall" | "origin">): string[] => {
   const { input, output, error, awaits, answer }: Partial<ToolCall> & { answer?: unknown } = toolCall ?? {};
   const told = origin && "sourceEvent" in origin ? origin.sourceEvent : "";

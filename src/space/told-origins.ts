@@ -12,8 +12,8 @@ import { spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 
 /**
- * What an agent's message tells of a message in another space, the source, as its origin. It goes with the source, though the
- * agent be gone.
+ * An agent's message may hold words of a message in another space, its source. When the source is changed or deleted, those
+ * words go too, even if the agent was deleted before.
  *
  * Invariants
  * 1. From the transaction of such a message on, a job has the source's space note it (`Routing.told`), or say that the words are

@@ -117,7 +117,7 @@ export const createDirectory = (
   };
 
   let areOldKeyed = false;
-  /** Those that an older version stored without the key. */
+  /** Replaces hashes that an older release stored without the key. */
   const keyOldHashes = (): void => {
     if (areOldKeyed) return;
     const isOld = sql`length(${removedSubjects.hash}) = 64`;

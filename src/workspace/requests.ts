@@ -96,7 +96,7 @@ export const createRequests = (db: Database, clock: Clock, databaseBytes: () => 
       db.update(requests).set({ body: fresh }).where(isIt).run();
     },
 
-    /** What stood at an address, without its version, is deleted: the answers that tell of it go. In a transaction. */
+    /** Drops the bodies of kept answers that tell of what was deleted at this path. In a transaction. */
     forgetAt(path: string): void {
       const at = path.lastIndexOf("/");
       const { key, body, status } = requests;

@@ -13,7 +13,7 @@ export const failed = (
   message: string,
 ): CallOutcome => ({ status, value: { success: false, error: { code, message } }, error: { code, message } });
 
-/** What a server or a person answered. It stands within a result where it has the form of one that people approved. */
+/** Wraps an outside answer that has an `approval`: only the runtime's own record may have that form. */
 export const brought = (value: unknown): unknown =>
   typeof value === "object" && value !== null && "approval" in value ? { result: value } : value;
 

@@ -201,7 +201,7 @@ export const createRouter = (surroundings: Surroundings) => {
     /** The workspace goes on after a suspension. */
     resume: (): void => jobs.hurry(kind),
 
-    /** What is undecided wakes nobody. In a transaction; with `append` an event says so. */
+    /** Decides in a transaction that waiting messages wake nobody. `append` writes an event of each decision. */
     giveUp(reason: ColloquyError, append?: Append): void {
       for (const seq of decisions.pending()) {
         const row = append && log.at(seq);

@@ -21,7 +21,7 @@ const optionOf = (value: unknown, index: number): Option | null => {
   const chosen = first(value, ["value", "id", "label", "title", "name", "text"]);
   const described = first(value, ["description", "hint", "details"]);
   if (label === undefined || chosen === undefined) return null;
-  // Whoever asks writes both: a label may say another thing than what its option answers.
+  // The agent writes label and value. A person must see the value where the label says something else.
   const answers = titleOf(chosen) === titleOf(label) ? undefined : `answers “${chosen}”`;
   const told = new Set<unknown>([label, described, chosen]);
   const others = Object.entries(value)
@@ -51,7 +51,7 @@ export const choiceOf = (input: unknown, schema?: unknown): Choice | null => {
 export const questionOf = (input: unknown): string | null =>
   (isRecord(input) && first(input, ["question", "message", "prompt", "text", "title"])) || null;
 
-/** What a call says beside its question, and beside what its form is made of. */
+/** The fields of a call that neither its question nor its form shows. */
 export const besideQuestion = (input: unknown, schema: unknown): Record<string, unknown> => {
   if (!isRecord(input)) return {};
   const isChoice = choiceOf(input, schema) !== null;

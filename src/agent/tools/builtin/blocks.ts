@@ -118,7 +118,7 @@ const edited = async (
   return { success: true, version, results: results.map(({ message }) => message), ...shown };
 };
 
-/** What these do whatever else the block holds. People agree to all else on the version of when they are asked. */
+/** Operations that do the same wherever the block stands. All others are pinned to the version that people are shown. */
 const anywhere = /^(?:set_text|set_field|increment|push_item|append_\w+)$/;
 
 /**
