@@ -26,12 +26,21 @@ test("[L1] a person edits and deletes by the keyboard, and the other window sees
   await shown(hers, "the quinces").waitFor();
   expect(await hers.getByRole("button", { name: "Edit your message" }).count()).toBe(0);
 
-  await his.getByRole("button", { name: "Edit your message" }).focus();
+  // His answer comes after her window shows the edit, so his dialog is still open then.
+  await his.route("**/messages/*", async (route) => {
+    const response = await route.fetch();
+    await shown(hers, "the pears").waitFor();
+    await route.fulfill({ response });
+  });
+  const edit = his.getByRole("button", { name: "Edit your message" });
+  await edit.focus();
   await his.keyboard.press("Enter");
   await his.getByRole("textbox", { name: "Its text" }).fill("the pears");
   await his.getByRole("button", { name: "Save" }).press("Enter");
   await shown(hers, "the pears").waitFor();
   await hers.getByText("edited", { exact: true }).waitFor();
+  await his.locator(":focus").and(edit).waitFor();
+  await his.unrouteAll();
 
   await his.getByRole("button", { name: "Delete the message of Husam" }).focus();
   await his.keyboard.press("Enter");

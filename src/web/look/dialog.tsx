@@ -1,4 +1,4 @@
-import { type ReactNode, startTransition, useActionState, useEffect, useId, useRef } from "react";
+import { type ReactNode, startTransition, useActionState, useId, useLayoutEffect, useRef } from "react";
 import { messageOf } from "../../client/index.ts";
 import { Button, IconButton } from "./button.tsx";
 
@@ -27,7 +27,8 @@ export const Dialog = (props: DialogProps) => {
   const titleId = useId();
   const submit = (): Promise<string | null> => onSubmit().then(() => null, messageOf);
   const [problem, action, isBusy] = useActionState(submit, null);
-  useEffect(() => {
+  // Closed before it leaves the page: a dialog that has left it gives no focus back.
+  useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     dialog?.querySelector<HTMLElement>("[data-initial-focus]")?.focus();
