@@ -119,9 +119,9 @@ export const maxFedRuns = 200;
 export const maxFedCharacters = 8_000_000;
 /** Tool calls of an agent that wait for people or servers, or run beside its runs. */
 export const maxOpenCalls = 1000;
-/** Errands of calls that are under way at a time, of those that ask servers and of the others: the platform allows six connections. */
-export const maxErrands = 4;
-/** Pauses of an errand that failed. */
+/** Actions of calls that are under way at a time, of those that ask servers and of the others: the platform allows six connections. */
+export const maxCallActions = 4;
+/** Pauses of an action that failed. */
 export const callBackoffMs = 1000;
 export const longestCallBackoffMs = 5 * 60_000;
 /** A server may still answer so long after its call's run went on, or where no run waited. */

@@ -244,7 +244,7 @@ export const calls = sqliteTable(
     /** It was sent to its server; it stands in the workspace's list. */
     pushed: integer("pushed", { mode: "boolean" }).notNull().default(false),
     listed: integer("listed", { mode: "boolean" }).notNull().default(false),
-    /** Errands of it that failed in a row. */
+    /** Actions of it that failed in a row. */
     failures: integer("failures").notNull().default(0),
     /** Until when a server has it for itself, and under which name. */
     lease: text("lease", { mode: "json" }).$type<records.CallLease>(),

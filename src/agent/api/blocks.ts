@@ -90,13 +90,14 @@ export const blocksArea: Area<keyof BlockMethods> = {
     return null;
   },
   readSharedBlocks: async ({ services: { blocks, shares } }, readerId, labels, confidential) => {
-    const rows = await blocks.anew();
+    const rows = await blocks.rendered();
     return labels.map((label) => {
       const row = rows.find((each) => each.label === label);
       return (row && shares.viewFor(row, readerId, confidential)) ?? null;
     });
   },
-  openBlocks: async ({ services: { blocks, sharedBlocks } }, known) => sharedBlocks.openFor(await blocks.anew(), known),
+  openBlocks: async ({ services: { blocks, sharedBlocks } }, known) =>
+    sharedBlocks.openFor(await blocks.rendered(), known),
   spaceBlocks: ({ services }, spaceId) => services.shares.sharedWith(spaceId),
   editSharedBlock: ({ services }, label, { until, ...edit }) => {
     requireAwaited(services, { until });

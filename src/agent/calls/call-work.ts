@@ -7,7 +7,7 @@ import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import { withTimeout } from "../../shared/timeouts.ts";
-import { callBackoffMs, longestCallBackoffMs, maxErrands, mindAnswerMs, spaceAnswerMs } from "../bounds.ts";
+import { callBackoffMs, longestCallBackoffMs, maxCallActions, mindAnswerMs, spaceAnswerMs } from "../bounds.ts";
 import { callWithRetry } from "../call-with-retry.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
@@ -15,7 +15,7 @@ import { mayRepeat } from "../tools/call-mode.ts";
 import { shownRequest } from "../tools/configured/shown-request.ts";
 import { changedSinceApproval, failed, unknownInWords } from "../tools/outcome.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
-import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
+import { actionOf, type CallAction, isSlow, shouldBeListed, statusOf } from "./due.ts";
 import { builtinTarget, perform } from "./perform.ts";
 import { readsFor } from "./reads.ts";
 import { push, waitingCall } from "./server-calls.ts";
@@ -26,7 +26,7 @@ import { push, waitingCall } from "./server-calls.ts";
  *
  * Invariants
  * 1. What is to be done follows from the rows alone; a crash anywhere is followed by the timer `calls` (R1).
- * 2. One errand of a call at a time. A failed errand backs off and delays no other call. Errands that ask servers take
+ * 2. One action of a call at a time. A failed action backs off and delays no other call. Actions that ask servers take
  *    no place from the others.
  * 3. What was begun and cut is done again only if its tool is idempotent; else its outcome is unknown (R3).
  * 4. No server is asked, no tool executed and none too late while the workspace is suspended. What is under way then ends.
@@ -49,7 +49,7 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
   const live = new Map<string, { slow: boolean; work: Promise<void>; over: AbortController }>();
   const stopped = new AbortController();
 
-  const next = (row: CallRow | undefined): Errand | null => (row ? errandOf(row, clock.now()) : null);
+  const next = (row: CallRow | undefined): CallAction | null => (row ? actionOf(row, clock.now()) : null);
 
   const settle = (callId: string, outcome: CallOutcome): void => {
     if (calls.settle(callId, outcome)) wakeLoop();
@@ -83,15 +83,15 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
     throw refused;
   };
 
-  const run = async (errand: Errand, row: CallRow, ended: AbortSignal): Promise<void> => {
+  const run = async (action: CallAction, row: CallRow, ended: AbortSignal): Promise<void> => {
     const { callId, tool } = row;
-    switch (errand) {
+    switch (action) {
       case "tell":
         return tell(row).catch((error: unknown) => {
           if (!(error instanceof ColloquyError) || error.retryable) throw error;
         });
       case "execute": {
-        // One errand of a call goes on at a time, so what runs already was cut.
+        // One action of a call goes on at a time, so what runs already was cut.
         const isCut = row.phase === "running";
         const begun = isCut ? row : calls.beginExecution(row);
         if (begun.phase === "running") await perform(services, begun, isCut, ended);
@@ -134,25 +134,25 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
     }
   };
 
-  /** All errands of one call, until it asks for none. */
+  /** All actions of one call, until it asks for none. */
   const goOn = async (callId: string, slow: boolean, over: AbortSignal): Promise<void> => {
     const ended = AbortSignal.any([stopped.signal, over]);
     for (;;) {
       const row = calls.get(callId);
-      const errand = next(row);
-      if (!row || !errand || stopped.signal.aborted) return;
-      if (isSlow(errand) && !slow) return;
-      if (services.isSuspended() && (isSlow(errand) || errand === "expire")) return;
+      const action = next(row);
+      if (!row || !action || stopped.signal.aborted) return;
+      if (isSlow(action) && !slow) return;
+      if (services.isSuspended() && (isSlow(action) || action === "expire")) return;
       try {
-        await run(errand, row, ended);
+        await run(action, row, ended);
       } catch (error) {
         if (stopped.signal.aborted) return;
-        // The call ended during the errand. Its next errand does not wait for the pause of this one.
-        if (isSlow(errand) && next(calls.get(callId)) !== errand) continue;
+        // The call ended during the action. Its next action does not wait for the pause of this one.
+        if (isSlow(action) && next(calls.get(callId)) !== action) continue;
         const pause = backoff(row.failures, { firstMs: callBackoffMs, longestMs: longestCallBackoffMs });
         const reason = error instanceof Error ? error.message : String(error);
         const failures = row.failures + 1;
-        log.warn("call.errand_failed", { ...loggedCall(services, row), errand, failures, reason });
+        log.warn("call.action_failed", { ...loggedCall(services, row), action, failures, reason });
         calls.change(callId, { failures, lookAt: clock.now() + pause });
         return;
       }
@@ -179,9 +179,9 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
     }
     for (const slow of [false, true]) {
       const busy = [...live.values()].filter((each) => each.slow === slow).length;
-      if (busy >= maxErrands || (slow && services.isSuspended())) continue;
-      const due = calls.due(slow, maxErrands).filter(({ callId }) => !live.has(callId));
-      for (const { callId } of due.slice(0, maxErrands - busy)) begin(callId, slow);
+      if (busy >= maxCallActions || (slow && services.isSuspended())) continue;
+      const due = calls.due(slow, maxCallActions).filter(({ callId }) => !live.has(callId));
+      for (const { callId } of due.slice(0, maxCallActions - busy)) begin(callId, slow);
     }
   };
 

@@ -24,7 +24,7 @@ import { lookAt, serverDueAt } from "./due.ts";
  * Invariants
  * 1. A call has its row since the transaction that journaled it as begun: what was cut is told from what never began.
  * 2. The first outcome wins; a call that is `done` never changes again.
- * 3. While a row asks for an errand the timer `calls` is due, so that a crash anywhere is followed by it (R1).
+ * 3. While a row asks for an action the timer `calls` is due, so that a crash anywhere is followed by it (R1).
  */
 
 /** The columns that are empty when a call begins. */
@@ -102,7 +102,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
     /** How many of them people or servers have, or run beside the agent's runs. */
     waiting: (): number => (none.get() ? 0 : countOf(db, calls, isOpenRow)),
 
-    /** `lookAt` is set where an errand failed: it is tried again then. */
+    /** `lookAt` is set where an action failed: it is tried again then. */
     change(callId: string, changes: Changes): CallRow | undefined {
       const known = this.get(callId);
       const row = known && timed({ ...known, ...changes }, changes.lookAt);
@@ -240,7 +240,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       this.canceledIn(spaceId, "ready", "not_a_member", `${gone}, which canceled it before it began`);
     },
 
-    /** Those that ask for an errand now, the longest waiting first; `slow`: that ask servers, or that do not. */
+    /** Those that ask for an action now, the longest waiting first; `slow`: that ask servers, or that do not. */
     due(slow: boolean, limit: number): CallRow[] {
       if (none.get()) return [];
       return db
@@ -274,7 +274,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       }
     },
 
-    /** After an errand: the timer is set for the next one, or put away. */
+    /** After an action: the timer is set for the next one, or put away. */
     rearm(): void {
       const next = db.select({ at: min(calls.lookAt) }).from(calls);
       const at = next.get()?.at;

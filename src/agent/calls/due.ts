@@ -5,7 +5,7 @@ import type { CallRow } from "../schema.ts";
 /**
  * What a call's row asks to be done beside its run, from the row alone: so that whatever was cut goes on (R1, R2).
  */
-export type Errand =
+export type CallAction =
   /** The space does not show yet what has become of it. */
   | "tell"
   /** It may run, and no run waits for it; or it ran, and was cut. */
@@ -22,7 +22,7 @@ export type Errand =
   | "forget";
 
 /** Whether it takes as long as somebody's server takes. `Calls.due` says the same of rows. */
-export const isSlow = (errand: Errand): boolean => errand === "execute" || errand === "push";
+export const isSlow = (action: CallAction): boolean => action === "execute" || action === "push";
 
 /** The status that the space should show. */
 export const statusOf = ({ phase, outcome }: CallRow): ToolCall["status"] => {
@@ -40,8 +40,8 @@ export const shouldBeListed = (row: CallRow): boolean => isWithServer(row) && !i
 /** A run that waits looks at the time itself. */
 const expires = (row: CallRow): boolean => row.phase === "late" || (row.phase === "out" && !row.attached);
 
-/** The next errand of a row, or null where there is none for now. */
-export const errandOf = (row: CallRow, now: number): Errand | null => {
+/** The next action of a row, or null where there is none for now. */
+export const actionOf = (row: CallRow, now: number): CallAction | null => {
   if (row.spaceId !== null && row.told !== statusOf(row)) return "tell";
   if (expires(row) && (row.dueAt ?? 0) <= now) return "expire";
   if (!row.attached && (row.phase === "ready" || row.phase === "running")) return "execute";
@@ -54,7 +54,7 @@ export const errandOf = (row: CallRow, now: number): Errand | null => {
 
 /** When the row is to be looked at next; null while it waits for others alone. */
 export const lookAt = (row: CallRow, now: number): number | null => {
-  if (errandOf(row, now) !== null) return now;
+  if (actionOf(row, now) !== null) return now;
   if (expires(row)) return row.dueAt;
   return row.phase === "done" ? row.keptUntil : null;
 };

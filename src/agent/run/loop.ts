@@ -237,7 +237,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     live.set(run.id, entry);
     journal.hold(run.ordinal);
     entry.done = faultOnceStored("agent.after-take", services.object)
-      .then(() => services.blocks.renew())
+      .then(() => services.blocks.storeRendered())
       .then(() =>
         runLoop({ services, run, signal: controller.signal, progressed, waitsFor, place }, (reason) =>
           controller.abort(reason),

@@ -136,7 +136,7 @@ export const createBlocks = (
 
   const isOld = ({ renderedBy }: BlockRow): boolean => renderedBy !== renderingRules;
 
-  const shownAnew = (loro: Loro, { id, schema }: BlockRow): ReturnType<typeof shows> => {
+  const renderedOf = (loro: Loro, { id, schema }: BlockRow): ReturnType<typeof shows> => {
     try {
       return shows(schema, contentOf(history.open(loro, id), schema));
     } catch (error) {
@@ -317,18 +317,18 @@ export const createBlocks = (
     },
 
     /** All, as today's rules render them. It writes nothing: no compartment that asks is noticed (C21). */
-    async anew(): Promise<BlockRow[]> {
+    async rendered(): Promise<BlockRow[]> {
       if (!list().some(isOld)) return list();
       const loro = await loadLoro();
-      return list().map((row) => (isOld(row) ? { ...row, ...shownAnew(loro, row) } : row));
+      return list().map((row) => (isOld(row) ? { ...row, ...renderedOf(loro, row) } : row));
     },
 
     /** Stores what today's rules render: by an older release's a line of one could pass for another's (S2). */
-    async renew(): Promise<void> {
+    async storeRendered(): Promise<void> {
       if (!list().some(isOld)) return;
       const loro = await loadLoro();
       const updatedAt = clock.now();
-      for (const row of list().filter(isOld)) write(row.id, { ...shownAnew(loro, row), updatedAt });
+      for (const row of list().filter(isOld)) write(row.id, { ...renderedOf(loro, row), updatedAt });
     },
 
     /** Puts all of its document into one snapshot now; the block and its versions stay as they are. */

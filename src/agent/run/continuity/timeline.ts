@@ -197,7 +197,7 @@ const waitingOf = (services: RunServices, run: RunRow): ActiveRun["waiting"] => 
  */
 const activeRunsOf = (
   services: RunServices,
-  { ordinal, trigger }: Gathering,
+  { ordinal, trigger }: RunToCompose,
 ): Pick<TimelineSnapshot, "activeRuns" | "moreRuns"> => {
   const active = services.runs.active();
   const known = new Set(active.map((run) => run.ordinal));
@@ -223,7 +223,7 @@ const beginsIn = ({ identity }: RunServices, event: InboxData): string | null =>
   homeOf(event) ?? identity.get().compartmentSpaceId;
 
 /** A run, or the one that would come next: its window, its event and what it is said to begin with. */
-type Gathering = { ordinal: number; window: WindowRow; event: InboxData; trigger: RunTrigger };
+type RunToCompose = { ordinal: number; window: WindowRow; event: InboxData; trigger: RunTrigger };
 
 const toldNow = ({ redactions }: RunServices): ToldState => toldMessages(redactions.known());
 
@@ -236,11 +236,11 @@ const changesSince = (services: RunServices, run: () => RunRow | undefined): str
 /** The snapshot as of now. `resumed`: the run that goes on after a wait, and where it is. */
 const gatherTimeline = async (
   services: RunServices,
-  gathering: Gathering,
+  run: RunToCompose,
   signal: AbortSignal,
   resumed: { run: RunRow; activeSpaceId: string | null } | null,
 ): Promise<TimelineSnapshot> => {
-  const { ordinal, window, event } = gathering;
+  const { ordinal, window, event } = run;
   const spaces = services.spaces.mine();
   const home = spaces.find((space) => space.id === beginsIn(services, event));
   const waited = resumed && spaces.find((space) => space.id === resumed.activeSpaceId);
@@ -265,7 +265,7 @@ const gatherTimeline = async (
     state: { ...stateWith(services, blocks), shares, spaces, activity: others?.activity },
     histories,
     past,
-    ...activeRunsOf(services, gathering),
+    ...activeRunsOf(services, run),
     trigger: event,
     activeSpace: active ? { id: active.id, name: active.name, why: active === home ? begun : "wait" } : null,
     resume,
