@@ -8,7 +8,7 @@ export type { Message, RelatedItem } from "../protocol/message.ts";
 export type { Page } from "../protocol/rpc.ts";
 export type { Space, SpaceListItem } from "../protocol/space.ts";
 export { maxUnreadCount } from "../protocol/space.ts";
-export { maxTextBytes, textBytes } from "../protocol/text.ts";
+export { maxTextBytes, shownText, textBytes } from "../protocol/text.ts";
 export type { ToolAnswer, ToolCall } from "../protocol/tool-call.ts";
 export { nearPart, type StorageUse, type UsageBy, type UsageEntry } from "../protocol/usage.ts";
 export { ColloquyError, type ErrorCode } from "../shared/errors.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { countInvisible } from "../shared/invisible.ts";
+import { countInvisible, escapeInvisible } from "../shared/invisible.ts";
 import { asSeen } from "../shared/look-alike.ts";
 
 /** The most UTF-8 that one message may hold, in bytes. */
@@ -11,7 +11,14 @@ const control = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 
 /** Joiners where they are spelling: between Arabic letters, and after a virama. Elsewhere they only hide. */
 const spelled =
-  /(?<=\p{sc=Arab}\p{M}*)\u200c(?=\p{sc=Arab})|(?<=[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca])[\u200c\u200d]/gu;
+  /((?<=\p{sc=Arab}\p{M}*)\u200c(?=\p{sc=Arab})|(?<=[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca])[\u200c\u200d])/gu;
+
+/** A text as people are shown it: what nobody sees are escapes, joiners that spell a word aside. */
+export const shownText = (text: string): string =>
+  text
+    .split(spelled)
+    .map((part, index) => (index % 2 === 0 ? escapeInvisible(part) : part))
+    .join("");
 
 /** A name that people read: 1–64 printable characters on one line, trimmed, of which all show (C6). */
 export const Name = z

@@ -1,5 +1,6 @@
+import { shownText } from "../../client/index.ts";
 import type { Json, Option } from "./schema-form.ts";
-import { titleOf } from "./titles.ts";
+import { isSameName, titleOf } from "./titles.ts";
 import { isRecord } from "./value-layout.ts";
 
 export type Choice = { options: Option[]; isMultiple: boolean };
@@ -14,7 +15,7 @@ const first = (value: Record<string, unknown>, keys: readonly string[]): string 
 const optionOf = (value: unknown, index: number): Option | null => {
   const key = String(index);
   if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
-    return { key, label: String(value), value };
+    return { key, label: shownText(String(value)), value };
   }
   if (!isRecord(value)) return null;
   const label = first(value, ["label", "title", "name", "text", "value", "id"]);
@@ -22,13 +23,13 @@ const optionOf = (value: unknown, index: number): Option | null => {
   const described = first(value, ["description", "hint", "details"]);
   if (label === undefined || chosen === undefined) return null;
   // The agent writes label and value. A person must see the value where the label says something else.
-  const answers = titleOf(chosen) === titleOf(label) ? undefined : `answers “${chosen}”`;
+  const answers = isSameName(chosen, label) ? undefined : `answers “${chosen}”`;
   const told = new Set<unknown>([label, described, chosen]);
   const others = Object.entries(value)
     .filter(([, each]) => !told.has(typeof each === "number" ? String(each) : each))
     .map(([name, each]) => `${titleOf(name)}: ${typeof each === "string" ? each : JSON.stringify(each)}`);
-  const hint = [described, answers, ...others].filter(Boolean).join(" · ");
-  return { key, label, value: chosen, ...(hint !== "" && { hint }) };
+  const hint = shownText([described, answers, ...others].filter(Boolean).join(" · "));
+  return { key, label: shownText(label), value: chosen, ...(hint !== "" && { hint }) };
 };
 
 const maxOptions = 50;
@@ -47,9 +48,11 @@ export const choiceOf = (input: unknown, schema?: unknown): Choice | null => {
   return { options: usable, isMultiple: input.multiple === true };
 };
 
+const asked = (input: unknown): string =>
+  (isRecord(input) && first(input, ["question", "message", "prompt", "text", "title"])) || "";
+
 /** The question that a call asks, in the words of its input. */
-export const questionOf = (input: unknown): string | null =>
-  (isRecord(input) && first(input, ["question", "message", "prompt", "text", "title"])) || null;
+export const questionOf = (input: unknown): string | null => shownText(asked(input)) || null;
 
 /** The fields of a call that neither its question nor its form shows. */
 export const besideQuestion = (input: unknown, schema: unknown): Record<string, unknown> => {
@@ -59,7 +62,7 @@ export const besideQuestion = (input: unknown, schema: unknown): Record<string, 
     isChoice
       ? key === "options" || (key === "multiple" && typeof value === "boolean")
       : key === "schema" && schema === undefined && isRecord(value);
-  const question = questionOf(input);
+  const question = asked(input);
   return Object.fromEntries(
     Object.entries(input).filter(([key, value]) => !isInForm(key, value) && value !== question),
   );

@@ -1,6 +1,6 @@
 import type { InputHTMLAttributes } from "react";
-import type { ToolAnswer } from "../../client/index.ts";
-import { titleOf } from "./titles.ts";
+import { shownText, type ToolAnswer } from "../../client/index.ts";
+import { isSameName, titleOf } from "./titles.ts";
 import { isRecord } from "./value-layout.ts";
 
 export type Json = Extract<ToolAnswer, { result: unknown }>["result"];
@@ -46,7 +46,7 @@ const textAt = (schema: Schema, key: string): string | undefined => {
 
 const hintOf = (schema: Schema): { hint?: string } => {
   const hint = textAt(schema, "description");
-  return hint === undefined ? {} : { hint };
+  return hint === undefined ? {} : { hint: shownText(hint) };
 };
 
 const problem = (words: string): Checked => ({ problem: words });
@@ -62,10 +62,14 @@ const sizeProblem = (size: number, min: unknown, max: unknown, unit = ""): Check
 const textOf = (value: unknown): string =>
   isRecord(value) || Array.isArray(value) ? JSON.stringify(value) : String(value);
 
+const optionOf = (index: number, label: string, value: unknown): Option => ({
+  ...{ key: String(index), label: shownText(label), value: value as Json },
+});
+
 /** The values that an `enum`, or a `oneOf` of constants with titles, allows; null for any other schema. */
 const optionsOf = (schema: Schema): Option[] | null => {
   if (Array.isArray(schema.enum) && schema.enum.length > 0) {
-    return schema.enum.map((value, index) => ({ key: String(index), label: textOf(value), value: value as Json }));
+    return schema.enum.map((value, index) => optionOf(index, textOf(value), value));
   }
   const cases = schema.oneOf ?? schema.anyOf;
   if (!Array.isArray(cases) || !cases.every((one) => isRecord(one) && Object.hasOwn(one, "const"))) return null;
@@ -73,8 +77,8 @@ const optionsOf = (schema: Schema): Option[] | null => {
     const value = textOf(one.const);
     const title = textAt(one, "title") ?? value;
     // A title may say another thing than what its option answers.
-    const label = titleOf(title) === titleOf(value) ? title : `${title} (${value})`;
-    return { key: String(index), label, value: one.const as Json, ...hintOf(one) };
+    const label = isSameName(title, value) ? title : `${title} (${value})`;
+    return { ...optionOf(index, label, one.const), ...hintOf(one) };
   });
 };
 
@@ -184,7 +188,7 @@ type Place = { path: string[]; labels: string[]; isRequired: boolean };
 
 const fieldsAt = (schema: Schema, { path, labels, isRequired }: Place): FormField[] => {
   if (!isRecord(schema.properties) || path.length === maxDepth) {
-    const label = labels.join(" · ") || "Answer";
+    const label = shownText(labels.join(" · ")) || "Answer";
     return [{ path, label, isRequired, ...hintOf(schema), ...kindOf(schema, isRequired) }];
   }
   const required: unknown[] = Array.isArray(schema.required) ? schema.required : [];

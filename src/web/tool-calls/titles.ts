@@ -1,3 +1,5 @@
+import { shownText } from "../../client/index.ts";
+
 /** A program's name as words: `fetchWeather` and `fetch_weather` become "Fetch weather". */
 export const titleOf = (name: string): string => {
   const words = name
@@ -8,6 +10,15 @@ export const titleOf = (name: string): string => {
     .map((word) => (/^\p{Lu}{2,}\d*$/u.test(word) ? word : word.toLowerCase()));
   const [first = name, ...rest] = words;
   return [first.charAt(0).toUpperCase() + first.slice(1), ...rest].join(" ");
+};
+
+/**
+ * Whether two names are one to a reader. Only words may differ in their spelling: beside a digit, or at an end, a sign says
+ * something, and nobody sees some letters.
+ */
+export const isSameName = (one: string, other: string): boolean => {
+  const areWords = [one, other].every((name) => /^\p{L}+(?:[\s_-]+\p{L}+)*$/u.test(name) && shownText(name) === name);
+  return one === other || (areWords && titleOf(one) === titleOf(other));
 };
 
 /** The title of a tool. A tool of an MCP server, named `server__tool`, comes with its server. */

@@ -1,3 +1,4 @@
+import { shownText } from "../../client/index.ts";
 import { full } from "../look/time.tsx";
 import { titleOf } from "./titles.ts";
 import { isLong, isNothing, isRecord, number, recordTable, type Table } from "./value-layout.ts";
@@ -23,10 +24,11 @@ const More = ({ count }: { count: number }) => (count > 0 ? <p className="soft">
 
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)$/;
 
-const TextView = ({ text }: { text: string }) => {
-  if (/^https?:\/\/\S+$/i.test(text) && URL.canParse(text)) {
+const TextView = ({ text: said }: { text: string }) => {
+  const text = shownText(said);
+  if (/^https?:\/\/\S+$/i.test(said) && URL.canParse(said)) {
     return (
-      <a className="value-text" href={text} target="_blank" rel="noopener noreferrer nofollow ugc">
+      <a className="value-text" href={said} target="_blank" rel="noopener noreferrer nofollow ugc">
         {text}
       </a>
     );
@@ -74,7 +76,7 @@ const FieldsView = ({ fields, depth }: { fields: [name: string, value: unknown][
     <dl className="value-fields">
       {fields.slice(0, maxItems).map(([name, value]) => (
         <div key={name} className="value-field">
-          <dt className="soft">{titleOf(name)}</dt>
+          <dt className="soft">{shownText(titleOf(name))}</dt>
           <dd>
             <ValueView value={value} depth={depth} />
           </dd>
@@ -88,7 +90,7 @@ const FieldsView = ({ fields, depth }: { fields: [name: string, value: unknown][
 /** Rows and columns. A wide table scrolls in its own frame, by keyboard too. */
 export const TableView = ({ table: { title, columns, rows, more } }: { table: Table }) => (
   <figure className="call-figure">
-    {title && <figcaption>{title}</figcaption>}
+    {title && <figcaption>{shownText(title)}</figcaption>}
     {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
     <section className="table-frame" tabIndex={0} aria-label={title || "Table"}>
       <table>
@@ -96,7 +98,7 @@ export const TableView = ({ table: { title, columns, rows, more } }: { table: Ta
           <tr>
             {columns.map(({ label, isNumeric }, index) => (
               <th key={index} scope="col" data-numeric={isNumeric}>
-                {label}
+                {shownText(label)}
               </th>
             ))}
           </tr>

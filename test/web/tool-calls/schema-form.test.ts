@@ -92,3 +92,19 @@ test("a form property named __proto__ changes no prototype", () => {
 test("an invalid schema makes one text field", () => {
   for (const schema of [null, "text", [], { type: 7 }, { properties: [] }]) expect(fieldsOf(schema)).toHaveLength(1);
 });
+
+test("[C1] what a form's schema says shows what it answers, and what nobody sees", () => {
+  const cases = [
+    { const: -5, title: "5" },
+    { const: "a\u200B", title: "a", description: "b\u200B" },
+    { const: "toGo", title: "To go" },
+  ];
+  const [first] = fieldsOf({ oneOf: cases });
+  expect(first?.options).toMatchObject([
+    { label: "5 (-5)", value: -5 },
+    { label: "a (a\\u{200B})", value: "a\u200B", hint: "b\\u{200B}" },
+    { label: "To go", value: "toGo" },
+  ]);
+  const [field] = fieldsOf({ properties: { a: { title: "N\u200Bo", description: "x\u202E", enum: ["c\u200B"] } } });
+  expect(field).toMatchObject({ label: "N\\u{200B}o", hint: "x\\u{202E}", options: [{ label: "c\\u{200B}" }] });
+});

@@ -112,3 +112,24 @@ test("two JSON values are equal whatever the order of their keys", () => {
   expect(isSameValue({ a: undefined }, { b: undefined })).toBe(false);
   expect(isSameValue([1], [1, 2])).toBe(false);
 });
+
+test("[C1] an option shows what it answers but for its sign, its point or what nobody sees", () => {
+  const options = [
+    { label: "5", value: "-5" },
+    { label: "1 5", value: 1.5 },
+    { label: "Go", value: "go\u200B" },
+    { label: "Pay\u202E001", value: "pay" },
+    { label: "Pay all", value: "payAll" },
+  ];
+  const shown = choiceOf({ options })?.options.map(({ label, hint = "" }) => [label, hint]);
+  expect(shown).toEqual([
+    ["5", "answers “-5”"],
+    ["1 5", "answers “1.5”"],
+    ["Go", "answers “go\\u{200B}”"],
+    ["Pay\\u{202E}001", "answers “pay”"],
+    ["Pay all", ""],
+  ]);
+  expect(choiceOf({ options })?.options.map(({ value }) => value)).toEqual(["-5", "1.5", "go\u200B", "pay", "payAll"]);
+  expect(questionOf({ question: "Pay \u202E001?" })).toBe("Pay \\u{202E}001?");
+  expect(besideQuestion({ question: "\u200BTea?", note: "Tea?" }, undefined)).toEqual({ note: "Tea?" });
+});

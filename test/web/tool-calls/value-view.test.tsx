@@ -58,3 +58,9 @@ test("a deep or wide value is bounded, and counts what is left out", () => {
   const deep = JSON.parse(`${'{"a":'.repeat(40)}1${"}".repeat(40)}`);
   expect(shown(deep).length).toBeLessThan(2000);
 });
+
+test("[C1] characters that nobody sees show as escapes", () => {
+  expect(shown({ "no\u200Bte": "a\u202Eb" })).toContain("No\\u{200B}te</dt><dd><span>a\\u{202E}b");
+  expect(shown("\u0645\u06CC\u200C\u0631\u0648\u0645")).toContain("\u0645\u06CC\u200C\u0631\u0648\u0645");
+  expect(shown([{ "x\u200B": 1 }, { "x\u200B": 2 }])).toContain("X\\u{200B}</th>");
+});
