@@ -62,6 +62,24 @@ test("a run marks the newest message that it took of each space", async () => {
   });
 });
 
+test("[C7] why a run is silent is told to who is in each space that it took messages of", async () => {
+  const { house, husam, analyst, space, frames, readsOf } = await stage();
+  const sara = await house.person("Sara");
+  const board = await house.space("Board", [sara, analyst]);
+  const gate = createGate();
+  scripted([step(call("skip", {}), waitAt(gate)), step(call("skip", { reason: "Sara only says what she earns" }))]);
+  await space.post(husam, "zero");
+  await gate.reached;
+  const [here, there] = [await space.post(husam, "Lunch?"), await board.post(sara, "I earn 5000")];
+  gate.open();
+  const [, run] = await ended(house.workspaceId, analyst, 2);
+  const reads = async () => [await readsOf(here.id), unwrap(await board.stub().reads(board.as(sara), there.id))];
+  const silent = { runId: run?.id, outcome: "silent" };
+  await vi.waitFor(async () => expect(await reads()).toMatchObject([[silent], [silent]]));
+  expect(JSON.stringify([frames, await reads()])).not.toContain("earns");
+  expect(run?.reason).toContain("earns");
+});
+
 test("[R1] [C7] a failed run's event is unread; once dead, it is read and failed, in our words", async () => {
   const { husam, analyst, space, frames, marks, house } = await stage();
   // An input tells of other spaces, and a provider may quote it.

@@ -114,9 +114,10 @@ export const openChannels = (services: RunServices, run: RunRow, hasEnded = fals
       channels.set(spaceId, channel);
       return channel;
     },
-    tellRun(frame: Omit<Extract<ChannelFrame, { type: "run" }>, "type">): void {
+    tellRun(frame: Omit<Extract<ChannelFrame, { type: "run" }>, "type" | "reason">, ended?: RunRow): void {
       for (const spaceId of triggerSpaces) {
-        this.to(spaceId).send({ type: "run", ...frame, ...readsFor(services, run, spaceId) });
+        const reason = ended && reasonFor(services, ended, spaceId);
+        this.to(spaceId).send({ type: "run", ...frame, reason, ...readsFor(services, run, spaceId) });
       }
     },
     /** Answers the spaces that crashed: they may have missed the last frames. */
@@ -142,6 +143,16 @@ export const tellWaiting = ({ ids, env, identity }: RunServices, reason?: ErrorC
 
 const reasonCharacters = 500;
 
+/**
+ * Why a run was silent, in the model's own words. They may tell of each space that it took messages of: they are for those
+ * whose members are in all of these (C7).
+ */
+const reasonFor = ({ spaces }: RunServices, { spaceIds, reason }: RunRow, spaceId: string): string | undefined => {
+  const [here = [], ...others] = [spaceId, ...spaceIds].map((id) => spaces.get(id)?.snapshot.members);
+  const isForAll = here.every(({ id }) => others.every((there) => there?.some((member) => member.id === id)));
+  return isForAll ? (reason ?? undefined) : undefined;
+};
+
 /** A run's error as its spaces are told: an input tells of other spaces, and a provider may quote it (C7). */
 const errorOf = ({ error }: RunRow): RunRow["error"] => error && { ...error, message: withoutQuote(error.message) };
 
@@ -160,16 +171,23 @@ export const tellReceipts = async (
 ): Promise<void> => {
   const { outcome } = run;
   // A run that was cut has no outcome: it counts as silent, and the reason says why.
-  const reason = run.reason ?? errorOf(run)?.message ?? (outcome === null ? "the run was canceled" : undefined);
-  const why = reason === undefined ? {} : { reason: excerpt(reason, reasonCharacters) };
+  const ours = errorOf(run)?.message ?? (outcome === null ? "the run was canceled" : undefined);
   let untold = run.receipts ?? [];
   for (let attempt = 0; attempt === 0 || (untold.length > 0 && attempt < mostTries); attempt += 1) {
     if (attempt > 0) await pause(backoff(attempt, pauses));
     for (const { spaceId, ...messages } of untold) {
       if (!services.spaces.isMember(spaceId) || !maySpeakIn(services, spaceId)) continue;
+      const why = reasonFor(services, run, spaceId) ?? ours;
+      const reason = why === undefined ? {} : { reason: excerpt(why, reasonCharacters) };
       channels
         .to(spaceId)
-        .send({ type: "read", ...messages, outcome: outcome ?? "silent", ...why, ...readsFor(services, run, spaceId) });
+        .send({
+          type: "read",
+          ...messages,
+          outcome: outcome ?? "silent",
+          ...reason,
+          ...readsFor(services, run, spaceId),
+        });
     }
     const unheard = await channels.end();
     untold = untold.filter(({ spaceId }) => unheard.includes(spaceId));
@@ -178,11 +196,11 @@ export const tellReceipts = async (
 
 /** Tells the spaces how a run has ended, and ends the channels. */
 export const tellEnd = (services: RunServices, ended: RunRow, channels = openChannels(services, ended, true)) => {
-  const { status, outcome, reason } = ended;
+  const { status, outcome } = ended;
   const event =
     status === "failed" || status === "canceled" || status === "absorbed"
       ? (`run.${status}` as const)
       : "run.completed";
-  channels.tellRun({ event, ...withoutNulls({ outcome, reason, error: errorOf(ended) }) });
+  channels.tellRun({ event, ...withoutNulls({ outcome, error: errorOf(ended) }) }, ended);
   return tellReceipts(services, ended, channels);
 };
