@@ -32,6 +32,7 @@ import {
   updateSpace,
 } from "./lifecycle.ts";
 import { deleteMessage, editMessage } from "./message-changes.ts";
+import { forgetOrigin, handleTold } from "./origin-changes.ts";
 import { appendFromAgent, post, requireOwnMind } from "./posting.ts";
 import {
   findMessage,
@@ -51,7 +52,7 @@ import type { SpaceServices } from "./services.ts";
 import { createServices } from "./services.ts";
 import { socketsTimer } from "./space-sockets.ts";
 import { readChannel } from "./streams/channel.ts";
-import { forgetOrigin, handleTold, noteTold } from "./told-origins.ts";
+import { noteTold } from "./told-origins.ts";
 import { answerToolCall, callsTimer, onCallsTimer, recordToolCall } from "./tool-call-events.ts";
 
 /** The methods that need the space's services and nothing else of the object. */

@@ -142,3 +142,15 @@ test("[L16] an erasure is over once agents that only read of it as an origin hav
   await isErased();
   expect(await rowsWith(agentStub(other), "quinces")).toEqual([]);
 });
+
+test("[L4] what an origin told goes from agents too that have left the space since", async () => {
+  const { tell, openOther, house, space, source } = await open();
+  const other = await openOther();
+  const { message } = await tell(step(text("Well.")));
+  await ended(house.workspaceId, other, 1);
+  unwrap(await space.stub().removeMember(house.key, other.id));
+  await told(space.id);
+  expect(await rowsWith(agentStub(other), "quinces")).not.toEqual([]);
+  unwrap(await source.stub().deleteMessage(house.key, message.id));
+  await vi.waitFor(async () => expect(await rowsWith(agentStub(other), "quinces")).toEqual([]));
+});
