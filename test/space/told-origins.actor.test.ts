@@ -3,7 +3,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
-import { agentStub, ended, openScene, scripted, told } from "../agent/fixture.ts";
+import { agentStub, ended, ids, openScene, scripted, told } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
 import { rowsWith } from "../support/rows.ts";
 import { answer, type ScriptedStep, step, text } from "../support/scripted-model.ts";
@@ -153,4 +153,26 @@ test("[L4] what an origin told goes from agents too that have left the space sin
   expect(await rowsWith(agentStub(other), "quinces")).not.toEqual([]);
   unwrap(await source.stub().deleteMessage(house.key, message.id));
   await vi.waitFor(async () => expect(await rowsWith(agentStub(other), "quinces")).toEqual([]));
+});
+
+test("[L1] a call's origin goes also from how the call stood before its space was confidential", async () => {
+  const { house, space, source, mona, analyst, goneThere } = await open();
+  scripted([step(text("Well."))]);
+  const message = await source.post(mona, "Tell them of the quinces");
+  await ended(house.workspaceId, analyst, 1);
+  const toolCallId = ids.deriveOwned("tc", analyst.id, "look");
+  const call = {
+    ...{ workspaceId: house.workspaceId, agentId: analyst.id, runId: ids.deriveOwned("run", analyst.id, "look") },
+    ...{ toolCallId, messageId: ids.deriveOwned("msg", space.id, toolCallId), name: "look", input: {} },
+    root: { id: message.id, kind: "person", by: mona.id },
+    origin: {
+      ...{ spaceId: source.id, messageId: message.id, sourceSpaceName: "Beta" },
+      ...{ sourceSenderName: mona.name, sourceEvent: message.text },
+    },
+  } as const;
+  unwrap(await space.stub().recordToolCall({ ...call, status: "running" }));
+  unwrap(await space.stub().update(house.key, { confidential: true }));
+  unwrap(await space.stub().recordToolCall({ ...call, status: "complete", output: "done" }));
+  unwrap(await source.stub().deleteMessage(house.key, message.id));
+  await goneThere("quinces", mona.name);
 });

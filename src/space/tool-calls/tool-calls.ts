@@ -24,7 +24,8 @@ const isOpen = sql`${toolCalls.isOpen} = 1`;
  * Invariants
  * 1. A row is its message as the newest of its events in the log tells it; both are written in one transaction.
  * 2. `isOpen` is set until the call is over, `expiresAt` while people may answer.
- * 3. `openMessage` is set once, by the first change after the space became confidential, of a call that showed before.
+ * 3. `openMessage` is set once, by the first change after the space became confidential, of a call that showed before. Its
+ *    origin alone changes later: words that go from there go from both.
  */
 export const createToolCalls = (db: Database) => {
   return {
@@ -56,7 +57,9 @@ export const createToolCalls = (db: Database) => {
       const expiresAt = status === "requires_action" && awaits ? Date.parse(awaits.expiresAt) : null;
       const state = { isOpen: !isOver(status), expiresAt, updatedSeq, message };
       const isOpenStill = sql`${toolCalls.openMessage} IS NULL AND ${toolCalls.updatedSeq} <= ${confidentialFrom}`;
-      const openMessage = sql`CASE WHEN ${isOpenStill} THEN ${toolCalls.message} ELSE ${toolCalls.openMessage} END`;
+      const stood = sql`CASE WHEN ${isOpenStill} THEN ${toolCalls.message} ELSE ${toolCalls.openMessage} END`;
+      const origin = JSON.stringify(message.origin ?? null);
+      const openMessage = message.origin ? sql`json_set(${stood}, '$.origin', json(${origin}))` : stood;
       db.insert(toolCalls)
         .values({ seq: message.seq, agentId: message.sender.id, ...state })
         .onConflictDoUpdate({ target: toolCalls.seq, set: { ...state, openMessage } })
