@@ -52,7 +52,9 @@ export const change = (services: SpaceServices, changes: Changed[], deletedBy?: 
     for (const { row, before, message, updatedSeq, was = wasOf(before, row), saidAt } of changes) {
       const from = fromOf(row, before);
       const type = message.deleted ? "message.deleted" : "message.updated";
-      const { seq } = append({ type, message, was: isTold ? was : null, ...from });
+      // Who told of a message learns of it too that its space ends, even if the message ended before.
+      const routing = message.deleted && row.routing?.told ? row.routing : null;
+      const { seq } = append({ type, message, was: isTold ? was : null, routing, ...from });
       log.amend(row, message, seq, updatedSeq, saidAt);
       // Who has left hears nothing that is said since.
       const rest = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });

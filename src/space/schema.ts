@@ -77,7 +77,7 @@ export const log = sqliteTable(
     messageId: text("message_id"),
     /** How many messages the log holds up to and with this row: a message's own ordinal. */
     messageCount: integer("message_count").notNull(),
-    /** Messages only: what delivery needs to know and nobody is shown. */
+    /** Messages, and deletions of such as were told elsewhere: what delivery needs to know and nobody is shown. */
     routing: text("routing", { mode: "json" }).$type<Routing>(),
     /** Updated messages only: what was decided about the call, which its agent is told. */
     outcome: text("outcome").$type<CallOutcome>(),

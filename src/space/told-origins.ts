@@ -27,7 +27,7 @@ export const noteOrigin = ({ jobs }: SpaceServices, row: LogRow): void => {
 export const forgetTold = ({ jobs }: SpaceServices, row: LogRow, was: Was[], isSpace = false): void => {
   const mark = was[0] === erasedMark ? was.slice(0, 3).map(wordIn) : [];
   for (const messageId of row.routing?.told ?? []) {
-    const payload: ForgottenOrigin = { sourceId: row.messageId ?? "", messageId, mark, isSpace };
+    const payload: ForgottenOrigin = { sourceId: messageIn(row).id, messageId, mark, isSpace };
     jobs.set({ kind: forgetKind, key: `${payload.sourceId} ${messageId}`, payload });
   }
 };
@@ -42,8 +42,8 @@ export const noteTold = (
 ): boolean => {
   spaceIn(services, workspaceId);
   const row = services.log.findMessage(sourceId);
-  if (!row?.routing || (words !== undefined && words !== (messageIn(row).text ?? ""))) return false;
+  if (!row?.routing) return false;
   const told = new Set([...(row.routing.told ?? []), messageId]);
   services.log.reroute(row, { ...row.routing, told: [...told] });
-  return true;
+  return words === undefined || words === (messageIn(row).text ?? "");
 };

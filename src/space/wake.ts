@@ -22,7 +22,7 @@ export type Routing = {
   own?: OwnWords | undefined;
   /** Of an edited message: since when its text has each stretch. */
   saidAt?: SaidAt | undefined;
-  /** Messages of agents in other spaces that tell this one as their origin. */
+  /** Messages of agents in other spaces that told this one as their origin. Its deletion keeps them, for the end of its space. */
   told?: string[] | undefined;
 };
 

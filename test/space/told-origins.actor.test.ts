@@ -176,3 +176,17 @@ test("[L1] a call's origin goes also from how the call stood before its space wa
   unwrap(await source.stub().deleteMessage(house.key, message.id));
   await goneThere("quinces", mona.name);
 });
+
+test.each(["edited", "deleted"] as const)(
+  "[L13] a deleted space's name goes from where its message was told, which was %s before",
+  async (how) => {
+    const { tell, source, house, mona, goneThere } = await open();
+    const { message } = await tell();
+    const stub = source.stub();
+    if (how === "edited") unwrap(await stub.editMessage(source.as(mona), message.id, "Tell them of the pears"));
+    else unwrap(await stub.deleteMessage(house.key, message.id));
+    await goneThere("quinces", "Mona");
+    unwrap(await stub.remove(house.key));
+    await goneThere("Beta");
+  },
+);

@@ -64,7 +64,11 @@ export const isOnlyHeard = (subscriber: Subscriber, row: LogRow, openUpTo: numbe
   if (subscriber.kind !== "agent") return false;
   if (isChange(row) && row.was?.[0] === erasedMark) return true;
   if (!hears(subscriber, row.seq, openUpTo)) return !concerns(subscriber, row, openUpTo);
-  return row.routing !== null && sourceFor(memberOf(subscriber), row, row.routing, []) === "none";
+  return (
+    row.type === "space.message" &&
+    row.routing !== null &&
+    sourceFor(memberOf(subscriber), row, row.routing, []) === "none"
+  );
 };
 
 /** Whether a batch has what an erased entity said, and nothing that wakes the agent: it may wait for its turn. */

@@ -2,7 +2,7 @@ import { and, asc, count, desc, eq, gt, isNotNull, lte, min, ne, or, sql } from 
 import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type Database, placeholders, prepared, Remembered } from "../../shared/database.ts";
-import type { SaidAt, Was } from "../../shared/stretches.ts";
+import type { SaidAt } from "../../shared/stretches.ts";
 import { maxTailLength } from "../bounds.ts";
 import { type CallMessage, type CallOutcome, log, type ReadPlaces } from "../schema.ts";
 import type { Routing } from "../wake.ts";
@@ -24,12 +24,15 @@ export type LogRow = typeof log.$inferSelect;
 
 export type Head = { seq: number; messageCount: number };
 
+/** Of an edit or a deletion: where its `was` was told, and the agent whose open mind said the message. */
+type Left = { wasAt: number; by: string | null };
+
 /** An event before it has its place in the log. */
 export type NewEvent = DurableEvent extends infer Event
   ? Event extends { type: "space.message" }
     ? { type: "space.message"; message: Omit<Message, "seq">; routing: Routing }
     : Event extends { type: "message.updated" | "message.deleted" }
-      ? { type: Event["type"]; message: Message; was: Was[] | null; wasAt: number; by: string | null }
+      ? { type: Event["type"]; message: Message; routing: Routing | null } & Pick<LogRow, "was"> & Left
       : Event extends { type: "space.message.updated" }
         ? { type: "space.message.updated"; message: CallMessage; outcome: CallOutcome | null }
         : Event extends { type: "member.read" | "member.left" }
@@ -132,8 +135,7 @@ export const createLog = (db: Database) => {
         recent.get().change(changed);
       };
       // Nobody is woken by what was deleted, and it is unread no more.
-      const routing =
-        message.deleted || !row.routing ? null : { ...row.routing, told: undefined, ...(saidAt && { saidAt }) };
+      const routing = message.deleted || !row.routing ? null : { ...row.routing, ...(saidAt && { saidAt }) };
       store({ ...told(row, message), changedSeq, routing });
       const last = row.changedSeq === null ? undefined : this.at(row.changedSeq);
       const { text: _, mentions: _mentions, ...wordless } = message;
@@ -201,7 +203,7 @@ export const createLog = (db: Database) => {
       recent.get().change({ ...row, routing });
     },
 
-    /** The messages that others elsewhere tell as their origin. */
+    /** The messages that others elsewhere tell as their origin, and the deletions of such. */
     toldElsewhere: (): LogRow[] => db.select().from(log).where(sql`instr(${log.routing}, '"told":') > 0`).all(),
 
     findMessage: (messageId: string): LogRow | undefined => message(db).get({ messageId }),
@@ -308,9 +310,9 @@ const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
     return said;
   }
   if (event.type === "message.updated" || event.type === "message.deleted") {
-    const { type, message, was, wasAt: changedSeq, by: entityId } = event;
+    const { type, message, was, wasAt: changedSeq, by: entityId, routing } = event;
     const frame = JSON.stringify({ type, cursor: seq, message });
-    return { ...row, entityId, changedSeq, was, frame };
+    return { ...row, entityId, changedSeq, was, routing, frame };
   }
   if (event.type === "space.message.updated") {
     const { type, message, outcome } = event;
