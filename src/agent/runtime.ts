@@ -128,9 +128,12 @@ export const createRuntime = (
   const subscriptions = createBlockSubscriptions(ctx, env, timers, clock, shares);
   const blocks = createBlocks(db, clock, shares, (change) => {
     subscriptions.changed(change);
-    if (change.value === undefined) tellCompartments({ db, jobs });
+    if (change.value !== undefined) return;
+    search.forgetBlock(change.row.label);
+    tellCompartments({ db, jobs });
   });
-  const sharedBlocks = createSharedBlocks(db, { env, ids, clock, identity, blocks, shares, subscriptions });
+  const around = { env, ids, clock, identity, blocks, shares, subscriptions };
+  const sharedBlocks = createSharedBlocks(db, around, (ref) => search.forgetBlock(ref));
   const archival = createArchival(
     db,
     clock,

@@ -5,6 +5,7 @@ import { Message, RelatedItem } from "../../src/protocol/message.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
+import { rowsWith } from "../support/rows.ts";
 import { call as callTool, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
 import { problemIn } from "./operations.ts";
 
@@ -96,4 +97,28 @@ test("[C19] so is what was written in a confidential space, by who reads that", 
     { kind: "archival", spaceId: board.id },
   ]);
   expect(await secrets()).toEqual(["later"]);
+});
+
+test("[L4] a deleted block leaves no words in answers to its edits, nor in the index", async () => {
+  const { house, mona, agent } = await open();
+  const space = await house.space("Cellar", [mona, agent]);
+  const operations = [{ op: "replace_text", old: "apples", new: "quinces from beyond the river" }];
+  const model = scriptedModel([
+    step(callTool("block_create", { label: "stores", content: "apples" })),
+    step(callTool("block_edit", { label: "stores", operations })),
+    step(text("Kept.")),
+  ]);
+  onTestFinished(installModel(model));
+  const message = await house.say(space.id, mona, "Store the quinces from beyond the river");
+  const scribe = env.AGENT.getByName(agent.id);
+  await vi.waitFor(async () => {
+    const block = unwrap(await scribe.block(house.workspaceId, "stores"));
+    expect(block.value).toBe("quinces from beyond the river");
+  });
+  const query = { query: "river", mode: "fts", types: ["block"], limit: 9 } as const;
+  expect(unwrap(await scribe.search(house.workspaceId, { ...query, types: [...query.types] })).items).toHaveLength(1);
+  const at = `/v1/spaces/${space.id}/messages/${message.id}?related=true`;
+  const { removed } = await expectOk(Deleted, call(at, { method: "DELETE", bearer: house.secretKey }));
+  expect(removed).toMatchObject([{ kind: "block", label: "stores" }]);
+  await vi.waitFor(async () => expect(await rowsWith(scribe, "beyond the river")).toEqual([]));
 });

@@ -179,15 +179,13 @@ export const tellReceipts = async (
       if (!services.spaces.isMember(spaceId) || !maySpeakIn(services, spaceId)) continue;
       const why = reasonFor(services, run, spaceId) ?? ours;
       const reason = why === undefined ? {} : { reason: excerpt(why, reasonCharacters) };
-      channels
-        .to(spaceId)
-        .send({
-          type: "read",
-          ...messages,
-          outcome: outcome ?? "silent",
-          ...reason,
-          ...readsFor(services, run, spaceId),
-        });
+      channels.to(spaceId).send({
+        type: "read",
+        ...messages,
+        outcome: outcome ?? "silent",
+        ...reason,
+        ...readsFor(services, run, spaceId),
+      });
     }
     const unheard = await channels.end();
     untold = untold.filter(({ spaceId }) => unheard.includes(spaceId));

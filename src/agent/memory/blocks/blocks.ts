@@ -1,4 +1,4 @@
-import { asc, eq, lte } from "drizzle-orm";
+import { asc, eq, lte, sql } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
 import type { BlockPrincipal, SharedEdit } from "../../../protocol/agent-rpc.ts";
 import type {
@@ -118,6 +118,15 @@ export const createBlocks = (
     const { id } = db.insert(blockCalls).values({ callId, result }).returning({ id: blockCalls.id }).get();
     const isOld = lte(blockCalls.id, id - maxBlockCalls);
     db.delete(blockCalls).where(isOld).run();
+  };
+
+  /** The answers to edits of a block quote its words. */
+  const forgetResults = (label: string): void => {
+    const result = sql`json_set(${blockCalls.result}, '$.results', json('[]'))`;
+    db.update(blockCalls)
+      .set({ result })
+      .where(sql`instr(${blockCalls.result}, ${`'${label}'`}) > 0`)
+      .run();
   };
 
   /** Throws `not_found` for a version from before the share began. */
@@ -288,6 +297,7 @@ export const createBlocks = (
       db.transaction(() => {
         history.forget(row.id);
         db.delete(blocks).where(eq(blocks.id, row.id)).run();
+        forgetResults(label);
         answer(callId, { version: row.version, results: [] });
       });
       changed({ row, by: authorOf(by) });

@@ -88,7 +88,7 @@ const all = prepared((db) =>
  *    agent what they allow. It learns of both as a run begins (`follow`). What it makes, it shares with its space alone.
  * 6. Confidential spaces begin to write a block (it is `allowed`, and a grant lets them) only by who reads each of them (C19).
  */
-export const createSharedBlocks = (db: Database, services: OwnBlockServices) => {
+export const createSharedBlocks = (db: Database, services: OwnBlockServices, dropped: (ref: string) => void) => {
   const { env, ids, clock, identity, blocks, shares, subscriptions } = services;
   const known = new Remembered(db, () => all(db).all());
   const list = (): SharedBlockRow[] => known.get();
@@ -156,6 +156,7 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
 
   const drop = (row: Pick<SharedBlockRow, "ownerId" | "label">): void => {
     known.writing().delete(sharedBlocks).where(isRow(row)).run();
+    dropped(sharedRef(row));
   };
 
   /** The owner's answer. One that knows of no such share is believed; `isOfShare`: what it did not find can only be that. */
@@ -280,10 +281,12 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
       const allowed = (await readAll(others, signal)).filter(
         ([row, block]) => block && (block.version > 0 || before.has(sharedRef(row))),
       );
+      const now = [...own, ...allowed.map(([each]) => each)];
       db.transaction(() => {
         known.writing().delete(sharedBlocks).run();
-        for (const row of [...own, ...allowed.map(([each]) => each)]) db.insert(sharedBlocks).values(row).run();
+        for (const row of now) db.insert(sharedBlocks).values(row).run();
       });
+      for (const ref of before.keys()) if (!now.some((row) => sharedRef(row) === ref)) dropped(ref);
     },
 
     pin(row: SharedBlockRow, pinned: boolean): void {
@@ -307,11 +310,8 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices) => 
       // Its owner may be asked again where its answer was lost.
       const callId = edit.callId ?? ids.mint("key");
       const answer = await ask(row.ownerId, signal, (owner, workspaceId, id, confidential) => {
-        const by: BlockPrincipal = {
-          ...edit.by,
-          ...(edit.by.kind === "workspace" ? { through: id } : {}),
-          confidential,
-        };
+        const through = edit.by.kind === "workspace" ? { through: id } : {};
+        const by: BlockPrincipal = { ...edit.by, ...through, confidential };
         return owner.editSharedBlock(workspaceId, label, { ...edit, by, callId, until: clock.now() + spaceAnswerMs });
       });
       return unwrap(answer);

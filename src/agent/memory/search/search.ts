@@ -242,6 +242,11 @@ export class Search {
     if (this.#index.cursor("archival") > newest) this.#index.move("archival", newest);
   }
 
+  /** A block is gone, or is shared no more. */
+  forgetBlock(ref: string): void {
+    this.#index.removeRefs("block", [ref]);
+  }
+
   /** Takes out what it has of a space's messages, as much as one go may. Answers whether that was all. */
   dropSpace(spaceId: string): boolean {
     return this.#index.dropSpace(spaceId, redactionRows);
