@@ -465,6 +465,21 @@ describe("consent", () => {
     expect(await results()).toMatchObject([{ success: true, version: 3 }]);
   });
 
+  test("[C2] the yes to an edit of a block edits none that was made under its label since", async () => {
+    const { play, results, create, block, space, ann, agent, workspaceId } = await scene();
+    await create({ permission: "Human", content: "a" });
+    play(step(edit([{ op: "set_text", text: "b" }])), step(text("Done.")));
+    await space.post(ann, "Go");
+    const waiting = await asked(space);
+    unwrap(await env.AGENT.getByName(agent.id).deleteBlock(workspaceId, "notes", "system", "system"));
+    vi.setSystemTime(Date.now() + 1000);
+    await create({ permission: "Human", content: "x" });
+    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, yesTo(waiting)));
+    await ended(workspaceId, agent, 1);
+    expect(await block()).toMatchObject({ value: "x" });
+    expect(await results()).toMatchObject([{ error: { code: "approval_changed" } }]);
+  });
+
   test.each<[string, { from?: string }]>([
     ["no other agent's", {}],
     ["none of who is called so by then", { from: "Archive" }],

@@ -145,8 +145,10 @@ const approvalOf = async (edit: Edit, { services, signal }: CallContext): Promis
 /** The block may be another one by now, or have another partner. */
 const agreed = async (input: Edit, call: CallContext) => {
   const asked = await approvalOf(input, call);
+  const { createdAt } = await call.services.sharedBlocks.load(input.label, call.signal, { from: input.from });
   const isPartners = !asked?.approvers || asked.approvers.some((id) => call.approvedBy?.includes(id));
-  if (isPartners && asked?.target === call.target) return edited(input, call);
+  const wasMadeSince = Date.parse(createdAt) > (call.askedAt ?? Number.POSITIVE_INFINITY);
+  if (isPartners && asked?.target === call.target && !wasMadeSince) return edited(input, call);
   const what = isPartners ? "is another block" : "has another partner";
   throw new ColloquyError("approval_changed", `not done, "${input.label}" ${what} by now: ask again`);
 };
