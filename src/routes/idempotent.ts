@@ -62,7 +62,10 @@ const placeOf = (context: HttpContext): Place | undefined => {
   const header = req.header(idempotencyHeader);
   if (header === undefined) return undefined;
   const { workspaceId } = variables.principal;
-  const key = `${req.method} ${req.path} ${header}`;
+  // What is made in a confidential space's compartment goes with the space.
+  const space = req.query("space");
+  const place = space === undefined ? req.path : `${req.path} in /spaces/${space}/`;
+  const key = `${req.method} ${place} ${header}`;
   return { workspace: workspaceOf(context), workspaceId, principal: nameOf(variables.principal), key };
 };
 

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
+import { compartmentId } from "../../src/shared/ids.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { adminKey, type Call, call, ids, openHouse } from "../support/house.ts";
 import { rowsWith } from "../support/rows.ts";
@@ -228,4 +229,19 @@ test("[D1] no kept answer tells what was deleted: the same key is `gone`, and no
     body: { ...block, label: "shed", content: "Spades" },
   });
   expect([kept.status, kept.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
+});
+
+test("[L13] [D1] no kept answer tells of a deleted confidential space's compartments", async () => {
+  const house = await openHouse();
+  const { secretKey: bearer, workspaceId } = house;
+  const [mona, agent] = [await house.person("Mona"), await house.agent({ name: "Robo" })];
+  const board = await house.space("Board", [mona, agent], { confidential: true });
+  await house.say(board.id, mona, "Hello");
+  const inside = env.AGENT.getByName(compartmentId(ids, agent.id, board.id));
+  await vi.waitFor(async () => expect((await inside.describe(workspaceId)).ok).toBe(true));
+  const body = { label: "garden", content: "Greengages" };
+  await twice(`/v1/agents/${agent.id}/blocks?space=${board.id}`, { bearer, body });
+  expect((await call(`/v1/spaces/${board.id}`, { method: "DELETE", bearer })).status).toBe(204);
+  const workspace = env.WORKSPACE.getByName(workspaceId);
+  await vi.waitFor(async () => expect(await rowsWith(workspace, "Greengages")).toEqual([]));
 });
