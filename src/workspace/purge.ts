@@ -65,7 +65,7 @@ export const removeEntity = (services: Removing, id: string): Entity => {
   waitingCalls.forgetAgent(id);
   usage.forgetStorage(id);
   leases.keep(id);
-  for (const kind of ["agents", "entities"]) requests.forgetAt(`/${kind}/${id}`);
+  for (const kind of ["agents", "entities", "imports"]) requests.forgetAt(`/${kind}/${id}`);
   return entity;
 };
 

@@ -245,3 +245,17 @@ test("[L13] [D1] no kept answer tells of a deleted confidential space's compartm
   const workspace = env.WORKSPACE.getByName(workspaceId);
   await vi.waitFor(async () => expect(await rowsWith(workspace, "Greengages")).toEqual([]));
 });
+
+test("[D1] no kept answer tells of an imported agent that was deleted", async () => {
+  const house = await openHouse();
+  const { secretKey: bearer, workspaceId } = house;
+  const agent = await house.agent({ name: "Robo" });
+  const document = await (await call(`/v1/agents/${agent.id}/export`, { bearer })).text();
+  const sent = { bearer, body: document, headers: { "content-type": "application/x-ndjson" } };
+  const made = await twice("/v1/imports?name=Twin", sent);
+  const twin = /"id":"(ent_\w+)"/.exec(made.bodies[0] ?? "")?.[1];
+  expect((await call(`/v1/agents/${twin}`, { method: "DELETE", bearer })).status).toBe(204);
+  expect(await rowsWith(env.WORKSPACE.getByName(workspaceId), "Twin")).toEqual([]);
+  const again = await call("/v1/imports?name=Twin", { ...sent, headers: { ...sent.headers, ...made.headers } });
+  expect(await problemIn(again)).toMatchObject({ code: "gone" });
+});
