@@ -97,4 +97,18 @@ describe("[C19] who is told words of a compartment by a changed config, and was 
     // A tool that is not there any more sends nothing.
     expect(after([], { tools: [], mcp: { servers: [] } })).toEqual([]);
   });
+
+  test("nobody keeps a rule that asks for a tool of the runtime until the agent has it", () => {
+    const needs = (...tools: string[]) => [{ tool: "mail", rule: "requires_prior", tools }];
+    const from = (more: object, toolRules: object[], then: object) =>
+      newReaders(
+        AgentConfig.parse({ ...before, ...more, toolRules }),
+        AgentConfig.parse({ ...before, ...more, toolRules, ...then }),
+      );
+    expect(from({ memoryTools: false }, needs("recall"), { memoryTools: true })).toEqual(["toolRules"]);
+    expect(from({}, needs("send_reply"), { messaging: "threaded" })).toEqual(["toolRules"]);
+    const starts = [{ tool: "leave_space", rule: "start_constraint" }];
+    expect(from({ continuity: "timeline" }, starts, { continuity: "consciousness" })).toEqual(["toolRules"]);
+    expect(from({}, needs("recall", "send_message"), { memoryTools: false })).toEqual([]);
+  });
 });

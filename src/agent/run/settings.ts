@@ -3,6 +3,7 @@ import type { MindSettings } from "../../protocol/agent-rpc.ts";
 import { mcpSeparator, type ToolConfig, type ToolRule } from "../../protocol/tool.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import type { AgentRow } from "../identity.ts";
+import { builtinTool, findTool } from "../tools/registry.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import type { RunServices } from "./run-services.ts";
 
@@ -31,6 +32,12 @@ const rulesThatKeep = (config: AgentConfig): ToolRule[] => {
   });
 };
 
+/** Whether nothing keeps the rule, since it asks for a tool that agents of this kind do not have. */
+const isHopeless = (config: AgentConfig, rule: ToolRule): boolean => {
+  const asked = rule.rule === "requires_prior" ? rule.tools : [rule.tool];
+  return asked.some((name) => builtinTool(name) !== undefined && !findTool(name, config));
+};
+
 /**
  * The fields by which words of compartments would go where they do not go yet, or more of them (C19). What is taken away tells
  * nothing, but for a rule of a tool that is still there.
@@ -43,8 +50,11 @@ export const newReaders = (before: AgentConfig, after: AgentConfig): string[] =>
   const now = configInCompartment(after);
   const isLoose = ({ tool, rule }: ToolRule): boolean =>
     rule === "start_constraint" ? now.tools.length + now.mcp.servers.length > 0 : bringerOf(now)(tool) !== undefined;
-  const isKept = (rule: ToolRule): boolean => now.toolRules.some((one) => sameJson(one, rule));
-  return rulesThatKeep(before).every((rule) => isKept(rule) || !isLoose(rule)) ? told : [...told, "toolRules"];
+  const keeps = (rule: ToolRule): boolean =>
+    now.toolRules.some((one) => sameJson(one, rule))
+      ? !isHopeless(before, rule) || isHopeless(after, rule)
+      : !isLoose(rule);
+  return rulesThatKeep(before).every(keeps) ? told : [...told, "toolRules"];
 };
 
 /** The config's tool of a name, or the server that brings it; undefined for one that every agent has. */
