@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, isNull, lt, ne, sql } from "drizzle-orm";
 import type { Env } from "../env/env.ts";
 import type { AuditActor } from "../protocol/audit.ts";
 import type { CreateErasure, Erasure, ErasureKind } from "../protocol/erasure.ts";
@@ -69,6 +69,8 @@ type Surroundings = {
   directory: Directory;
   spaces: SpaceIndex;
   workspaceId: () => string;
+  /** The agents that are being ended. */
+  ending: () => string[];
   /** Nobody of this id is in the workspace any more. In a transaction. */
   removed: (id: string, by: AuditActor) => void;
   /** Deletes what the workspace's own object holds of it. In a transaction. Answers how many rows that were. */
@@ -88,7 +90,7 @@ const unknownOf: Record<ErasureKind, string[]> = {
 };
 
 export const createErasures = (surroundings: Surroundings) => {
-  const { env, db, clock, jobs, audit, directory, spaces, workspaceId, removed, purge, object } = surroundings;
+  const { env, db, clock, jobs, audit, directory, spaces, workspaceId, ending, removed, purge, object } = surroundings;
 
   const find = (id: string): Row | undefined => db.select().from(erasures).where(eq(erasures.id, id)).get();
   const isOf = (id: string) => eq(erasureVisits.erasureId, id);
@@ -98,10 +100,19 @@ export const createErasures = (surroundings: Surroundings) => {
 
   const phasesOf = ({ id, kind }: Pick<Row, "id" | "kind">): (() => string[])[] => {
     if (kind === "space") return [() => [id]];
-    if (kind === "workspace") return [() => [...spaces.livingIds(), ...directory.agentIds()]];
-    const all = [spaces.allIds, directory.agentIds];
+    // Those that are being ended hold what they held until they are.
+    const isErased = and(eq(erasures.kind, "agent"), isNull(erasures.completedAt), ne(erasures.id, id));
+    const erased = () =>
+      db
+        .select()
+        .from(erasures)
+        .where(isErased)
+        .all()
+        .map((row) => row.id);
+    const agents = () => [...new Set([...directory.agentIds(), ...ending(), ...erased()])];
+    if (kind === "workspace") return [() => [...spaces.allIds(), ...agents()]];
     // Its readers forget before they are asked for its name, so that what they changed is counted with that.
-    return kind === "person" ? all : [spaces.allIds, () => [id], directory.agentIds, () => [id + itsEnd]];
+    return kind === "person" ? [spaces.allIds, agents] : [spaces.allIds, () => [id], agents, () => [id + itsEnd]];
   };
 
   /** When the next go of a space may begin, and the last time that was given to an object that is visited first. */
@@ -264,7 +275,7 @@ export const createErasures = (surroundings: Surroundings) => {
   };
 
   const makeRoom = (): void => {
-    if (countOf(db, erasures, sql`${erasures.completedAt} is null`) >= maxErasuresAtOnce) {
+    if (countOf(db, erasures, isNull(erasures.completedAt)) >= maxErasuresAtOnce) {
       const most = `${maxErasuresAtOnce} erasures are under way (maxErasuresAtOnce)`;
       throw new ColloquyError("limit_reached", `${most}: wait until one of them is done.`);
     }

@@ -177,6 +177,9 @@ export const createOutbox = (surroundings: Surroundings) => {
       tellSpaces("remove", entityId);
     },
 
+    /** The agents that are being ended. */
+    ending: (): string[] => jobs.keys(kind).flatMap((key) => /^end (\S+)/.exec(key)?.[1] ?? []),
+
     /** A space may be made until then: after that it is asked for, if nobody has told of it. */
     spaceAdmitted: (spaceId: string, until: number): void =>
       jobs.set({ kind: toBeKind, key: spaceId, dueAt: until + tellTimeoutMs }),

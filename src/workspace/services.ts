@@ -74,7 +74,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     return registeredOf(row);
   };
   const erasures = createErasures({
-    ...{ env, db, clock, jobs, audit, directory, spaces, workspaceId, object: ctx },
+    ...{ env, db, clock, jobs, audit, directory, spaces, workspaceId, ending: outbox.ending, object: ctx },
     removed: (id) => {
       // Its objects are visited one after the other, and its sockets close at once.
       outbox.signedOut(id);

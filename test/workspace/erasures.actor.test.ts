@@ -316,6 +316,52 @@ test("[L16] an erasure waits for a deleted space that its agents have not forgot
   await goneFrom([env.SPACE.getByName(other.id)], ["quinces", "Mona"]);
 });
 
+test("[L16] the erasure of a workspace waits for deleted spaces that agents have not forgotten", async () => {
+  const scene = await openScene();
+  const { house, husam, analyst } = scene;
+  scripted([step(text("Well."))]);
+  const other = await house.space("Beta", [husam, analyst]);
+  await other.post(husam, "I like the quinces of the old orchard");
+  await ended(house.workspaceId, analyst, 1);
+  const { forgetSpace } = Agent.prototype;
+  const gate = createGate();
+  vi.spyOn(Agent.prototype, "forgetSpace").mockImplementation(async function (this: Agent, ...given) {
+    if (given[1] === other.id) gate.reach();
+    if (given[1] === other.id) await gate.opened;
+    return forgetSpace.apply(this, given);
+  });
+  unwrap(await other.stub().remove(house.key));
+  await gate.reached;
+  await erase(scene, "workspace", house.workspaceId);
+  const asked = vi.spyOn(Space.prototype, "erase");
+  const state = async () => unwrap(await workspaceAt(house.workspaceId).erasure(house.workspaceId)).state;
+  await vi.waitUntil(async () => (await state()) === "done" || asked.mock.calls.length > 4, 8000);
+  expect(await state()).toBe("running");
+  gate.open();
+  await done(scene, house.workspaceId);
+  await goneFrom([env.SPACE.getByName(other.id)], ["quinces", "Husam", "Beta"]);
+});
+
+test("[L16] an erasure visits agents that are being deleted, or erased, and have not ended yet", async () => {
+  const scene = await openScene();
+  const { house, analyst } = scene;
+  const mona = await house.person("Mona");
+  const reader = await house.agent({ name: "Reader" });
+  scripted([step(text("Well.")), step(text("Well."))]);
+  const other = await house.space("Beta", [mona, analyst, reader]);
+  await other.post(mona, "I like the quinces of the old orchard");
+  for (const each of [analyst, reader]) await ended(house.workspaceId, each, 1);
+  const out = refuse("unavailable", "out of reach");
+  const ends = vi.spyOn(Agent.prototype, "remove").mockResolvedValue(out);
+  vi.spyOn(Agent.prototype, "takeBackBlocks").mockResolvedValue(out);
+  unwrap(await workspaceAt(house.workspaceId).removeEntity(analyst.id));
+  await erase(scene, "agent", reader.id);
+  await erase(scene, "person", mona.id);
+  await done(scene, mona.id);
+  await goneFrom([agentStub(analyst), agentStub(reader)], ["quinces", "Mona"]);
+  ends.mockRestore();
+});
+
 test("[L16] [L6] an erasure ends in a suspended workspace, though a router has not decided", async () => {
   const scene = await openScene();
   const { house, husam, space, analyst } = scene;
