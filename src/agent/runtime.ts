@@ -9,7 +9,7 @@ import { createJobs, jobsTimer } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
 import { handleCompartments, tellCompartments, tellMinds } from "./api/compartments.ts";
-import { handleAudit } from "./api/config.ts";
+import { handleAudit, tellNotes } from "./api/config.ts";
 import { handleCuts } from "./api/journal-cuts.ts";
 import { renewCarried } from "./api/related.ts";
 import { suspendedLookMs, watchdogMs } from "./bounds.ts";
@@ -235,6 +235,7 @@ export const createRuntime = (
       runtime.reconsider();
     },
     stop: async () => {
+      await tellNotes(runtime);
       summaryWork.stop();
       jobs.stop();
       await Promise.all([loop.stop(), callWork.stop()]);

@@ -4,6 +4,7 @@ import { AuditEntry } from "../../src/protocol/audit.ts";
 import { SignInLink } from "../../src/protocol/workspace.ts";
 import { jsonHash } from "../../src/shared/canonical-json.ts";
 import { armFault } from "../../src/shared/fault.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
 import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
 import { question } from "../support/question.ts";
 
@@ -90,6 +91,18 @@ test("[L3] each change of an agent's config is noted by its fields' names, witho
     { actor: { id: boss.id }, detail: { fields: "model name" } },
   ]);
   expect(JSON.stringify(await entries("limit=100"))).not.toContain("vineyard");
+});
+
+test("[L3] a change of an agent's config is noted though the agent is deleted before that", async () => {
+  const robot = await house.agent({ name: "Passing" });
+  const path = `/v1/agents/${robot.id}`;
+  const noting = vi.spyOn(Workspace.prototype, "noteAudit").mockRejectedValueOnce(new Error("out of reach"));
+  await done(path, { method: "PATCH", bearer: boss.token, body: { instructions: "Be brief" } });
+  await vi.waitFor(() => expect(noting).toHaveBeenCalledTimes(1));
+  await done(path, { method: "DELETE" });
+  const known = () => entries(`action=agent.changed&target=${robot.id}`);
+  await vi.waitFor(async () => expect(await known()).toMatchObject([{ actor: { id: boss.id } }]));
+  noting.mockRestore();
 });
 
 test("[L3] who makes an admin, or says whose JWT a person comes by, is noted", async () => {

@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { hookSecretName, resealed } from "../../auth/sealing.ts";
 import type { Env } from "../../env/env.ts";
 import { adapters } from "../../models/adapt.ts";
@@ -23,7 +23,7 @@ import { composingOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { newReaders, takeConfig, warningsOf } from "../run/settings.ts";
-import { inbox, journal, overheard, waits } from "../schema.ts";
+import { inbox, jobs, journal, overheard, waits } from "../schema.ts";
 import { estimateText } from "../tokens.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
@@ -73,20 +73,24 @@ const exposureBy = (runtime: AgentRuntime, config: AgentConfig): Exposure => {
 /** Notes of this agent for its workspace's audit log, each set in the transaction of what it notes. */
 const auditKind = "audit";
 
-export const handleAudit = ({ jobs, services: { env, identity } }: AgentRuntime): void =>
-  jobs.handle(auditKind, {
-    atOnce: 1,
-    async run({ payload }) {
-      const workspace = env.WORKSPACE.getByName(identity.get().workspaceId);
-      const noted = await withTimeout(mindAnswerMs, workspace.noteAudit(payload as AuditNote));
-      if (!noted.ok && errorKind(noted.problem.code).retryable) unwrap(noted);
-      return undefined;
-    },
-  });
+const tellNote = async ({ services: { env, identity } }: AgentRuntime, payload: unknown): Promise<undefined> => {
+  const workspace = env.WORKSPACE.getByName(identity.get().workspaceId);
+  const noted = await withTimeout(mindAnswerMs, workspace.noteAudit(payload as AuditNote));
+  if (!noted.ok && errorKind(noted.problem.code).retryable) unwrap(noted);
+};
+
+export const handleAudit = (runtime: AgentRuntime): void =>
+  runtime.jobs.handle(auditKind, { atOnce: 1, run: ({ payload }) => tellNote(runtime, payload) });
+
+/** The agent ends: what was not told is told before. Throws where that cannot be: whoever ends it tries again. */
+export const tellNotes = async (runtime: AgentRuntime): Promise<void> => {
+  const untold = runtime.db.select().from(jobs).where(eq(jobs.kind, auditKind)).all();
+  for (const { payload } of untold) await tellNote(runtime, payload);
+};
 
 /** Changes the config, and what follows from it. Throws `invalid_request`, and `forbidden` for what the caller may not expose. */
 const configure = (runtime: AgentRuntime, changes: UpdateAgent, readable?: string[], by?: AuditActor): void => {
-  const { services, timers, jobs } = runtime;
+  const { services, timers } = runtime;
   const config = changedConfig(runtime, changes);
   if (readable && exposureBy(runtime, config).spaces.some((id) => !readable.includes(id))) {
     throw new ColloquyError("forbidden", "the agent has come into another confidential space: send the change again");
@@ -102,7 +106,7 @@ const configure = (runtime: AgentRuntime, changes: UpdateAgent, readable?: strin
     const key = [target, services.ids.mint("key")].join(" ");
     const detail = { fields: Object.keys(changes).sort().join(" ") };
     const payload: AuditNote = { action: "agent.changed", actor: by, target, detail, at: updatedAt, once: key };
-    jobs.set({ kind: auditKind, key, payload });
+    runtime.jobs.set({ kind: auditKind, key, payload });
   });
   runtime.reconsider();
 };
