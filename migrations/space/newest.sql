@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795558509339);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795780228123);
 CREATE TABLE `decisions` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`decision` text

@@ -52,7 +52,7 @@ import type { SpaceServices } from "./services.ts";
 import { createServices } from "./services.ts";
 import { socketsTimer } from "./space-sockets.ts";
 import { readChannel } from "./streams/channel.ts";
-import { noteTold } from "./told-origins.ts";
+import { noteTold, toldLeft } from "./told-origins.ts";
 import { answerToolCall, callsTimer, onCallsTimer, recordToolCall } from "./tool-call-events.ts";
 
 /** The methods that need the space's services and nothing else of the object. */
@@ -133,6 +133,8 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
     if (isMigrated(ctx.storage, histories.space)) return;
     void ctx.blockConcurrencyWhile(() => createSchema(this.#services.db, histories.space));
+    // A migration may have set jobs that note what was told.
+    void ctx.blockConcurrencyWhile(async () => toldLeft(this.#services) > 0 && this.#services.jobs.onTimer());
   }
 
   async create(input: NewSpace): Promise<Outcome<SpaceView>> {

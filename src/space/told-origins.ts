@@ -32,8 +32,8 @@ export const forgetTold = ({ jobs }: SpaceServices, row: LogRow, was: Was[], isS
   }
 };
 
-/** How many messages elsewhere tell words that are to go. */
-export const toldLeft = ({ jobs }: SpaceServices): number => jobs.keys(forgetKind).length;
+/** How many messages elsewhere tell words that are to go, and here words that may be gone where they are from. */
+export const toldLeft = ({ jobs }: SpaceServices): number => jobs.keys(forgetKind).length + jobs.keys(noteKind).length;
 
 export const noteTold = (
   services: SpaceServices,

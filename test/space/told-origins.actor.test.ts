@@ -1,5 +1,7 @@
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
+import { histories } from "../../migrations/histories.ts";
 import { Agent } from "../../src/agent/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
@@ -21,7 +23,8 @@ const open = async () => {
   const source = await house.space("Beta", [mona, analyst]);
   unwrap(await source.stub().update(house.key, { shareOrigin: "text" }));
   await told(source.id);
-  const workspace = env.WORKSPACE.getByName(house.workspaceId);
+  const workspaceNow = () => env.WORKSPACE.getByName(house.workspaceId);
+  const workspace = workspaceNow();
   return {
     ...{ ...scene, mona, source, workspace },
     tell: async (...more: ScriptedStep[]) => {
@@ -48,9 +51,12 @@ const open = async () => {
       vi.waitFor(async () => {
         for (const each of words) expect(await rowsWith(stubOf(space.id), each)).toEqual([]);
       }),
-    erase: async () => unwrap(await workspace.beginErasure({ kind: "person", id: mona.id }, { id: "key" })),
+    erase: async () => unwrap(await workspaceNow().beginErasure({ kind: "person", id: mona.id }, { id: "key" })),
     isErased: () =>
-      vi.waitFor(async () => expect(unwrap(await workspace.erasure(mona.id))).toMatchObject({ state: "done" }), 8000),
+      vi.waitFor(
+        async () => expect(unwrap(await workspaceNow().erasure(mona.id))).toMatchObject({ state: "done" }),
+        8000,
+      ),
   };
 };
 
@@ -82,6 +88,31 @@ test("[L13] what other spaces were told of a deleted space goes from them, its n
   unwrap(await source.stub().remove(house.key));
   await goneThere("quinces", "Mona", "Beta");
 });
+
+test.each(["message", "person"] as const)(
+  "[L1] [L16] words that were told before their space noted it go with their %s",
+  async (what) => {
+    const { tell, endAgent, source, house, goneThere, space, erase, isErased } = await open();
+    const { message } = await tell();
+    await endAgent();
+    const inside = (spaceId: string, sql: string) =>
+      runInDurableObject(stubOf(spaceId) as DurableObjectStub, (_, { storage }) => void storage.sql.exec(sql));
+    await vi.waitFor(async () => expect(await rowsWith(stubOf(source.id), '"told":')).not.toEqual([]));
+    await inside(source.id, "update log set routing = json_remove(routing, '$.told') where routing is not null");
+    const { when } = histories.space.journal.entries.find(({ tag }) => tag === "0013_told_origins") ?? {};
+    await inside(space.id, `delete from __drizzle_migrations where created_at >= ${when}`);
+    const before = histories.space.journal.entries.findLast((entry) => entry.when < (when ?? 0))?.when;
+    await inside(space.id, `insert into __drizzle_migrations (hash, created_at) values ('', ${before})`);
+    await abortAllDurableObjects();
+    if (what === "person") await erase();
+    if (what === "person") await isErased();
+    else {
+      await space.messages();
+      unwrap(await source.stub().deleteMessage(house.key, message.id));
+    }
+    await goneThere("quinces");
+  },
+);
 
 test("[L1] a message that is deleted before its space knows who was told of it goes there too", async () => {
   const { tell, endAgent, source, house, goneThere } = await open();
