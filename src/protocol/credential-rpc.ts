@@ -11,8 +11,8 @@ export interface CredentialMethods {
    * `knowsScopes`: to it, a key that may not do all is not valid.
    */
   verifyKey(keyHash: string, knowsScopes?: true): { keyId: string; scopes?: KeyScope[]; expiresAt?: number };
-  /** Whether the key was issued here, not revoked, and has not expired. */
-  keyLives(keyId: string): boolean;
+  /** Whether the key was issued here, was not revoked, has not expired, and still has these scopes. */
+  keyLives(keyId: string, scopes?: KeyScope[]): boolean;
   addKey(input: NewKey): Key;
   /** Those that live, oldest first. */
   keys(): Key[];

@@ -70,13 +70,13 @@ export const credentialsUntil = async (workspace: CredentialRpc, principal: Prin
     const until = await credentialUntil(workspace, credentialOf(principal));
     return until.ok ? until.value : 0;
   }
-  const lives = await workspace.keyLives(principal.keyId);
+  const lives = await workspace.keyLives(principal.keyId, principal.scopes);
   return lives.ok && lives.value ? neverEnds : 0;
 };
 
 /** What credentials hang on, as a text: those of one text hold together. */
 export const credentialName = (principal: Principal): string =>
-  principal.kind === "key" ? principal.keyId : JSON.stringify(credentialOf(principal));
+  principal.kind === "key" ? `${principal.keyId} ${principal.scopes ?? ""}` : JSON.stringify(credentialOf(principal));
 
 /** Whether credentials hang on this entity, key or session. */
 const hangsOn = (principal: Principal, subject: string): boolean =>

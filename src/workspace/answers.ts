@@ -112,7 +112,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
 
   verifyKey: ({ keys }, keyHash, knowsScopes) => keys.verify(keyHash, knowsScopes),
-  keyLives: ({ keys }, keyId) => keys.isUsed(keyId),
+  keyLives: ({ keys }, keyId, scopes) => keys.isUsed(keyId, scopes),
   addKey: ({ keys, audit }, key) => {
     const added = keys.add(key);
     noteKey(audit, "key.created", key.by, added);

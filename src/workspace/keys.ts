@@ -124,10 +124,10 @@ export const createKeys = (db: Database, clock: Clock, ended: (id: string) => vo
       if (!find(id)?.signsIn) change(id, { signsIn: true });
     },
 
-    /** Whether it lives, asked by what it holds open: that is a use. */
-    isUsed(id: string): boolean {
+    /** Whether it lives, and has the scopes still by which it holds something open: that is a use. */
+    isUsed(id: string, scopes: Key["scopes"] = []): boolean {
       const row = find(id);
-      return row !== undefined && used(row) !== undefined;
+      return row !== undefined && scopes.every((each) => hasScope(row, each)) && used(row) !== undefined;
     },
 
     verify(hash: string, knowsScopes = false): { keyId: string; scopes: Key["scopes"]; expiresAt?: number } {

@@ -84,3 +84,21 @@ test("[S5] the socket of a key that cannot be verified closes within a minute", 
   await vi.waitUntil(() => socket.seen.closed !== undefined);
   expect(socket.seen.closed).toBe(4401);
 });
+
+test("[L2] [S5] the socket of a key that may do less from now on closes within a minute", async () => {
+  const { house, mona, leo, spaceId, second, passTime } = await stage();
+  const narrowed = await open(spaceId, second.secretKey, mona.id);
+  const path = `/v1/workspace/keys/${second.key.id}`;
+  const patch = (body: object) => call(path, { method: "PATCH", bearer: house.secretKey, body });
+  expect((await patch({ scopes: ["read"] })).status).toBe(200);
+  await passTime(keyProofMs - keyProofLeadMs);
+  await vi.waitUntil(() => narrowed.seen.closed !== undefined);
+  expect(narrowed.seen.closed).toBe(4401);
+  const reader = await open(spaceId, second.secretKey, leo.id);
+  expect((await patch({ scopes: ["full"] })).status).toBe(200);
+  await passTime(keyProofMs - keyProofLeadMs);
+  const mia = await open(spaceId, house.secretKey, mona.id);
+  mia.type();
+  await vi.waitUntil(() => reader.seen.types.includes("member.typing"));
+});
+
