@@ -242,6 +242,8 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (entity.name !== before.name) outbox.entityRenamed(id);
     if (entity.role !== before.role) {
       if (before.role === "admin") outbox.makerEnded(id);
+      // A key of scope `tokens` signs no admin in.
+      else outbox.signedOut(id);
       const detail = { from: before.role, to: entity.role };
       audit.note({ action: "entity.role_changed", actor: by, target: id, detail });
     }

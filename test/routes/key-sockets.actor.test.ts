@@ -2,7 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { Key } from "../../src/protocol/workspace.ts";
+import { Key, Token } from "../../src/protocol/workspace.ts";
 import { keyProofLeadMs, keyProofMs } from "../../src/space/bounds.ts";
 import type { Space } from "../../src/space/space.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
@@ -102,3 +102,18 @@ test("[L2] [S5] the socket of a key that may do less from now on closes within a
   await vi.waitUntil(() => reader.seen.types.includes("member.typing"));
 });
 
+test("[L2] [L7] what a key of scope tokens signed in is out once its person is an admin", async () => {
+  const { house, mona, leo, spaceId } = await stage();
+  const ask = { method: "POST", bearer: house.secretKey, body: { scopes: ["tokens"] } };
+  const { secretKey: bearer } = await expectOk(z.object({ secretKey: z.string() }), call("/v1/workspace/keys", ask));
+  const tokenOf = async (entityId: string) =>
+    (await expectOk(Token, call("/v1/tokens", { bearer, body: { entityId } }))).token;
+  const [promoted, other] = [
+    await open(spaceId, await tokenOf(mona.id), mona.id),
+    await open(spaceId, await tokenOf(leo.id), leo.id),
+  ];
+  const patch = { method: "PATCH", bearer: house.secretKey, body: { role: "admin" } };
+  expect((await call(`/v1/entities/${mona.id}`, patch)).status).toBe(200);
+  await vi.waitUntil(() => promoted.seen.closed === 4401);
+  expect(other.seen.closed).toBeUndefined();
+});
