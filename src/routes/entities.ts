@@ -108,7 +108,7 @@ entities.route("PATCH /v1/entities/{entityId}", {
     requireIdentifying(principal, await requireChangeable(context, entityId), body.externalId);
     const entity = unwrap(await workspaceOf(context).updateEntity(entityId, body, actorOf(principal)));
     forgetStanding(workspaceId, entityId);
-    if (body.role !== undefined) forgetCredentials(workspaceId);
+    if (body.role !== undefined || body.externalId !== undefined) forgetCredentials(workspaceId);
     return { entity };
   },
 });

@@ -1,5 +1,6 @@
 import type { Served } from "../env/env.ts";
 import { hourly } from "../protocol/audit.ts";
+import type { Entity } from "../protocol/entity.ts";
 import { makingSpaceMs } from "../protocol/limits.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import { nearPart, type UsageHeard, type UsageReport } from "../protocol/usage.ts";
@@ -66,6 +67,15 @@ const hiddenFrom = ({ usage, spaces, ids }: WorkspaceServices, readers: string[]
   const minds = new Set(near.map(({ agentId, spaceId }) => compartmentId(issued, agentId, spaceId)));
   const isHidden = (id: string): boolean => places.get(id) === false || (issued.isCompartment(id) && !minds.has(id));
   return usage.reporters().filter(isHidden);
+};
+
+/** All ends that the entity is signed in by, and what it made for others. */
+const signOut = ({ directory, signInCodes, sessions, outbox }: WorkspaceServices, { id, role }: Entity): void => {
+  directory.raiseGeneration(id);
+  signInCodes.forgetEntity(id);
+  sessions.forgetEntity(id);
+  outbox.signedOut(id);
+  if (role === "admin") outbox.makerEnded(id);
 };
 
 /** The methods that need the services, and the workspace's own row. */
@@ -186,15 +196,13 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     }
     return admitted;
   },
-  signOut: ({ directory, signInCodes, sessions, outbox, audit }, id, by = unknownActor) => {
-    const { type, role } = directory.get(id);
-    if (type === "agent") throw new ColloquyError("conflict", "An agent is never signed in: delete it to stop it.");
-    directory.raiseGeneration(id);
-    signInCodes.forgetEntity(id);
-    sessions.forgetEntity(id);
-    outbox.signedOut(id);
-    if (role === "admin") outbox.makerEnded(id);
-    audit.note({ action: "entity.signed_out", actor: by, target: id });
+  signOut: (services, id, by = unknownActor) => {
+    const entity = services.directory.get(id);
+    if (entity.type === "agent") {
+      throw new ColloquyError("conflict", "An agent is never signed in: delete it to stop it.");
+    }
+    signOut(services, entity);
+    services.audit.note({ action: "entity.signed_out", actor: by, target: id });
   },
   addSignInCode: ({ signInCodes, audit }, code) => {
     const { issuer: id, entityId, madeBy } = code;
@@ -236,7 +244,8 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   entities: ({ directory }, page) => directory.page(page),
   entity: ({ directory }, id) => directory.get(id),
   resolve: ({ directory }, ids, visibleTo) => directory.resolve(ids, visibleTo),
-  updateEntity: ({ directory, outbox, audit }, id, changes, by = unknownActor) => {
+  updateEntity: (services, id, changes, by = unknownActor) => {
+    const { directory, outbox, audit, row } = services;
     const before = directory.get(id);
     const entity = directory.update(id, changes);
     if (entity.name !== before.name) outbox.entityRenamed(id);
@@ -247,7 +256,11 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
       const detail = { from: before.role, to: entity.role };
       audit.note({ action: "entity.role_changed", actor: by, target: id, detail });
     }
-    if (entity.externalId !== before.externalId) audit.note({ action: "entity.identified", actor: by, target: id });
+    if (entity.externalId !== before.externalId) {
+      // Who came by a JWT of the one before is somebody else.
+      if (row.auth && entity.type === "human" && before.externalId !== undefined) signOut(services, entity);
+      audit.note({ action: "entity.identified", actor: by, target: id });
+    }
     return entity;
   },
   removeEntity: (services, id, by = unknownActor) => {

@@ -100,6 +100,25 @@ test("[L12] a removed person does not come back by a JWT alone", async () => {
   expect(await me(await by(house, { jti: "back" }))).toMatchObject({ name: "Ada" });
 });
 
+test("[L7] [L12] who came by an externalId is out once their person has another", async () => {
+  const house = await openHouse();
+  await set(house, { firstSight: "refused" });
+  const body = { type: "human", name: "Ada", externalId: "ada@example" };
+  const { entity } = await expectOk(
+    z.object({ entity: Entity }),
+    call("/v1/entities", { bearer: house.secretKey, body }),
+  );
+  const { id } = await house.space("Lab", [entity]);
+  const who = await by(house);
+  const seen = await open(`/v1/spaces/${id}/stream`, who);
+  const patch = { method: "PATCH", bearer: house.secretKey, body: { externalId: "grace@example" } };
+  expect((await call(`/v1/entities/${entity.id}`, patch)).status).toBe(200);
+  expect(await refusal(who)).toBe("unauthorized");
+  await vi.waitFor(() => expect(seen.closed).toBe(4401));
+  const grace = { sub: "grace@example", iat: Math.floor(Date.now() / 1000) + 1 };
+  expect(await me(await by(house, grace))).toMatchObject({ id: entity.id });
+});
+
 test("[L16] what is kept of an erased person's externalId proves no guess, nor do older rows", async () => {
   const house = await openHouse();
   await set(house);
