@@ -56,7 +56,12 @@ export type OwnUsers = JwksSurroundings & {
 };
 
 const Claims = z.object({
-  sub: z.string().min(1).max(256),
+  // Storage keeps all texts that are not well-formed alike, and no two people are one.
+  sub: z
+    .string()
+    .min(1)
+    .max(256)
+    .refine((sub) => sub.isWellFormed()),
   exp: z.number(),
   iat: z.number().optional(),
   name: z.unknown().optional(),
@@ -103,7 +108,7 @@ export const verifyJwt = async (jwt: Jwt, named: string | undefined, users: OwnU
       requiredClaims: ["exp", "sub"],
     });
     const claims = Claims.safeParse(verified.payload);
-    if (!claims.success) throw refused("The JWT's sub must be a text of 1 to 256 characters.");
+    if (!claims.success) throw refused("The JWT's sub must be a well-formed text of 1 to 256 characters.");
     const { sub, exp, iat = 0, name } = claims.data;
     const subject = { authId: auth.id, externalId: sub, name: cleanName(name), issuedAt: iat * 1000 };
     const entity = await users.entityOf(workspaceId, subject);

@@ -100,6 +100,13 @@ test("[L12] a removed person does not come back by a JWT alone", async () => {
   expect(await me(await by(house, { jti: "back" }))).toMatchObject({ name: "Ada" });
 });
 
+test("[L12] [S4] a sub that is not well-formed names nobody: no two of them are one person", async () => {
+  const house = await openHouse();
+  await set(house);
+  const [one, other] = [await by(house, { sub: "a\ud800" }), await by(house, { sub: "a\ud801" })];
+  expect([await refusal(one), await refusal(other)]).toEqual(["unauthorized", "unauthorized"]);
+});
+
 test("[L7] [L12] who came by an externalId is out once their person has another", async () => {
   const house = await openHouse();
   await set(house, { firstSight: "refused" });
