@@ -338,7 +338,7 @@ export const ofDeployment = {
 
 /** What a suspended workspace refuses: it is read, and credentials, people and secrets can be taken away. */
 export const refusedWhileSuspended = new Set<string>([
-  ...(["update", "addKey", "updateKey", "rollKey", "putSecret", "addSignInCode", "putAuth"] as const),
+  ...(["update", "addKey", "updateKey", "putSecret", "addSignInCode", "putAuth"] as const),
   ...(["createEntity", "createAgentEntity", "updateEntity", "admitSpace"] as const),
 ] satisfies Installed[]);
 

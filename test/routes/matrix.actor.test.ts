@@ -533,6 +533,8 @@ const whileSuspended = [
   ...ofTokens.filter((name) => !name.endsWith("links")),
   "POST /v1/agents/{agentId}/runs/{runId}/cancel",
   "POST /v1/erasures",
+  // The last key may have leaked.
+  "POST /v1/workspace/keys/{keyId}/roll",
 ];
 const isStream = ({ path }: Operation): boolean => path.endsWith("/stream") || path.endsWith("/events");
 const goesOn = (operation: Operation): boolean =>
