@@ -61,11 +61,13 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const audit = createAudit({ env, jobs, clock, settings, members });
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
   const forgetting = createForgetting({ ...around, jobs, subscribers, forgetAll, object: ctx });
+  /** One that is deleted takes no room of its workspace's, though its words stay until its agents have forgotten. */
+  const storedBytes = (): number => (settings.find()?.deletedSeq === null ? ctx.storage.sql.databaseSize : 0);
   const usage = createUsageReport({
     env,
     timers,
     clock,
-    ...usageOf(settings, log, ledger, { clock, bytes: () => ctx.storage.sql.databaseSize }),
+    ...usageOf(settings, log, ledger, { clock, bytes: storedBytes }),
   });
   const ids = createIds(ringOf(env).ids.secret);
   const formerAgents = createFormerAgents({ ...around, ids, jobs });

@@ -113,8 +113,11 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
   static {
     for (const [name, work] of Object.entries(served)) {
       const value = async function (this: Space, ...args: unknown[]): Promise<Outcome<unknown>> {
-        if (name === "remove") await settledWithin(indexWaitMs, this.#services.usage.tellLast());
+        const isEnd = name === "remove" || (name === "erase" && args[1] === null);
+        if (isEnd) await settledWithin(indexWaitMs, this.#services.usage.tellLast());
         const answered = this.#answer(() => Reflect.apply(work, undefined, [this.#services, ...args]) ?? null);
+        // It was told that nothing is stored here.
+        if (isEnd && this.#created && !answered.ok) this.#services.usage.noted();
         if (name in indexed && answered.ok) await this.#services.delivery.indexed();
         if (name in fromAgents) await faultOnceStored("space.before-answer", this.ctx);
         return answered;

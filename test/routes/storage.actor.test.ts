@@ -103,6 +103,22 @@ test("[L17] what an agent stored is given back with it, though it could not say 
   expect(await used()).toBeLessThan(empty + 100_000);
 });
 
+test("[L17] a deleted space takes no room of its workspace, however lately somebody spoke there", async () => {
+  const { house, husam, space } = await scene();
+  await storing(space, 50_000_000);
+  await house.say(space.id, husam, "Robo, hello");
+  await told(space);
+  await vi.waitFor(async () => expect((await inUse(house)).used.maxStorageBytes).toBeGreaterThan(50_000_000));
+  const remove = (bearer: string) => call(`/v1/spaces/${space.id}`, { method: "DELETE", bearer });
+  expect((await remove((await house.person("Eve")).token)).status).toBe(404);
+  await told(space);
+  await vi.waitFor(async () => expect((await inUse(house)).used.maxStorageBytes).toBeGreaterThan(50_000_000));
+  await house.say(space.id, husam, "Once more");
+  expect((await remove(house.secretKey)).status).toBe(204);
+  await told(space);
+  expect((await inUse(house)).used.maxStorageBytes).toBeLessThan(50_000_000);
+});
+
 test("[L17] an agent near its storage's end is noted once, and full it begins no run", async () => {
   const { house, agent, space, trigger, post } = await scene();
   await (await post("Robo, hello")).body?.cancel();

@@ -106,6 +106,22 @@ test("[L15] what an agent and a space used is there after they were deleted", as
   expect((await used(house)).total).toEqual({ tokens: 110, runs: 1, messages: 1 });
 });
 
+test("[L15] [L16] an erased space gives its storage back, and what was said there is counted", async () => {
+  atNoon();
+  const { house, husam, alpha } = await openScene();
+  await told(alpha);
+  await alpha.post(husam, "Two");
+  const workspace = env.WORKSPACE.getByName(house.workspaceId);
+  const erased = () => env.SPACE.getByName(alpha.id).erase(house.workspaceId, null);
+  await vi.waitFor(async () => expect(unwrap(await erased()).isDone).toBe(true));
+  expect((await used(house)).total).toMatchObject({ messages: 2 });
+  const stored = "select tokens from usage where day = '' and reporter = ?";
+  const rows = await runInDurableObject(workspace as unknown as DurableObjectStub, (_, { storage }) =>
+    storage.sql.exec(stored, alpha.id).toArray(),
+  );
+  expect(rows).toEqual([{ tokens: 0 }]);
+});
+
 test("[L15] a confidential run counts once, for its agent, its person and its space", async () => {
   atNoon();
   const house = await openHouse();
