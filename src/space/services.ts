@@ -92,7 +92,8 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     });
     for (const row of rows) sockets.broadcast(row.frame);
     delivery.kick(rows);
-    if (rows.some(({ type }) => type === "space.message")) usage.noted();
+    // Its router was billed by the time that it has decided.
+    if (rows.some(({ type }) => ["space.message", "message.routed"].includes(type))) usage.noted();
     else usage.stored();
     return value;
   };

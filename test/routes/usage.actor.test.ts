@@ -10,8 +10,9 @@ import { unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
 import { createUsage } from "../../src/workspace/usage.ts";
 import { ended, ids, openHouse, scripted } from "../agent/fixture.ts";
+import { createGate } from "../support/gate.ts";
 import { adminKey, call, expectOk, openHouse as openRoutes } from "../support/house.ts";
-import { step, text } from "../support/scripted-model.ts";
+import { step, text, waitAt } from "../support/scripted-model.ts";
 import { withStorage } from "../workspace/fixture.ts";
 import { problemIn } from "./operations.ts";
 
@@ -104,6 +105,26 @@ test("[L15] what an agent and a space used is there after they were deleted", as
   unwrap(await env.AGENT.getByName(analyst.id).remove(house.workspaceId));
   unwrap(await env.SPACE.getByName(alpha.id).remove({ kind: "key", workspaceId: house.workspaceId, keyId: "key" }));
   expect((await used(house)).total).toEqual({ tokens: 110, runs: 1, messages: 1 });
+});
+
+test("[L15] what a router is billed is told, though nothing is said after it has decided", async () => {
+  atNoon();
+  const house = await openHouse();
+  const people = [await house.person("Husam"), await house.person("Mona")] as const;
+  const alpha = await house.space("Alpha", [...people, await house.agent({ name: "Analyst" })]);
+  const router = { model: { provider: "rehearsal" as const, deltasPerSecond: 0 }, maxTokensPerDay: 200_000 };
+  unwrap(await env.SPACE.getByName(alpha.id).update(house.key, { router, wakePolicy: "addressed" }));
+  const gate = createGate();
+  scripted([step(waitAt(gate), text('{"wake": []}'))]);
+  const { id } = await alpha.post(people[0], "One?");
+  await gate.reached;
+  await told(alpha);
+  gate.open();
+  await vi.waitFor(async () =>
+    expect(unwrap(await env.SPACE.getByName(alpha.id).routing(house.key, id)).outcome).toBe("nobody"),
+  );
+  await told(alpha);
+  await vi.waitFor(async () => expect((await used(house)).total).toEqual({ tokens: 110, runs: 0, messages: 1 }));
 });
 
 test("[L15] [L16] an erased space gives its storage back, and what was said there is counted", async () => {
