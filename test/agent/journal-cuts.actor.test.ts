@@ -5,7 +5,17 @@ import { journalLookMs, maxPastRuns } from "../../src/agent/bounds.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, step, text } from "../support/scripted-model.ts";
-import { type AgentSettings, agentStub, ended, exported, openScene, passTime, rowsIn, scripted } from "./fixture.ts";
+import {
+  type AgentSettings,
+  agentStub,
+  ended,
+  exported,
+  openScene,
+  passTime,
+  rowsIn,
+  scripted,
+  told,
+} from "./fixture.ts";
 
 /** The journal of runs that are older than their spaces keep messages. */
 const old = 3;
@@ -78,4 +88,18 @@ test("[L18] what a window shows is not cut, however old it is", async () => {
   await keep(1);
   await looked();
   expect(await firstKept()).toBe(1);
+});
+
+test("[L18] a space that was deleted holds up no cut of what a run did in others", async () => {
+  const { house, husam, analyst, space, keep, firstKept, restart } = await open({});
+  const other = await house.space("Beta", [husam, analyst]);
+  await told(other.id);
+  await rowsIn(analyst, `UPDATE windows SET first_run = ${old + 1}`);
+  await rowsIn(analyst, `UPDATE runs SET space_ids = json_array('${space.id}', '${other.id}') WHERE ordinal <= ${old}`);
+  unwrap(await other.stub().remove(house.key));
+  const deleted = () => rowsIn(analyst, "SELECT id FROM spaces WHERE snapshot ->> '$.deleted'");
+  await vi.waitFor(async () => expect(await deleted()).toHaveLength(1));
+  await restart();
+  await keep(2);
+  await vi.waitFor(async () => expect(await firstKept()).toBe(old + 1));
 });

@@ -32,8 +32,9 @@ const cutSome = ({ db, services }: AgentRuntime): number | undefined => {
       .map(({ space }) => space),
     ...mine,
   ];
-  const days = new Map(known.flatMap(({ id, retentionDays }) => (retentionDays ? [[id, retentionDays]] : [])));
-  if (days.size === 0) return undefined;
+  if (known.every(({ retentionDays }) => !retentionDays)) return undefined;
+  // A deleted one keeps nothing.
+  const days = new Map(known.map(({ id, retentionDays, deleted }) => [id, deleted ? 0 : retentionDays] as const));
   /** The days of a space that keeps all messages. */
   const forEver = 1e9;
   const ofNone = Math.max(...mine.map(({ id }) => days.get(id) ?? forEver), mine.length === 0 ? forEver : 0);
