@@ -298,6 +298,10 @@ export const createErasures = (surroundings: Surroundings) => {
     if (what === "space" && !spaces.isKnown(id)) throw nowhere;
     if (what === "space" || what === "workspace") return [];
     const entity = directory.find(id);
+    const deleted = { action: "agent.deleted", target: id, limit: 1 } as const;
+    const wasHere = what === "agent" ? audit.page(deleted).items.length > 0 : directory.wasRemoved(id);
+    // What who is here no more was called, the spaces know.
+    if (!entity && wasHere) return [];
     if (!entity) throw nowhere;
     if ((entity.type === "agent") === (what === "agent")) return [entity.name];
     const kindOf = entity.type === "agent" ? "agent" : "person";
@@ -320,7 +324,7 @@ export const createErasures = (surroundings: Surroundings) => {
       makeRoom();
       const row = db.insert(erasures).values({ id, kind: what, names, createdAt: clock.now() }).returning().get();
       audit.note({ action: "erasure.began", actor: by, target: id, detail: { kind: what } });
-      if (what === "person" || what === "agent") removed(id, by);
+      if (directory.find(id)) removed(id, by);
       goOn(id);
       return view(find(id) ?? row);
     },

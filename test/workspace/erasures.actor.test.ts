@@ -477,6 +477,28 @@ test("[L16] an erased workspace keeps ids and numbers, which its operator reads"
   expect(await agentAt(analyst).describe(house.workspaceId)).toMatchObject({ ok: false });
 });
 
+test("[L16] who was removed before is erased too, and so is an agent that was deleted", async () => {
+  const scene = await openScene();
+  const { house, husam, analyst } = scene;
+  const mona = await house.person("Mona");
+  const reader = await house.agent({ name: "Reader" });
+  const [other, third] = [await house.space("Beta", [mona, analyst]), await house.space("Gamma", [husam, reader])];
+  const model = scripted([step(text("Well."))]);
+  await other.post(mona, "I like the quinces of the old orchard");
+  await ended(house.workspaceId, analyst, 1);
+  model.push(...answer(third.id, "The medlars are ripe."));
+  await third.post(husam, "What is ripe?");
+  await ended(house.workspaceId, reader, 1);
+  const workspace = workspaceAt(house.workspaceId);
+  for (const { id } of [mona, reader]) unwrap(await workspace.removeEntity(id));
+  await vi.waitFor(async () => expect((await agentAt(reader).describe(house.workspaceId)).ok).toBe(false));
+  await erase(scene, "person", mona.id);
+  await erase(scene, "agent", reader.id);
+  for (const { id } of [mona, reader]) await done(scene, id);
+  const objects = [agentStub(analyst), workspace, ...[other, third].map(({ id }) => env.SPACE.getByName(id))];
+  await goneFrom(objects, ["quinces", "medlars", "Mona", "Reader"]);
+});
+
 test("[L16] what cannot be erased is refused by name, and the same erasure again is the same", async () => {
   const scene = await openScene();
   const { house, husam, analyst, space } = scene;
