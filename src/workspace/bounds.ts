@@ -76,5 +76,5 @@ export const eraseAgainMs = 250;
 /** Erasures that are under way, and that are remembered: of more, the oldest that is done leaves. */
 export const maxErasuresAtOnce = 100;
 export const maxErasures = 10_000;
-/** Names of one entity that an erasure looks for, and objects that are left, as it lists them. */
+/** Objects that are left, as an erasure lists them. */
 export const maxWaitingShown = 20;

@@ -212,7 +212,7 @@ export const createErasures = (surroundings: Surroundings) => {
         .set({ ...step, objects, ...counted })
         .where(isVisit(before))
         .run();
-      const all = [...new Set([...(find(row.id)?.names ?? []), ...names])].slice(0, maxWaitingShown);
+      const all = [...new Set([...(find(row.id)?.names ?? []), ...names])];
       if (names.length > 0) db.update(erasures).set({ names: all }).where(eq(erasures.id, row.id)).run();
       if (step.isDone) goOn(row.id);
     });

@@ -499,6 +499,20 @@ test("[L16] who was removed before is erased too, and so is an agent that was de
   await goneFrom(objects, ["quinces", "medlars", "Mona", "Reader"]);
 });
 
+test("[L16] each name that an erased person ever had goes from agents, however many there were", async () => {
+  const scene = await openScene();
+  const { space } = scene;
+  const mona = await scene.house.person("Mona");
+  unwrap(await space.stub().addMember(scene.house.key, mona));
+  const names = Array.from({ length: 24 }, (_, index) => `Mona ${index}`);
+  for (const name of names) unwrap(await space.stub().renameMember(scene.house.workspaceId, mona.id, name));
+  const forgets = vi.spyOn(Agent.prototype, "forgetSpace");
+  await erase(scene, "person", mona.id);
+  await done(scene, mona.id);
+  const words = forgets.mock.calls.flatMap(([, , redaction]) => redaction?.words ?? []);
+  for (const name of ["Mona", ...names]) expect(words).toContain(name);
+});
+
 test("[L16] what cannot be erased is refused by name, and the same erasure again is the same", async () => {
   const scene = await openScene();
   const { house, husam, analyst, space } = scene;
