@@ -84,7 +84,11 @@ const documents = "Blocks and archival entries that agents wrote: the deletion o
 const outside = "What was sent to models, tools, webhooks and people's devices";
 const unknownOf: Record<ErasureKind, string[]> = {
   person: [modelsWords, documents, outside],
-  agent: [modelsWords, "What agents were given of a block that was taken back from them before", outside],
+  agent: [
+    modelsWords,
+    "What agents were given of a block that was taken back from them before, or stood in it before its newest 200 versions",
+    outside,
+  ],
   space: [modelsWords, documents, outside],
   workspace: [outside],
 };
@@ -191,8 +195,9 @@ export const createErasures = (surroundings: Surroundings) => {
       return done;
     }
     if (target === id) {
-      const taken = unlessGone(await agent.takeBackBlocks(workspaceId()));
-      // It is visited once more, and counted then.
+      const taken = await ask(() => agent.takeBackBlocks(workspaceId()));
+      // Else it went on, and gave more of it to others. It is visited once more, and counted then.
+      if (taken?.isDone) await ask(() => agent.remove(workspaceId()));
       return { ...done, objects: 0, isDone: taken?.isDone ?? true };
     }
     const isAgain = upTo === null && requests > 0;

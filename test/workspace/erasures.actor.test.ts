@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
+import { maxVersionsTakenBack } from "../../src/agent/bounds.ts";
 import { CreateBlock } from "../../src/protocol/block.ts";
 import type { Erasure, ErasureKind } from "../../src/protocol/erasure.ts";
 import { refuse, unwrap } from "../../src/shared/errors.ts";
@@ -403,13 +404,32 @@ test("[L16] an erased agent takes its messages, its name, and what its readers w
   await other.post(husam, "What grows there?");
   await ended(workspaceId, writer, 1);
   await erase(scene, "agent", writer.id);
-  await done(scene, writer.id);
+  const { unknown } = await done(scene, writer.id);
+  expect(unknown[1]).toContain(`newest ${maxVersionsTakenBack} versions`);
   await goneFrom(
     [...objectsOf(scene), env.SPACE.getByName(other.id), agentStub(writer)],
     ["walled garden", "northern slope", "Quillfeather"],
   );
   expect(await owner.describe(workspaceId)).toMatchObject({ ok: false, problem: { code: "not_found" } });
   expect(unwrap(await agent.blocks(workspaceId)).map(({ label }) => label)).not.toContain("garden");
+});
+
+test("[L16] an erased agent gives nobody anything more once what it gave is taken back", async () => {
+  const scene = await openScene();
+  const { house } = scene;
+  const writer = await house.agent({ name: "Quillfeather" });
+  const { forgetSpace } = Agent.prototype;
+  const gate = createGate();
+  vi.spyOn(Agent.prototype, "forgetSpace").mockImplementation(async function (this: Agent, ...given) {
+    gate.reach();
+    await gate.opened;
+    return forgetSpace.apply(this, given);
+  });
+  await erase(scene, "agent", writer.id);
+  await gate.reached;
+  expect(await agentAt(writer).describe(house.workspaceId)).toMatchObject({ problem: { code: "not_found" } });
+  gate.open();
+  await done(scene, writer.id);
 });
 
 test("[L16] an erased space is gone from its agents' compartments too, and says what it told", async () => {
