@@ -315,7 +315,10 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   erasure: ({ erasures }, id) => erasures.view(id),
   erasures: ({ erasures }, page) => erasures.page(page),
 
-  noteAudit: ({ audit }, note) => audit.note(note),
+  noteAudit: ({ audit, erasures, row }, note) => {
+    // What comes late to a workspace that is erased is noted nowhere.
+    if (row.deletedAt === null || erasures.view(row.id).state === "running") audit.note(note);
+  },
   audit: ({ audit }, page) => audit.page(page),
 
   beginRequest: ({ requests, timers, pruneRequests }, { bodyHash, ...name }) => {

@@ -10,6 +10,7 @@ import {
   waitingCalls as callRows,
   signInCodes as codeRows,
   entities,
+  erasures,
   keys,
   memberships,
   removedSubjects,
@@ -77,6 +78,8 @@ export const purge = (services: Purging, kind: ErasureKind, id: string): number 
   if (kind !== "workspace") return 1 + requests.forgetEntity(id);
   const rows = purged.reduce((sum, table) => sum + db.delete(table).returning({ one: sql`1` }).all().length, 0);
   db.update(workspaces).set({ name: erasedName, auth: null, auditWebhook: null, reseal: null }).run();
+  // What is erased still is gone from all objects by now.
+  db.update(erasures).set({ names: [] }).run();
   self.forget();
   directory.forget();
   registered();

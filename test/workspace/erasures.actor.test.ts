@@ -8,6 +8,7 @@ import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults, type FaultPoint } from "../../src/shared/fault.ts";
 import { maxErasedRows } from "../../src/space/bounds.ts";
 import { Space } from "../../src/space/space.ts";
+import { maxErasuresAtOnce } from "../../src/workspace/bounds.ts";
 import { openBoth } from "../agent/compartment.ts";
 import { agentStub, ended, ids, openScene, scripted, told } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
@@ -492,6 +493,9 @@ test("[L16] an erased workspace keeps ids and numbers, which its operator reads"
   expect(report).toMatchObject({ kind: "workspace", unknown: [expect.stringContaining("models")] });
   const objects = [...objectsOf(scene), agentStub(secret.mind), env.SPACE.getByName(secret.space.id)];
   await goneFrom(objects, ["quinces", "medlars", "Husam", "Alpha", "Board", "Test"]);
+  const late = { action: "secret.used", actor: { id: secret.space.id }, target: "MEDLAR_KEY" } as const;
+  await workspaceAt(house.workspaceId).noteAudit(late);
+  await goneFrom([workspaceAt(house.workspaceId)], ["MEDLAR_KEY"]);
   const overview = unwrap(await workspaceAt(house.workspaceId).overview());
   expect(overview).toMatchObject({ erasure: report, waiting: 0, name: "[erased]", deletedAt: expect.any(String) });
   expect(await agentAt(analyst).describe(house.workspaceId)).toMatchObject({ ok: false });
@@ -531,6 +535,37 @@ test("[L16] each name that an erased person ever had goes from agents, however m
   await done(scene, mona.id);
   const words = forgets.mock.calls.flatMap(([, , redaction]) => redaction?.words ?? []);
   for (const name of ["Mona", ...names]) expect(words).toContain(name);
+});
+
+test("[L16] an erased workspace keeps nobody's name, though somebody's erasure was under way", async () => {
+  const scene = await openScene();
+  const { house, husam } = scene;
+  const { erase: go } = Space.prototype;
+  const gate = createGate();
+  vi.spyOn(Space.prototype, "erase").mockImplementation(async function (this: Space, ...asked) {
+    if (asked[1] !== null) gate.reach();
+    if (asked[1] !== null) await gate.opened;
+    return go.apply(this, asked);
+  });
+  await erase(scene, "person", husam.id);
+  await gate.reached;
+  await erase(scene, "workspace", house.workspaceId);
+  await done(scene, house.workspaceId);
+  await goneFrom([workspaceAt(house.workspaceId)], ["Husam"]);
+  gate.open();
+});
+
+test("[L6] [L16] the operator ends a workspace, however much is being erased there", async () => {
+  const scene = await openScene();
+  const { house, husam } = scene;
+  const workspace = workspaceAt(house.workspaceId);
+  vi.spyOn(Space.prototype, "erase").mockResolvedValue(refuse("unavailable", "out of reach"));
+  const people = await Promise.all(Array.from({ length: maxErasuresAtOnce }, () => house.person("Mona")));
+  for (const { id } of people) await erase(scene, "person", id);
+  const another = await workspace.beginErasure({ kind: "person", id: husam.id }, key);
+  expect(another).toMatchObject({ problem: { code: "limit_reached" } });
+  unwrap(await workspace.suspend("Unpaid"));
+  expect(unwrap(await workspace.end())).toMatchObject({ erasure: { kind: "workspace", state: "running" } });
 });
 
 test("[L16] what cannot be erased is refused by name, and the same erasure again is the same", async () => {
