@@ -21,6 +21,7 @@ import {
   tellTimeoutMs,
 } from "./bounds.ts";
 import type { Directory } from "./directory.ts";
+import { askImported } from "./outbox.ts";
 import { pageOf } from "./page.ts";
 import { erasures, erasureVisits } from "./schema.ts";
 import type { SpaceIndex } from "./space-index.ts";
@@ -188,10 +189,11 @@ export const createErasures = (surroundings: Surroundings) => {
 
   const askAgent = async ({ id, kind: what, names }: Row, { target, upTo, requests }: Visit): Promise<Step> => {
     const agent = env.AGENT.getByName(target.replace(itsEnd, ""));
+    const ask = async <T>(question: () => Promise<Outcome<T>>) => unlessGone(await askImported(agent, question));
     // `upTo` says that the visit has begun.
     const done = { rows: 0, objects: 1, isDone: true, upTo: 0 };
     if (what === "workspace" || target.endsWith(itsEnd)) {
-      unlessGone(await agent.remove(workspaceId()));
+      await ask(() => agent.remove(workspaceId()));
       return done;
     }
     if (target === id) {
@@ -202,7 +204,7 @@ export const createErasures = (surroundings: Surroundings) => {
     }
     const isAgain = upTo === null && requests > 0;
     const redaction: Redaction = { id, words: names, since: 0, senderName: names[0], isAgain };
-    const told = unlessGone(await agent.forgetSpace(workspaceId(), "", redaction));
+    const told = await ask(() => agent.forgetSpace(workspaceId(), "", redaction));
     return { ...done, rows: told?.rows ?? 0, objects: told?.objects ?? 1, isDone: told?.isDone ?? true };
   };
 

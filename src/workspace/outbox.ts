@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Env } from "../env/env.ts";
+import type { AgentRpc } from "../protocol/agent-rpc.ts";
 import type { EntityType } from "../protocol/entity.ts";
 import type { KeyPrincipal } from "../protocol/principal.ts";
 import type { IndexDelivery } from "../protocol/rpc.ts";
@@ -29,6 +30,17 @@ const Told = z.object({
   subject: z.string(),
 });
 type Told = z.infer<typeof Told>;
+
+/** Throws `unavailable` where there is no such agent since it is being imported. Before its last turn it hears nothing. */
+export const askImported = async <T>(
+  agent: Pick<AgentRpc, "isImporting">,
+  ask: () => Promise<Outcome<T>>,
+): Promise<Outcome<T>> => {
+  const first = await ask();
+  if (first.ok || first.problem.code !== "not_found") return first;
+  if (!unwrap(await agent.isImporting())) return ask();
+  throw new ColloquyError("unavailable", "The agent is being imported: it is told once it is there.");
+};
 
 const ofWorkspace = (workspaceId: string): KeyPrincipal => ({ kind: "key", workspaceId, keyId: "workspace" });
 
@@ -66,11 +78,15 @@ export const createOutbox = (surroundings: Surroundings) => {
 
   const ask = async ({ about, target, subject }: Told): Promise<Outcome<null>> => {
     const workspaceId = surroundings.workspaceId();
-    if (about === "secrets") return env.AGENT.getByName(target).setSecrets(workspaceId, secrets.sealed());
+    if (about === "secrets") {
+      const agent = env.AGENT.getByName(target);
+      return askImported(agent, () => agent.setSecrets(workspaceId, secrets.sealed()));
+    }
     if (about === "end") {
       // It was made anew meanwhile, under the same key.
       if (directory.find(target)) return ok(null);
-      const ended = await env.AGENT.getByName(target).remove(workspaceId);
+      const agent = env.AGENT.getByName(target);
+      const ended = await askImported(agent, () => agent.remove(workspaceId));
       return !ended.ok && ended.problem.code === "not_found" ? ok(null) : ended;
     }
     if (about === "credentials" && target.startsWith("ent_")) {

@@ -11,6 +11,7 @@ import type { Jobs } from "../timers/jobs.ts";
 import type { Audit } from "./audit.ts";
 import { maxTellsAtOnce, maxUnopened, resealAgainMs, tellTimeoutMs } from "./bounds.ts";
 import type { Directory } from "./directory.ts";
+import { askImported } from "./outbox.ts";
 import type { Requests } from "./requests.ts";
 import { workspaces } from "./schema.ts";
 import type { Secrets } from "./secrets.ts";
@@ -75,7 +76,8 @@ export const createResealing = (surroundings: Surroundings) => {
   };
 
   const visitAgent = async (workspaceId: string, agentId: string): Promise<number | undefined> => {
-    const asked = env.AGENT.getByName(agentId).reseal(workspaceId, secrets.sealed());
+    const agent = env.AGENT.getByName(agentId);
+    const asked = askImported(agent, () => agent.reseal(workspaceId, secrets.sealed()));
     const answer = await withTimeout(tellTimeoutMs, asked);
     await faultOnceStored("workspace.after-tell", object);
     // It has been deleted meanwhile.

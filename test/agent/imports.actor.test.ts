@@ -1,6 +1,7 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { Agent } from "../../src/agent/agent.ts";
 import { directoryAnswerMs } from "../../src/agent/bounds.ts";
 import type { AgentRpc, ImportedRow } from "../../src/protocol/agent-rpc.ts";
 import { ExportedHead, type RowOf } from "../../src/protocol/exported-agent.ts";
@@ -8,7 +9,7 @@ import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { createGate } from "../support/gate.ts";
 import { shorten } from "../support/shorten.ts";
-import { agentStub, ids, openHouse } from "./fixture.ts";
+import { agentStub, ids, openHouse, rowsIn } from "./fixture.ts";
 
 /** An import that is cut off, wherever that is: the object by itself makes a whole agent of it, or nothing. */
 afterEach(() => {
@@ -203,5 +204,67 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
     expect(unwrap(await analyst.beginImport(id, { workspaceId: house.workspaceId, token: "x" }))).toBe("there");
     unwrap(await analyst.dropImport({ workspaceId: house.workspaceId, token: "x" }));
     expect((await analyst.describe(house.workspaceId)).ok).toBe(true);
+  });
+});
+
+describe("an import whose last turn is under way", () => {
+  /** The import has read its secrets, and goes on once the gate opens. */
+  const last = async () => {
+    const staged = await stage();
+    const { begin, take, prepare, enter, agent, workspaceId } = staged;
+    await begin();
+    await take([memory("quinces")]);
+    await prepare();
+    await enter();
+    const gate = createGate();
+    const { sealedSecrets } = Workspace.prototype;
+    vi.spyOn(Workspace.prototype, "sealedSecrets").mockImplementationOnce(async function (this: Workspace) {
+      const sealed = await sealedSecrets.call(this);
+      gate.reach();
+      await gate.opened;
+      return sealed;
+    });
+    const completed = agent().completeImport(workspaceId);
+    await gate.reached;
+    return { ...staged, gate, completed, workspace: env.WORKSPACE.getByName(workspaceId) };
+  };
+
+  test("[L5] has the secrets that were written or sealed anew meanwhile", async () => {
+    const { workspace, id, gate, completed } = await last();
+    const told = vi.spyOn(Agent.prototype, "setSecrets");
+    unwrap(await workspace.putSecret("KEY", "v1.sealed"));
+    await vi.waitFor(() => expect(told).toHaveBeenCalled());
+    gate.open();
+    unwrap(await completed);
+    const secrets = () => rowsIn({ id }, "select secrets from agent");
+    await vi.waitFor(async () => expect(JSON.stringify(await secrets())).toContain("v1.sealed"));
+  });
+
+  test("[R5] ends where its agent was deleted meanwhile", async () => {
+    const { workspace, id, gate, completed, code } = await last();
+    const ends = vi.spyOn(Agent.prototype, "remove");
+    unwrap(await workspace.removeEntity(id));
+    await vi.waitFor(() => expect(ends).toHaveBeenCalled());
+    gate.open();
+    await completed;
+    await vi.waitFor(async () => expect(await code()).toBe("not_found"));
+  });
+
+  test("[L16] is waited for by an erasure, which then visits it", async () => {
+    const { workspace, house, gate, completed } = await last();
+    const { forgetSpace } = Agent.prototype;
+    const told: boolean[] = [];
+    vi.spyOn(Agent.prototype, "forgetSpace").mockImplementation(async function (this: Agent, ...given) {
+      const answered = await forgetSpace.apply(this, given);
+      told.push(answered.ok);
+      return answered;
+    });
+    const { id } = await house.person("Mona");
+    unwrap(await workspace.beginErasure({ kind: "person", id }, { id: "key" }));
+    await vi.waitFor(() => expect(told).toEqual([false]));
+    gate.open();
+    unwrap(await completed);
+    await vi.waitFor(async () => expect(unwrap(await workspace.erasure(id)).state).toBe("done"), 8000);
+    expect(told).toContain(true);
   });
 });

@@ -80,7 +80,7 @@ export const ofAgent: Record<New<"agent", last.agent>, Fallback> = {
     setSuspended: "job",
     meterTokens: "job",
     takeBackBlocks: "job",
+    isImporting: "job",
   },
-  isImporting: "refused",
   ...{ proveAgain: "job", confidentialSpaces: "refused", secretUses: "refused", related: "left out" },
 };
