@@ -8,7 +8,7 @@ import { Space } from "../../src/space/space.ts";
 import { agentStub, ended, ids, openScene, scripted, told } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
 import { rowsWith } from "../support/rows.ts";
-import { answer, type ScriptedStep, step, text } from "../support/scripted-model.ts";
+import { answer, call, type ScriptedStep, step, text, waitAt } from "../support/scripted-model.ts";
 
 /** The words of a message that an agent told elsewhere as the origin of its own. */
 afterEach(() => void vi.restoreAllMocks());
@@ -221,3 +221,19 @@ test.each(["edited", "deleted"] as const)(
     await goneThere("Beta");
   },
 );
+
+test("[C17] an origin tells nothing of a space that became confidential once its agent had left", async () => {
+  const { source, house, space, mona, analyst } = await open();
+  const gate = createGate();
+  const [, ...rest] = answer(space.id, "There is news.");
+  scripted([step(waitAt(gate), call("enter_space", { spaceId: space.id })), ...rest]);
+  await source.post(mona, "Tell them of the quinces");
+  await gate.reached;
+  unwrap(await source.stub().removeMember(house.key, analyst.id));
+  await told(source.id);
+  unwrap(await source.stub().update(house.key, { confidential: true }));
+  gate.open();
+  await ended(house.workspaceId, analyst, 1);
+  expect(await space.messages()).toMatchObject([{ text: "There is news." }]);
+  for (const word of ["quinces", "Beta", source.id]) expect(await rowsWith(stubOf(space.id), word)).toEqual([]);
+});

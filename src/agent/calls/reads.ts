@@ -11,16 +11,16 @@ export const spacesReadIn = (rows: JournalRow[]): string[] => [
 /**
  * What the members of another space are told of a space that a run read, or who holds the workspace's key (null): as much as
  * its `shareOrigin` would have an origin tell (C7). Nothing else tells of one, so whoever may not know of a space is kept
- * from it here. Of a space that is deleted, nothing is told, and a confidential one is never named outside of itself.
+ * from it here. Of a space that is deleted, nothing is told. A confidential one is never named, nor one that the agent has left.
  */
 const readSpace = (spaces: Spaces, spaceId: string, toldTo: string | null): ReadSpace | undefined => {
-  const snapshot = spaces.get(spaceId)?.snapshot;
+  const { snapshot, left } = spaces.get(spaceId) ?? {};
   if (!snapshot || snapshot.deleted || snapshot.confidential) return undefined;
   const { name, shareOrigin, members } = snapshot;
-  if (toldTo === null || shareOrigin === "name" || shareOrigin === "text") {
+  if (!left && (toldTo === null || shareOrigin === "name" || shareOrigin === "text")) {
     return { spaceId, name, members: members.length };
   }
-  return shareOrigin === "none" ? nameless : { spaceId };
+  return left || shareOrigin === "none" ? nameless : { spaceId };
 };
 
 /** Stands for all spaces of which nothing more is told than that there is one. */

@@ -94,7 +94,7 @@ const causingOnes = (services: RunServices, run: RunRow, events: InboxRow[]): In
  * The origin of a message to this space, the one that others are told (C7): a reference to the newest message of a person,
  * and of its words what its space chose to share; else to the run of a plan or of a service's event. Of several kinds
  * nobody knows which it was. None if any of these came from the target space itself; what it only overheard there hides
- * nothing. None names a space that is confidential by now (C17).
+ * nothing. None names a space that is confidential by now (C17), or that the agent has left: it hears no more what that is.
  */
 export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
   const causes = causingOnes(services, run, eventsOf(services, run));
@@ -106,8 +106,8 @@ export const originFor = (services: RunServices, run: RunRow, targetSpaceId: str
     const isOne = !message && others.every(({ type, name }) => type === first.type && name === first.name);
     return { sourceType: isOne ? first.type : "several", sourceRunId: run.id };
   }
-  const space = message && services.spaces.get(message.spaceId)?.snapshot;
-  if (!space || space.confidential || space.shareOrigin === "none") return undefined;
+  const { snapshot: space, left } = (message && services.spaces.get(message.spaceId)) ?? {};
+  if (!message || !space || left || space.confidential || space.shareOrigin === "none") return undefined;
   const words = { sourceSenderName: message.sender.name, sourceEvent: message.text ?? "" };
   return {
     ...{ spaceId: message.spaceId, messageId: message.id },
