@@ -136,11 +136,12 @@ test("one rejection rejects a call, and the agent gets its reason", async () => 
 test("[C1] an approval shows every field that is sent, and works once all of it was unfolded", async () => {
   const message = `Wire 1,000,000 to account 7.\n${"Please be quick. ".repeat(40)}The end.`;
   const input = { to: "bank@mail.example\u200b", message, options: ["ok"], question: "Send the weekly digest?" };
+  const marks = "\u030a".repeat(60);
   // No field of an input passes for what the tool's config sends.
   const forged = { request: { url: "https://safe.example/" } };
   await calls(
     "sendEmail",
-    JSON.stringify({ ...input, ...forged, multiple: false, schema: { type: "object" } }),
+    JSON.stringify({ ...input, note: `Z${marks}`, ...forged, multiple: false, schema: { type: "object" } }),
     "That was it.",
   );
   await both((page) => standing(page, "Send email", "Needs you"));
@@ -155,6 +156,15 @@ test("[C1] an approval shows every field that is sent, and works once all of it 
   ]) {
     expect(fields.join("\n").replace(/\n+/g, "\n")).toContain(part);
   }
+  // Marks stacked on one letter are drawn over no other field.
+  const [question, note] = ["question", "note"].map((name) => hers1.locator(".value-field", { hasText: name })) as [
+    Locator,
+    Locator,
+  ];
+  const beside = await question.screenshot();
+  await note.evaluate((field) => field.style.setProperty("visibility", "hidden"));
+  expect(beside.equals(await question.screenshot())).toBe(true);
+  await note.evaluate((field) => field.style.removeProperty("visibility"));
   const approve = hers1.getByRole("button", { name: "Approve" });
   await hers1.getByText("Read the folded text above before you approve.").waitFor();
   expect(await approve.isDisabled()).toBe(true);
