@@ -61,7 +61,9 @@ export const withMeasured = (
 const merge = (known: Line[], rows: MeasuredRow[], column: MeasuredColumn): Line[] => {
   const other = column === "now" ? "before" : "now";
   const isSame = (line: Line, row: MeasuredRow): boolean =>
-    line.case === cell(row.case) && withoutBound(line.figure) === withoutBound(cell(row.figure));
+    line.case === cell(row.case) &&
+    withoutBound(line.figure) === withoutBound(cell(row.figure)) &&
+    unitOf(line[other] === none ? line[column] : line[other]) === unitOf(row.value);
   const left = known.filter((line) => line[other] !== none && !rows.some((row) => isSame(line, row)));
   const measured = rows.map((row): Line => {
     const before = known.find((line) => isSame(line, row));
@@ -75,6 +77,9 @@ const merge = (known: Line[], rows: MeasuredRow[], column: MeasuredColumn): Line
 
 /** A bound may change, and the figure is still the same. */
 const withoutBound = (figure: string): string => figure.replace(/(, |^)at (most|least) .*/, "");
+
+/** Such as "rows written" of "30 rows written": a bench may count two things under one name. */
+const unitOf = (value: string): string => / [a-z ]+$/i.exec(value)?.[0] ?? "";
 
 const cell = (text: string): string => text.replaceAll("|", "/").replace(/\s+/g, " ").trim();
 

@@ -40,6 +40,13 @@ it("knows a figure again whose bound has changed", () => {
   expect(text).toContain("| a post | p50, at most 2 times | 3 ms | 1 ms |");
 });
 
+it("keeps two figures of one name apart by their units", () => {
+  const rows = [row("a post", "4 requests"), row("a post", "30 rows written")];
+  const text = withMeasured(withMeasured(head, "cost", rows, "before"), "cost", rows, "now");
+  expect(text).toContain("| 4 requests | 4 requests |");
+  expect(text).toContain("| 30 rows written | 30 rows written |");
+});
+
 it("writes no cell that would break the table", () => {
   const text = withMeasured(head, "cost", [row("a | b\nc", "1 ms")], "now");
   expect(text).toContain("| a / b c | p50 |");
