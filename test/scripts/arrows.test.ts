@@ -23,11 +23,11 @@ const rooms: Record<string, string[]> = {
 };
 
 /** The same for the rooms of `src/agent`, of which most may import all that follow. */
-const below = ["run", "inbox", "calls", "tools", "tracing", "context", "memory", "plans"];
+const below = ["run", "inbox", "calls", "tools", "tracing", "context", "memory", "plans", "redaction"];
 const agentRooms: Record<string, string[]> = {
   api: ["summaries", "transfer", ...below],
   ...{ summaries: below, transfer: below, run: below.slice(1), inbox: below.slice(2), calls: below.slice(3) },
-  ...{ tools: ["memory"], tracing: ["context"], context: [], memory: [], plans: [] },
+  ...{ tools: ["memory"], tracing: ["context"], context: [], memory: ["redaction"], plans: [], redaction: [] },
 };
 
 const pairsOf = (folder: string, may: Record<string, string[]>) =>
