@@ -34,9 +34,12 @@ export const doOnce = async <Schema extends z.ZodType>(
   make: () => Promise<z.output<Schema>>,
 ): Promise<z.output<Schema>> => {
   const { env } = context;
-  const bodyHash = createHash("sha256")
+  const hash = createHash("sha256")
     .update(JSON.stringify(body ?? null))
     .digest("hex");
+  // The mind that is asked belongs to the request. What is made in a compartment goes with its confidential space.
+  const space = context.req.query("space");
+  const bodyHash = space === undefined ? hash : `${hash} in /spaces/${space}/`;
   const { replay } = unwrap(await workspace.beginRequest({ principal, key, bodyHash }));
   if (replay) {
     context.header(replayedHeader, "true");
@@ -62,10 +65,7 @@ const placeOf = (context: HttpContext): Place | undefined => {
   const header = req.header(idempotencyHeader);
   if (header === undefined) return undefined;
   const { workspaceId } = variables.principal;
-  // What is made in a confidential space's compartment goes with the space.
-  const space = req.query("space");
-  const place = space === undefined ? req.path : `${req.path} in /spaces/${space}/`;
-  const key = `${req.method} ${place} ${header}`;
+  const key = `${req.method} ${req.path} ${header}`;
   return { workspace: workspaceOf(context), workspaceId, principal: nameOf(variables.principal), key };
 };
 

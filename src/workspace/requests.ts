@@ -99,8 +99,8 @@ export const createRequests = (db: Database, clock: Clock, databaseBytes: () => 
     /** Drops the bodies of kept answers that tell of what was deleted at this path. In a transaction. */
     forgetAt(path: string): void {
       const at = path.lastIndexOf("/");
-      const { key, body, status } = requests;
-      const isBelow = sql`instr(${key}, ${`${path}/`}) > 0`;
+      const { key, bodyHash, body, status } = requests;
+      const isBelow = sql`instr(${key} || ${bodyHash}, ${`${path}/`}) > 0`;
       const isNamed = sql`instr(${body}, ${JSON.stringify(path.slice(at + 1))}) > 0`;
       const isMade = and(sql`instr(${key}, ${`${path.slice(0, at)} `}) > 0`, isNamed);
       const isIts = and(isNotNull(status), or(isBelow, isMade));
