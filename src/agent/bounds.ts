@@ -109,7 +109,7 @@ export const maxRecentRunsTokens = 4000;
 /** Each of those lists its newest deeds. An input, an output or a text in it is cut to so many characters. */
 export const maxRecentDeeds = 8;
 export const maxRecentCharacters = 400;
-/** Of a result of more bytes only so many characters are read for that. */
+/** A result of more bytes is read for that up to so many characters. */
 export const maxPastResultBytes = 8 * 1024;
 export const maxPastResultCharacters = 1900;
 /** Of several causes of its message an agent is told so many of the newest. `get_my_runs` has all. */
@@ -165,7 +165,7 @@ export const rootMemoryMs = 30 * 24 * 60 * 60_000;
 export const maxLeaseMs = 10 * 60_000;
 export const tokensAgainMs = 1000;
 /** How long after its last lease an agent gives back what it has leased of its workspace's day and not booked. */
-export const giveBackMs = 60_000;
+export const returnLeaseMs = 60_000;
 /** A ledger of a day longer ago is forgotten. */
 export const ledgerMemoryMs = 30 * 24 * 60 * 60_000;
 /** Bytes of an agent's database, in its open mind and in each compartment: the platform's end is at 10 GiB. */

@@ -80,7 +80,7 @@ export const createIdentity = (db: Database, clock: Clock, env: RingEnv, noteUse
      * A secret of the agent's workspace; undefined where there is none of that name. It lives only in memory. What it is
      * sent for is noted before it is answered; without a `use`, it is sent nowhere. Throws what its bounds do not allow.
      */
-    async openSecret(name: string, use?: SecretUse): Promise<string | undefined> {
+    async unsealSecret(name: string, use?: SecretUse): Promise<string | undefined> {
       const { id, workspaceId, secrets } = this.get();
       const sealed = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
       if (sealed === undefined || !use) return sealed && unseal(env, workspaceId, name, sealed);

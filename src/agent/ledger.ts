@@ -10,10 +10,10 @@ import { errorKind, unwrap } from "../shared/errors.ts";
 import { meter } from "../shared/meter.ts";
 import type { Jobs } from "../timers/jobs.ts";
 import {
-  giveBackMs,
   ledgerMemoryMs,
   maxCompartmentsAtOnce,
   maxLeaseMs,
+  returnLeaseMs,
   spaceAnswerMs,
   usageMemoryMs,
 } from "./bounds.ts";
@@ -286,7 +286,7 @@ export type Budget = {
 const openMind = "the agent's open mind";
 const leaseKind = "lease";
 /** This job gives leased tokens that are not needed back to the workspace. */
-const giveBackKind = "give-back";
+const returnLeaseKind = "give-back";
 const Billed = z.object({ billed: z.number(), person: z.string().optional() });
 const never = new AbortController().signal;
 
@@ -322,7 +322,7 @@ export const createBudget = (
     };
     return unwrap(await callWithRetry(ask, never, "the workspace")).is;
   };
-  jobs.handle(giveBackKind, {
+  jobs.handle(returnLeaseKind, {
     atOnce: 1,
     async run() {
       if (ledger.leased() !== undefined) await askWorkspace(0, true);
@@ -340,7 +340,7 @@ export const createBudget = (
       const asked = before.then(() => askWorkspace(booking.tokens));
       asking = asked.catch(() => undefined);
       const is = await asked;
-      jobs.set({ kind: giveBackKind, key: giveBackKind, dueAt: clock.now() + giveBackMs });
+      jobs.set({ kind: returnLeaseKind, key: returnLeaseKind, dueAt: clock.now() + returnLeaseMs });
       if (is === "spent") return "workspace";
       if (is === "booked") return "day_booked";
     }

@@ -33,7 +33,7 @@ export const estimateText = (text: string): number => {
   return tokens;
 };
 
-/** Of a message as JSON. */
+/** How many characters a message has as JSON. */
 export const charactersOf = oncePerObject((message: ModelMessage): number => JSON.stringify(message).length);
 
 /** The first items that fit `room` tokens together. */

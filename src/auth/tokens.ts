@@ -6,10 +6,12 @@ import { deriveKey, type Ids } from "../shared/ids.ts";
 import { openedByAny, type Ring, type RingEnv, ringOf } from "../shared/secret-ring.ts";
 
 /**
- * Entity tokens: HS256 under a key of the workspace, by the ring's first secret; `sub` entity, `wsp` workspace, `exp`, and what it hangs on
- * (`Credential`): the generations `gen` of the entity and `igen` of the admin who made it for the entity (`impersonated`),
- * the secret key `kid`, and the setting `aid` by whose JWT it was made. The signature is verified without I/O. One with `sid` is a session of the page: it counts only
- * as a cookie, and while that session lives.
+ * Entity tokens: HS256 under a key of the workspace, by the ring's first secret. The signature is verified without I/O.
+ *
+ * `sub` is the entity, `wsp` the workspace, `exp` the expiry. The rest is what it hangs on (`Credential`):
+ * `gen` is the entity's generation, `igen` that of the admin who made it for the entity (`impersonated`).
+ * `kid` is the secret key, `aid` the setting by whose JWT it was made.
+ * A token with `sid` is a session of the page. It counts only as a cookie, and while that session lives.
  *
  * Invariants
  * 1. A token with a valid signature is remembered, so its signature is computed once. Its expiry is checked each time.

@@ -19,9 +19,8 @@ export type Typing = { entityId: string; until: number };
 export type ReadMark = { messageId: string; seq: number; outcome?: RunOutcome; reason?: string };
 
 /**
- * What left no message; it is shown after the message at `afterSeq`: a run that failed, was canceled, or whose agent
- * chose silence, or the space's router, which failed on this message, so that it woke no agent; or that an agent has no
- * tokens left today, for anybody or for one person.
+ * Something that left no message. It is shown after the message at `afterSeq`. It tells of a run that failed, was
+ * canceled or stayed silent, of a router that failed on this message, or of an agent without tokens for today.
  */
 export type Note = { reason?: string; afterSeq: number } & (
   | { runId: string; entityId: string; kind: "failed" | "silent" | "canceled" }

@@ -15,9 +15,9 @@ export type ModelSpec = RehearsalSpec | WorkersAiSpec | OpenAiCompatibleSpec;
 /** Models that need the same adaptation of messages. */
 export type ModelFamily = ModelSpec["provider"];
 
-/** A model's surroundings. `fetch` is for tests; `openSecret` opens a secret of the agent's workspace. */
+/** A model's surroundings. `fetch` is for tests; `unsealSecret` unseals a secret of the agent's workspace. */
 export type ModelDeps = {
   env: Env;
-  openSecret: (name: string, use: SecretUse) => Promise<string | undefined>;
+  unsealSecret: (name: string, use: SecretUse) => Promise<string | undefined>;
   fetch?: typeof globalThis.fetch | undefined;
 };

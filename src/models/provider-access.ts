@@ -13,8 +13,12 @@ export const checkedBaseUrl = (baseUrl: string, deps: Pick<ModelDeps, "env">): s
 };
 
 /** The key in a secret of the workspace. Throws `model_misconfigured`, naming what to set. */
-export const secretKey = async (name: string, use: SecretUse, deps: Pick<ModelDeps, "openSecret">): Promise<string> => {
-  const value = (await deps.openSecret(name, use))?.trim();
+export const secretKey = async (
+  name: string,
+  use: SecretUse,
+  deps: Pick<ModelDeps, "unsealSecret">,
+): Promise<string> => {
+  const value = (await deps.unsealSecret(name, use))?.trim();
   if (value && !/^[\x21-\x7e]+$/.test(value)) {
     throw misconfigured(
       `The secret "${name}" is no key that can be sent: it holds blanks or characters beyond ASCII. Write it again with PUT /v1/workspace/secrets/${name}.`,

@@ -20,9 +20,9 @@ import { hooks } from "./hooks.ts";
 import type { HttpEnv } from "./http-context.ts";
 import { inbox } from "./inbox.ts";
 import { keysAndSecrets } from "./keys-and-secrets.ts";
+import { memoryState } from "./memory-state.ts";
 import { messages } from "./messages.ts";
 import { metrics } from "./metrics.ts";
-import { mind } from "./mind.ts";
 import { operator } from "./operator.ts";
 import { ownUsers } from "./own-users.ts";
 import { plans } from "./plans.ts";
@@ -124,7 +124,7 @@ export const routes = [
   hooks,
   deliveries,
   runs,
-  mind,
+  memoryState,
   blocks,
   spaceBlocks,
   plans,

@@ -5,9 +5,9 @@ import { Resource } from "./route.ts";
 import { badPage, listOf, onePage, pageQuery } from "./route-parts.ts";
 
 /** An agent's memories and goals, and its archival entries: facts beyond its context, which search finds. */
-export const mind = new Resource("Mind");
+export const memoryState = new Resource("Memory state");
 
-mind.route("GET /v1/agents/{agentId}/memories", {
+memoryState.route("GET /v1/agents/{agentId}/memories", {
   summary: "An agent's memories",
   access: "workspace",
   mind: true,
@@ -16,7 +16,7 @@ mind.route("GET /v1/agents/{agentId}/memories", {
   handle: async ({ agent }) => onePage(await agent.memories()),
 });
 
-mind.route("PUT /v1/agents/{agentId}/memories/{key}", {
+memoryState.route("PUT /v1/agents/{agentId}/memories/{key}", {
   summary: "Write a memory",
   access: "workspace",
   mind: true,
@@ -26,7 +26,7 @@ mind.route("PUT /v1/agents/{agentId}/memories/{key}", {
   handle: async ({ agent, params, body }) => ({ memory: await agent.putMemory(params.key, body.value) }),
 });
 
-mind.route("DELETE /v1/agents/{agentId}/memories/{key}", {
+memoryState.route("DELETE /v1/agents/{agentId}/memories/{key}", {
   summary: "Delete a memory",
   access: "workspace",
   mind: true,
@@ -34,7 +34,7 @@ mind.route("DELETE /v1/agents/{agentId}/memories/{key}", {
   handle: async ({ agent, params }) => agent.deleteMemory(params.key),
 });
 
-mind.route("GET /v1/agents/{agentId}/goals", {
+memoryState.route("GET /v1/agents/{agentId}/goals", {
   summary: "An agent's goals",
   access: "workspace",
   mind: true,
@@ -43,7 +43,7 @@ mind.route("GET /v1/agents/{agentId}/goals", {
   handle: async ({ agent }) => onePage(await agent.goals()),
 });
 
-mind.route("PUT /v1/agents/{agentId}/goals/{goalId}", {
+memoryState.route("PUT /v1/agents/{agentId}/goals/{goalId}", {
   summary: "Write a goal",
   description: "What is left out stays as it was; a new goal needs its description.",
   access: "workspace",
@@ -54,7 +54,7 @@ mind.route("PUT /v1/agents/{agentId}/goals/{goalId}", {
   handle: async ({ agent, params, body }) => ({ goal: await agent.putGoal(params.goalId, body) }),
 });
 
-mind.route("DELETE /v1/agents/{agentId}/goals/{goalId}", {
+memoryState.route("DELETE /v1/agents/{agentId}/goals/{goalId}", {
   summary: "Delete a goal",
   access: "workspace",
   mind: true,
@@ -62,7 +62,7 @@ mind.route("DELETE /v1/agents/{agentId}/goals/{goalId}", {
   handle: async ({ agent, params }) => agent.deleteGoal(params.goalId),
 });
 
-mind.route("POST /v1/agents/{agentId}/archival", {
+memoryState.route("POST /v1/agents/{agentId}/archival", {
   summary: "Keep a fact in an agent's archive",
   description: "With who said it, where and with which message, as far as that is known. Search finds it.",
   access: "workspace",
@@ -79,7 +79,7 @@ mind.route("POST /v1/agents/{agentId}/archival", {
     }),
 });
 
-mind.route("GET /v1/agents/{agentId}/archival", {
+memoryState.route("GET /v1/agents/{agentId}/archival", {
   summary: "An agent's archival entries, newest first",
   access: "workspace",
   mind: true,
@@ -89,7 +89,7 @@ mind.route("GET /v1/agents/{agentId}/archival", {
   handle: async ({ agent, query }) => agent.archival(query),
 });
 
-mind.route("DELETE /v1/agents/{agentId}/archival/{archivalId}", {
+memoryState.route("DELETE /v1/agents/{agentId}/archival/{archivalId}", {
   summary: "Delete an archival entry",
   access: "workspace",
   mind: true,

@@ -47,7 +47,7 @@ const tags = [
   { name: "Webhooks", description: "How other systems reach an agent: signed, told apart, each delivery once." },
   { name: "Runs", description: "What an agent did with it, to the exact input of each step." },
   { name: "Blocks", description: "Documents that an agent keeps, shares, and edits with people." },
-  { name: "Mind", description: "What an agent keeps: memories, goals and archival entries." },
+  { name: "Memory state", description: "What an agent keeps: memories, goals and archival entries." },
   { name: "Search", description: "Finding again what was said, done and kept." },
   { name: "Plans", description: "When an agent wakes by itself: once, or again and again." },
   { name: "Spaces", description: "Shared timelines and their members." },

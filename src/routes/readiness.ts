@@ -60,7 +60,7 @@ readiness.route("GET /readyz", {
   handle: async ({ context: { env } }) => {
     const now = systemClock.now();
     if (!last || last.until <= now) {
-      // Who asks meanwhile is answered as before.
+      // A request that comes during the check gets the last answer.
       if (last) last.until = now + probeMs;
       last = { answer: await check(env), until: systemClock.now() + keptMs };
     }

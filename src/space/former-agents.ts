@@ -28,7 +28,7 @@ export const createFormerAgents = ({ env, ids, jobs, log, members, settings }: A
   jobs.handle(kind, {
     atOnce,
     async run({ payload }) {
-      // What an older version set has one change.
+      // A job that an older version set holds one change.
       const given = payload as { mindId: string; change?: MessageChange; changes?: MessageChange[] };
       const { mindId, change, changes = change ? [change] : [] } = given;
       const workspaceId = settings.find()?.workspaceId ?? "";

@@ -132,7 +132,7 @@ export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, 
       storing.forget();
     },
 
-    /** Who has told what is stored. */
+    /** The ids of the spaces and agents that have told how much they store. */
     reporters(): string[] {
       const told = db.select({ id: usage.reporter }).from(usage).where(isPlaceOfAny);
       return told.all().map(({ id }) => id);

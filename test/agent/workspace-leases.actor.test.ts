@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { histories } from "../../migrations/histories.ts";
-import { giveBackMs } from "../../src/agent/bounds.ts";
+import { returnLeaseMs } from "../../src/agent/bounds.ts";
 import { createLedger } from "../../src/agent/ledger.ts";
 import { LimitsInUse, type TokensAsked, type TokensLeased } from "../../src/protocol/limits.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
@@ -251,7 +251,7 @@ test("[L10] [C18] a compartment leases from the workspace's day, and waits once 
   const [lease] = await leases(house.workspaceId);
   expect(lease?.id).toBe(agent.id);
   expect(Number(lease?.leased)).toBeGreaterThan(110);
-  await passTime(agent, giveBackMs + 1);
+  await passTime(agent, returnLeaseMs + 1);
   await vi.waitFor(async () =>
     expect(await leases(house.workspaceId)).toEqual([{ id: agent.id, leased: 110, booked: 110 }]),
   );

@@ -11,7 +11,7 @@ import { installModel, scriptedModel, step, text, waitAt } from "../support/scri
 
 provideRehearsal(async (spec) => createRehearsalModel(spec));
 
-const deps = { env, openSecret: async () => "key" };
+const deps = { env, unsealSecret: async () => "key" };
 
 const events = (lines: string[]): Response =>
   new Response(lines.map((line) => `data: ${line}\n\n`).join(""), { headers: { "content-type": "text/event-stream" } });

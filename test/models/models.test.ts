@@ -9,10 +9,10 @@ import { modelEnv } from "./model-env.ts";
 
 provideRehearsal(async (spec) => createRehearsalModel(spec));
 
-const noSecret: ModelDeps["openSecret"] = async () => undefined;
+const noSecret: ModelDeps["unsealSecret"] = async () => undefined;
 
-const resolve = (config: ModelConfig, changes: Parameters<typeof modelEnv>[0] = {}, openSecret = noSecret) =>
-  resolveModel(config, { env: modelEnv(changes), openSecret });
+const resolve = (config: ModelConfig, changes: Parameters<typeof modelEnv>[0] = {}, unsealSecret = noSecret) =>
+  resolveModel(config, { env: modelEnv(changes), unsealSecret });
 
 const refused = async (config: ModelConfig, env: Parameters<typeof modelEnv>[0] = {}): Promise<string> => {
   const error: unknown = await resolve(config, env).then(
@@ -88,7 +88,7 @@ describe("aliases", () => {
       { alias: "smart" },
       {
         env: modelEnv({ MODEL_ALIASES, BIG_KEY: "deployment-key" } satisfies Partial<Env> & { BIG_KEY: string }),
-        openSecret: noSecret,
+        unsealSecret: noSecret,
         fetch: async (_, init) => {
           authorization = new Headers(init?.headers).get("authorization");
           return new Response("{}", { status: 500 });

@@ -17,7 +17,7 @@ const key = "a-key-of-no-known-form";
 const resolved = (secret = key) =>
   resolveModel(
     { provider: "openai-compatible", name: "fake", baseUrl: fake.baseUrl, apiKeySecret: "FAKE_KEY" },
-    { env: modelEnv(), openSecret: async (name) => (name === "FAKE_KEY" ? secret : undefined) },
+    { env: modelEnv(), unsealSecret: async (name) => (name === "FAKE_KEY" ? secret : undefined) },
   );
 
 const tools: ToolSet = { send_message: tool({ inputSchema: jsonSchema({ type: "object" }) }) };
@@ -59,7 +59,7 @@ describe("over real HTTP", () => {
     const keys: unknown[] = [];
     for (const secret of ["first-key", "first-key", "second-key"]) {
       fake.script([{ text: ["Hello"] }]);
-      const { model } = await resolveModel(config, { env: modelEnv(), openSecret: async () => secret });
+      const { model } = await resolveModel(config, { env: modelEnv(), unsealSecret: async () => secret });
       await streamText({ model, prompt: "hi", maxRetries: 0 }).text;
       keys.push(fake.requests.at(-1)?.authorization);
     }
@@ -175,7 +175,7 @@ const answering = (body: ReadableStream, status: number) => ({
 
 const streamed = async (body: ReadableStream) => {
   const config = { provider: "openai-compatible", name: "fake", baseUrl } as const;
-  const deps = { env: modelEnv(), openSecret: async () => undefined, ...answering(body, 200) };
+  const deps = { env: modelEnv(), unsealSecret: async () => undefined, ...answering(body, 200) };
   const { model } = await resolveModel(config, deps);
   const failures: unknown[] = [];
   const onError = ({ error }: { error: unknown }) => void failures.push(error);

@@ -45,7 +45,7 @@ const modelOf = (words: string[], next: (signal: AbortSignal) => Promise<never>)
     baseUrl: "https://m.invalid/v1",
     apiKey: undefined,
   } as const;
-  const deps = { env: modelEnv(), openSecret: () => Promise.resolve(undefined), fetch: send };
+  const deps = { env: modelEnv(), unsealSecret: () => Promise.resolve(undefined), fetch: send };
   return errorsAsParts(createOpenAiCompatibleModel(spec, deps));
 };
 

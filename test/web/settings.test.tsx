@@ -2,8 +2,8 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import type { Erasure } from "../../src/client/index.ts";
 import { EraseQuestion, ErasureReport } from "../../src/web/settings/erasing.tsx";
+import { bytesText, Limits, storageWords } from "../../src/web/settings/limits.tsx";
 import { keptWords } from "../../src/web/settings/retention.tsx";
-import { bytesText, Limits, storageWords } from "../../src/web/settings/room.tsx";
 import { UsageTable } from "../../src/web/settings/usage.tsx";
 
 /** The words of what is shown, one piece after another. */

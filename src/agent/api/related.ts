@@ -3,13 +3,8 @@ import * as z from "zod";
 import { ownPart } from "../../shared/ids.ts";
 import { maxRelatedItems, maxRelatedRows } from "../bounds.ts";
 import type { RunRow } from "../runs.ts";
+import { builtinTool } from "../tools/registry.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
-
-/**
- * Finds what a mind kept in runs that knew a message: blocks that they edited or made, and archival entries that name it or
- * that they kept. Their documents stay when the message goes; a person may delete them.
- */
-const writesBlocks = new Set(["block_edit", "block_create"]);
 
 /** The runs whose rows name the message, among the newest rows. */
 const runsNaming = ({ db }: AgentRuntime, messageIds: string[]): number[] => {
@@ -28,6 +23,10 @@ const runsKnowing = (runtime: AgentRuntime, messageId: string): RunRow[] => {
   return runs.those([...new Set(knowing.map(({ ordinal }) => ordinal))]);
 };
 
+/**
+ * Finds what a mind kept in runs that knew a message: blocks that they edited or made, and archival entries that name it or
+ * that they kept. Their documents stay when the message goes; a person may delete them.
+ */
 export const relatedArea: Area<"related"> = {
   related: (runtime, messageId) => {
     const { services } = runtime;
@@ -35,7 +34,7 @@ export const relatedArea: Area<"related"> = {
     const rows = services.journal.ofRuns(runs, { texts: false });
     const labels = rows.flatMap(({ meta }) =>
       meta?.kind === "assistant"
-        ? meta.calls.flatMap(({ toolName, input }) => (writesBlocks.has(toolName) ? [labelIn(input)] : []))
+        ? meta.calls.flatMap(({ toolName, input }) => (builtinTool(toolName)?.writesBlock ? [labelIn(input)] : []))
         : [],
     );
     const own = new Set(services.blocks.list().map(({ label }) => label));

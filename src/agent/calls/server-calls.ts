@@ -17,7 +17,7 @@ import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
 import { outsideOf, useOf } from "../tools/configured/configured-tool.ts";
 import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
-import { openSecrets, renderRequest, secretNames, templateIssues } from "../tools/configured/request-template.ts";
+import { renderRequest, secretNames, templateIssues, unsealSecrets } from "../tools/configured/request-template.ts";
 import { fitJson, readAnswer } from "../tools/configured/server-answer.ts";
 import { changedSinceApproval, completed, failed, unknownOutcome } from "../tools/outcome.ts";
 import { begunAt, type CallServices } from "./calls.ts";
@@ -62,7 +62,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
     url: execution.url,
     cause: useOf(services.runs.at(row.runOrdinal)?.id, callId),
   } as const;
-  const secrets = await openSecrets(names, (name) => outside.openSecret(name, use));
+  const secrets = await unsealSecrets(names, (name) => outside.unsealSecret(name, use));
   const missing = names.find((name) => !secrets.has(name));
   if (missing !== undefined) throw misconfigured(`the workspace has no secret ${missing}`);
   const key = secrets.get(execution.secret) ?? "";
@@ -169,7 +169,7 @@ export const answerCall = async (
 ): Promise<AnsweredToolCall> => {
   const execution = executionOf(external(services, callId).tool);
   // Secrets that the server was sent are removed from its answer (S3).
-  const secrets = await openSecrets(secretsOf(execution), (name) => services.identity.openSecret(name));
+  const secrets = await unsealSecrets(secretsOf(execution), (name) => services.identity.unsealSecret(name));
   const row = external(services, callId);
   const outcome = outcomeOfAnswer(answer, row, createRedactor(secrets.values()));
   if (!isOver(row)) {

@@ -16,7 +16,7 @@ export const redactions = sqliteTable("redactions", {
   kept: text("kept"),
   senderName: text("sender_name"),
   spaceId: text("space_id"),
-  /** Of several messages. */
+  /** Where one redaction takes several messages: their ids. */
   messageIds: text("message_ids", { mode: "json" }).$type<string[]>(),
   /** When the first of them was said, in milliseconds since the epoch; 0 where that is not known. */
   since: integer("since").notNull(),

@@ -115,7 +115,7 @@ export const shownBlocks = (
   return blocksInInput(blocks, { batchBlocks: batchBlocksOf(events), maxTokens: Math.max(0, memoryTokens - filled) });
 };
 
-/** What the agent knows of itself and its surroundings, beside these blocks. */
+/** The state section of a prompt: the agent, its spaces, goals, memories and plans, beside these blocks. */
 export const stateWith = (
   { identity, spaces, goals, memories, plans }: RunServices,
   blocks: ShownBlocks,

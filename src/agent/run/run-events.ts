@@ -91,10 +91,11 @@ const causingOnes = (services: RunServices, run: RunRow, events: InboxRow[]): In
 };
 
 /**
- * The origin of a message to this space, the one that others are told (C7): a reference to the newest message of a person,
- * and of its words what its space chose to share; else to the run of a plan or of a service's event. Of several kinds
- * nobody knows which it was. None if any of these came from the target space itself; what it only overheard there hides
- * nothing. None names a space that is confidential by now (C17), or that the agent has left: it hears no more what that is.
+ * The origin of a message to this space, as others are told it (C7). It refers to the newest message of a person, and
+ * tells of its words what its space chose to share. Without one it refers to the run of a plan or of a service's event.
+ * There is none where events of several kinds began the run, or where one of them came from the target space itself.
+ * Events that were only overheard there hide nothing. No origin names a space that is confidential by now (C17), or one
+ * that the agent has left: it no longer hears what becomes of that space.
  */
 export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
   const causes = causingOnes(services, run, eventsOf(services, run));

@@ -63,7 +63,7 @@ export const runLoop = async (live: LiveRun, abort: (reason: ColloquyError) => v
     const payers = payersOf(services, run);
     const model = await resolveModel(config.model, {
       env: services.env,
-      openSecret: (name, use) => services.identity.openSecret(name, { ...use, cause: run.id }),
+      unsealSecret: (name, use) => services.identity.unsealSecret(name, { ...use, cause: run.id }),
     });
     const ending = await steps({ ...inLoop, model, payers });
     return typeof ending === "string" ? await rest(inLoop, ending) : await conclude(inLoop, ending);

@@ -134,7 +134,7 @@ const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSig
   const words = Math.floor(tokens * wordsPerToken);
   const answer = await askModel({
     env,
-    openSecret: (name, use) => identity.openSecret(name, { ...use, kind: "summary" }),
+    unsealSecret: (name, use) => identity.unsealSecret(name, { ...use, kind: "summary" }),
     config: model,
     prompt: summaryPrompt({ space, earlier, parts, agent: config.name, words }),
     maxOutputTokens: tokens * 2,

@@ -134,6 +134,8 @@ type Definition<Input> = {
   ofMemory?: boolean;
   /** The fields of its input by which search finds a call; left out: all. Kept texts are found where they are kept. */
   foundBy?: string[];
+  /** It writes words into the block that its input's `label` names. */
+  writesBlock?: true;
   /** It says its input's `text` in the active space, where that is streamed as it is written. */
   speaks: boolean;
   /** The history of a timeline run names the calls of earlier runs. Left out: what shows as a message, and mere looks. */

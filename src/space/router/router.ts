@@ -106,7 +106,7 @@ export const createRouter = (surroundings: Surroundings) => {
     const agents = known.map((agent) => ({ ...agent, description: descriptions.get(agent.id) ?? "" }));
     const text = await askModel({
       env,
-      openSecret: async (name, use) => {
+      unsealSecret: async (name, use) => {
         const secrets = unwrap(await env.WORKSPACE.getByName(workspaceId).sealedSecrets());
         const sealed = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
         signal.throwIfAborted();

@@ -8,7 +8,7 @@ import { Panel } from "../look/panel.tsx";
 import { SignInLinkDialog } from "../session/credentials.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
-import { storageWords } from "../settings/room.tsx";
+import { storageWords } from "../settings/limits.tsx";
 import { presence } from "../timeline/presence.ts";
 import { Confidence } from "./confidence.tsx";
 

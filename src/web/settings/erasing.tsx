@@ -6,7 +6,7 @@ import { Dialog } from "../look/dialog.tsx";
 import { full, Time } from "../look/time.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
-import { numberText } from "./room.tsx";
+import { numberText } from "./limits.tsx";
 
 type Person = Pick<Entity, "id" | "name">;
 

@@ -10,7 +10,7 @@ export const keptWords = (days: number | undefined): string =>
 type RetentionDialogProps = {
   title: string;
   days: number | undefined;
-  /** What holds where no days are set. */
+  /** The rule that holds where no days are set, in words. */
   otherwise: string;
   save: (days: number | null) => Promise<unknown>;
   onClose: () => void;

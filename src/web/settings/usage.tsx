@@ -2,7 +2,7 @@ import { useCallback, useState } from "react";
 import type { UsageBy, UsageEntry } from "../../client/index.ts";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
-import { type About, bytesText, numberText, useAbout } from "./room.tsx";
+import { type About, bytesText, numberText, useAbout } from "./limits.tsx";
 
 const titles: Record<UsageBy, string> = { day: "Day", agent: "Agent", person: "Person or service", space: "Space" };
 const kinds = Object.keys(titles) as UsageBy[];

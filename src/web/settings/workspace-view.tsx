@@ -3,8 +3,8 @@ import { Button, IconButton } from "../look/button.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
 import { People } from "./erasing.tsx";
+import { Limits, NearTheEnd } from "./limits.tsx";
 import { keptWords, RetentionDialog } from "./retention.tsx";
-import { Limits, NearTheEnd } from "./room.tsx";
 import { Usage } from "./usage.tsx";
 import "./workspace.css";
 

@@ -61,17 +61,17 @@ test("[B3] an answer that never ends is cut off, and whoever waits is told", asy
 
 test("[S3] secrets stand in headers; a missing or unsendable one is named without its value", async () => {
   const secrets: Record<string, string> = { TOKEN: "abc", ODD: "line\nbreak" };
-  const openSecret = async (name: string) => secrets[name];
+  const unsealSecret = async (name: string) => secrets[name];
   const one = { headers: { Authorization: `Bearer \${secret.TOKEN}`, "x-plain": "yes" } };
-  expect(await serverHeaders(one, openSecret)).toEqual({
+  expect(await serverHeaders(one, unsealSecret)).toEqual({
     headers: { Authorization: "Bearer abc", "x-plain": "yes" },
     secrets: ["abc"],
   });
-  await expect(serverHeaders({ headers: { a: `\${secret.NONE}` } }, openSecret)).rejects.toMatchObject({
+  await expect(serverHeaders({ headers: { a: `\${secret.NONE}` } }, unsealSecret)).rejects.toMatchObject({
     code: "tool_misconfigured",
     message: /PUT \/v1\/workspace\/secrets\/NONE/,
   });
-  const odd = await serverHeaders({ headers: { a: `\${secret.ODD}` } }, openSecret).catch((error: unknown) => error);
+  const odd = await serverHeaders({ headers: { a: `\${secret.ODD}` } }, unsealSecret).catch((error: unknown) => error);
   expect(odd).toMatchObject({ code: "tool_misconfigured" });
   expect(String(odd)).not.toContain("break");
 });

@@ -13,7 +13,7 @@ afterAll(() => server.stop());
 
 const deps = (env = {}) => ({
   env: modelEnv({ ENVIRONMENT: "development", ...env }),
-  openSecret: async () => undefined,
+  unsealSecret: async () => undefined,
 });
 const signal = AbortSignal.timeout(10_000);
 

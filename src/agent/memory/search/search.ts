@@ -300,7 +300,7 @@ export class Search {
     try {
       const embedder = await resolveEmbedder(config, {
         env,
-        openSecret: (name, use) => identity.openSecret(name, use),
+        unsealSecret: (name, use) => identity.unsealSecret(name, use),
       });
       return embedder && booked(embedder, budget);
     } catch (error) {

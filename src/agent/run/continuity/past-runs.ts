@@ -124,7 +124,7 @@ export const gatherPast = (services: RunServices, ordinal: number): GatheredPast
   };
 };
 
-/** What a person or an agent said in another space that had the agent say this. */
+/** The message of another space that the agent answered by this one. */
 export const causeOf = ({ runs }: GatheredPast, { id, spaceId }: Message): KnownOrigin | undefined => {
   const run = runs.find(({ deeds }) => deeds.some((deed) => deed.kind === "sent" && deed.messageId === id));
   if (!run || run.spaceIds.includes(spaceId) || run.begunBy.type !== "space_message") return undefined;

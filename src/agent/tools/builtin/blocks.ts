@@ -229,6 +229,7 @@ export const blockTools = [
   }),
   defineTool({
     name: "block_edit",
+    writesBlock: true,
     description: `Change a block, all operations or none. Each is {op, …} with:
 text: set_text {text}, append_text {text}, replace_text {old, new, mode?: first|all|nth|regex, n?}, edit_range {startLine, endLine, text}, patch {patch: unified diff}
 map: set_field {field, value}, append_to_list {field, value}, remove_from_list {field, index|value}, increment {field, by}
@@ -243,6 +244,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
   }),
   defineTool({
     name: "block_create",
+    writesBlock: true,
     description:
       "Make a block: core is always before you, working when pinned, archival and log are found by search. schema: text {viewport?}, map {fields: [{name, type: text|number|boolean|list|counter|timestamp, description?, required?, default?}]}, list {itemSchema?, maxItems?}, log {displayLimit?, entryFields?} or composite {sections: [{name, schema}]}; text if left out.",
     input: z.strictObject({

@@ -10,7 +10,7 @@ import { mayRepeat } from "../call-mode.ts";
 import { unknownOutcome } from "../outcome.ts";
 import { broughtTool, type CallContext, invalidInput, schemaAsTold, type Tool, type ToolServices } from "../tool.ts";
 import { createRedactor } from "./redact.ts";
-import { openSecrets, renderRequest, secretNames, templateIssues } from "./request-template.ts";
+import { renderRequest, secretNames, templateIssues, unsealSecrets } from "./request-template.ts";
 import { readAnswer, resultOf } from "./server-answer.ts";
 
 type Gateway = Extract<ToolConfig, { executionType: "gateway" }>;
@@ -19,7 +19,7 @@ const quotedCharacters = 500;
 
 /** How a request of a tool gets to the world. */
 export const outsideOf = ({ identity, env, ids }: Pick<ToolServices, "identity" | "env" | "ids">) => ({
-  openSecret: (name: string, use: SecretUse) => identity.openSecret(name, use),
+  unsealSecret: (name: string, use: SecretUse) => identity.unsealSecret(name, use),
   fetch: (...request: Parameters<typeof fetch>) => globalThis.fetch(...request),
   allowLoopback: env.ENVIRONMENT === "development",
   /** The header by which what a request sets off stays in its chain. `begunAt`: when its call was. */
@@ -57,7 +57,7 @@ const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Pro
     url: tool.execution.url,
     cause: useOf(call.runId, call.callId),
   } as const;
-  const secrets = await openSecrets(secretNames(tool.execution), (name) => outside.openSecret(name, use));
+  const secrets = await unsealSecrets(secretNames(tool.execution), (name) => outside.unsealSecret(name, use));
   const redactor = createRedactor(secrets.values());
   const { method } = tool.execution;
   const request = renderRequest(tool.execution, { input, secrets });

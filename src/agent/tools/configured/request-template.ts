@@ -143,8 +143,8 @@ export const secretNames = (value: unknown): string[] => {
 };
 
 /** The workspace's secrets of these names, without those that it has not. */
-export const openSecrets = async (names: string[], openSecret: (name: string) => Promise<string | undefined>) => {
-  const opened = names.map(async (name) => [name, (await openSecret(name))?.trim() ?? ""] as const);
+export const unsealSecrets = async (names: string[], unsealSecret: (name: string) => Promise<string | undefined>) => {
+  const opened = names.map(async (name) => [name, (await unsealSecret(name))?.trim() ?? ""] as const);
   return new Map((await Promise.all(opened)).filter(([, value]) => value !== ""));
 };
 

@@ -54,9 +54,9 @@ const noValidator = {
 const graceMs = 100;
 
 /** Throws `ColloquyError`s only, as `listTools` does. */
-const openConnection = async ({ server, openSecret, legacy, listChanged, ...network }: ConnectInput) => {
+const openConnection = async ({ server, unsealSecret, legacy, listChanged, ...network }: ConnectInput) => {
   const use = { kind: "mcp", name: server.name, url: server.url } as const;
-  const { headers, secrets } = await serverHeaders(server, (name) => openSecret(name, use));
+  const { headers, secrets } = await serverHeaders(server, (name) => unsealSecret(name, use));
   const redactor = createRedactor(secrets);
   const told = (error: unknown): ColloquyError => {
     const { code, message } = failureOf(error);

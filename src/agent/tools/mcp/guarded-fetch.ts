@@ -2,7 +2,7 @@ import type { McpServer } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { checkOutgoing } from "../../../shared/outgoing.ts";
 import { maxMcpAnswerBytes } from "../../bounds.ts";
-import { openSecrets, type Part, partsOf, secretNames } from "../configured/request-template.ts";
+import { type Part, partsOf, secretNames, unsealSecrets } from "../configured/request-template.ts";
 
 /**
  * The only way out of an MCP connection (S3): to the configured address alone, with its headers, following nothing.
@@ -76,9 +76,9 @@ const sendable = /^[\t\x20-\x7e]*$/;
  */
 export const serverHeaders = async (
   { headers }: Pick<McpServer, "headers">,
-  openSecret: (name: string) => Promise<string | undefined>,
+  unsealSecret: (name: string) => Promise<string | undefined>,
 ): Promise<{ headers: Record<string, string>; secrets: string[] }> => {
-  const secrets = await openSecrets(secretNames(headers), openSecret);
+  const secrets = await unsealSecrets(secretNames(headers), unsealSecret);
   const filled = Object.entries(headers).map(([header, template]) => {
     const misconfigured = (reason: string) => new ColloquyError("tool_misconfigured", `headers.${header} ${reason}`);
     const rendered = (part: Part): string => {

@@ -9,7 +9,7 @@ import type { Timers } from "../../../timers/timers.ts";
 import { mcpFirstRetryMs, mcpFreshMs, mcpIdleMs, mcpLeaseMs, mcpLongestRetryMs, mcpStaleMs } from "../../bounds.ts";
 import type { McpTool } from "../../records.ts";
 import { type outsideOf, useOf } from "../configured/configured-tool.ts";
-import { openSecrets, secretNames } from "../configured/request-template.ts";
+import { secretNames, unsealSecrets } from "../configured/request-template.ts";
 import { unknownOutcome } from "../outcome.ts";
 import type { Tool } from "../tool.ts";
 import { addressOf, createSessions } from "./connection.ts";
@@ -60,7 +60,7 @@ export type Mcp = ReturnType<typeof createMcp>;
 
 export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ...outside }: McpDeps) => {
   let stopped = false;
-  /** What lists say never changes. */
+  /** Tools by the id of their list. A list with an id never changes. */
   const lists = new Map<number, Tool[]>();
   /** The addresses whose lists are being fetched. */
   const fetching = new Set<string>();
@@ -190,7 +190,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
     const headers = await outside.chained(root(), begunAt);
     // The connection holds them: each call that sends them along is on record.
     const use = { kind: "mcp", name: server.name, url: server.url, cause: useOf(runId, callId) } as const;
-    await openSecrets(secretNames(server.headers), (name) => outside.openSecret(name, use));
+    await unsealSecrets(secretNames(server.headers), (name) => outside.unsealSecret(name, use));
     for (let isFirst = true; ; isFirst = false) {
       const called = await sessions
         .use(server, mcpIdleMs, (connection) => connection.call({ ...tool, input, signal, headers }))
