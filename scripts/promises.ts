@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
  *
  * It also holds the tests' names to `maxNameLength` characters, without their suites' names and with `%s` as it stands.
  */
-const maxNameLength = 90;
+const maxNameLength = 89;
 
 const root = resolve(import.meta.dirname, "..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");

@@ -77,7 +77,7 @@ const refunding = async (continuity: Continuity, next: ScriptedStep[], billedTok
 const said = ["Husam: Refund me", "Analyst: Refunded."];
 
 describe.each<Continuity>(["timeline", "consciousness"])("a %s that has acted", (continuity) => {
-  test("[R2] [R3] [R4] goes on from its journal when its model fails for good, and repeats nothing", async () => {
+  test("[R2] [R3] [R4] goes on from its journal once its model fails for good; repeats nothing", async () => {
     const { triedAgain, refunds, space, ...scene } = await refunding(continuity, [
       rejected(),
       rejected(),

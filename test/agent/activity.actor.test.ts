@@ -46,7 +46,7 @@ test("an agent with nothing to do is idle since its last run, and tells when a p
   expect(seen.nextRetryAt).toBeUndefined();
 });
 
-test("a run is told with its id and start; a paused one since its first fault, with its next try", async () => {
+test("a run is told with its id and start; a paused one with its first fault and its next try", async () => {
   const { house, husam, analyst, space, activity } = await stage();
   const down = apiError(503, { responseHeaders: { "retry-after": "120" } });
   const held = createGate();
@@ -114,7 +114,7 @@ test("[B2] an agent whose budget is spent says so, since when, and when it goes 
   expect(Date.parse(seen.nextDueAt ?? "")).toBeGreaterThan(Date.now());
 });
 
-test("runs that wait for answers are counted with their deadline, and the loop is idle meanwhile", async () => {
+test("runs that wait for answers are counted with their deadline; the loop is idle meanwhile", async () => {
   const { husam, house, analyst, space, activity } = await stage({ continuity: "timeline", messaging: "threaded" });
   scripted([step(call("send_message", { text: "@Husam?", wait: true })), step(text("Thanks."))]);
   const asked = Date.now() + 60_000;

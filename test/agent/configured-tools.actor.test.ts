@@ -327,7 +327,7 @@ describe.each(["consciousness", "timeline"] as const)("tool rules of a %s", (con
   const ruled = (toolRules: AgentConfig["toolRules"], steps: ScriptedPart[][]) =>
     runWith([internal("log"), internal("pay"), internal("finish")], steps, { continuity, toolRules });
 
-  test("stand in the instructions; a call that breaks one is answered with it, and the run goes on", async () => {
+  test("stand in the instructions; a call that breaks one is answered with it, the run goes on", async () => {
     const { calls, run, model } = await ruled(
       [
         { tool: "log", rule: "start_constraint" },

@@ -168,7 +168,7 @@ describe.each(kinds)("an agent of $continuity, $messaging", (kind) => {
     expect(await inboxOf(workspaceId, analyst.entity)).toEqual([]);
   });
 
-  test("a person corrects what is under way: it learns of it at once, and says what is right, once", async () => {
+  test("a person corrects what is under way: it learns of it at once, and says it right, once", async () => {
     const { husam, agent, space, workspaceId } = await stage();
     const gate = createGate();
     const analyst = await agent("Analyst", async (options, index) => {

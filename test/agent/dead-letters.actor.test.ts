@@ -112,7 +112,7 @@ test("[R1] [R4] all dead events are tried again at once, as if for the first tim
   expect((await activity())?.waiting).toMatchObject({ events: 0, dead: 0 });
 });
 
-test("[R1] a discarded dead event is gone, and no stateless run reads it as new; no other can be", async () => {
+test("[R1] a discarded dead event is gone, no stateless run reads it as new; no other can be", async () => {
   const { house, husam, analyst, space, agent, fail, ask } = await stage({ continuity: "timeline" });
   const model = scripted(dying());
   await space.post(husam, "Lost");

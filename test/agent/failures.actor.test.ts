@@ -53,7 +53,7 @@ test("[R3] [R4] [D4] a stream cut mid-message drops its words, and the step is a
 test.each([
   ["", {}],
   [" though its root is used up", { maxWakesPerRoot: 1 }],
-])("[R1] [R4] [B1] an event whose runs fail for good is dead after five, and retried by hand%s", async (_, limits) => {
+])("[R1] [R4] [B1] an event whose runs fail for good is dead after five, retried by hand%s", async (_, limits) => {
   const { house, husam, analyst, space, agent } = await openScene({ limits });
   const model = scripted(Array.from({ length: maxAttempts }, () => refusal(apiError(401))));
   await space.post(husam, "Hello");
@@ -287,7 +287,7 @@ test("[R1] a paused run goes on when its alarm goes off at the very millisecond 
   });
 });
 
-test("[B1] [B2] an event whose root is used up is answered after the budget's reset all the same", async () => {
+test("[B1] [B2] an event whose root is used up is still answered after the budget's reset", async () => {
   const limits = { maxTokensPerDay: 1000, maxWakesPerRoot: 1 };
   const { house, analyst, space, agent, ask } = await openScene({ name: "Analyst", limits });
   scripted(answer(space.id, "Affordable now."));

@@ -50,7 +50,7 @@ const deliveryOf = (
 const quiet = (count: number, from: number) =>
   Array.from({ length: count }, (_, index) => ({ text: `quiet ${from + index}`, triggerSource: "none" as const }));
 
-test("[B3] messages that wake nobody never fill the inbox: the oldest are dropped, with a notice", async () => {
+test("[B3] messages that wake nobody never fill the inbox: the oldest go, with a notice", async () => {
   const house = await openHouse();
   const analyst = await house.agent({ name: "Analyst" });
   const model = scripted(() => step(text("Read.")));
@@ -82,7 +82,7 @@ test("[B3] messages that wake nobody never fill the inbox: the oldest are droppe
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
 });
 
-test("[B3] long messages that wake nobody are dropped beyond maxOverheardBytes, the oldest first", async () => {
+test("[B3] long messages that wake nobody go beyond maxOverheardBytes, the oldest first", async () => {
   const house = await openHouse();
   const analyst = await house.agent({ name: "Analyst" });
   const agent = env.AGENT.getByName(analyst.id);
@@ -141,7 +141,7 @@ test("[B3] a service's payload that is too large is refused by an error that nam
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
 });
 
-test("[B3] ids of service events are remembered for their time, the newest maxDedupeKeys of them", async () => {
+test("[B3] ids of service events are kept for their time, the newest maxDedupeKeys of them", async () => {
   const house = await openHouse();
   const analyst = await house.agent({ name: "Analyst" });
   await runInDurableObject(agentStub(analyst), (_agent, { storage }) => {

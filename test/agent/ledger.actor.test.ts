@@ -180,7 +180,7 @@ test("[C11] [L15] [B3] accounts that moved out of a day's row count as those wit
   });
 });
 
-test("[C11] [L15] steps that a release finds under way are settled where their tokens are booked", async () => {
+test("[C11] [L15] steps that a release finds under way are settled where their tokens stand", async () => {
   const house = await openHouse();
   const agent = await house.agent({ name: "Analyst" });
   await runInDurableObject(agentStub(agent), (_, { storage }) => {

@@ -89,7 +89,7 @@ test("[K1] what a run that goes on has said elsewhere stands in the input of the
   await scene.ended(2);
 });
 
-test("[K1] what a run did outside any space stands under RECENT RUNS, with its cause and its end", async () => {
+test("[K1] a run outside any space stands under RECENT RUNS, with its cause and its end", async () => {
   const { husam, alpha, notify, ...scene } = await stage();
   const model = scripted([step(call("refund", { order: "A1" })), step(text("Paid.")), step(text("It was paid back."))]);
   await notify({ issue: "PROJ-123", why: "TRIGGER:" });
@@ -175,7 +175,7 @@ test("[K1] a call that failed, and a run that was cut, say so", async () => {
   expect(lines[2]).toMatch(/You: called pay\(\{\}\) → \{"success":false,"error":\{"code":"/);
 });
 
-test("[K1] [B3] of many runs the newest are listed, and get_my_runs has the others, page by page", async () => {
+test("[K1] [B3] the newest of many runs are listed; get_my_runs has the others, page by page", async () => {
   const { husam, alpha, notify, ...scene } = await stage();
   const runs = maxRecentRuns + 2;
   const model = scripted((options) => {

@@ -40,7 +40,7 @@ test("[D2] [R7] a delivery that repeats handled messages and adds others brings 
   expect(userTexts(model.calls.at(-1)).at(-1)).not.toContain("two");
 });
 
-test("[C17] what an open mind keeps of a confidential space does not tell how much is said there", async () => {
+test("[C17] an open mind's rows of a confidential space do not tell how much is said there", async () => {
   const house = await openHouse();
   const id = ids.mint("spc");
   const told = async (agent: { id: string }, name: string, version: number) => {

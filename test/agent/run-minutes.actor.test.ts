@@ -79,7 +79,7 @@ test.each([
   [1, "goes on", { status: "completed" }, 2],
   [2, "is over its time", overTime, 1],
 ])(
-  "[B3] [R1] a run that crashed in its minute, after %i watchdog looks, and was long away, %s",
+  "[B3] [R1] a run that crashed in its minute, after %i watchdog looks, and long away, %s",
   async (looks, _, end, calls) => {
     const gate = createGate();
     const { begin, ended, analyst, model } = await stage((_options, index) =>

@@ -36,7 +36,7 @@ const open = async (continuity: AgentConfig["continuity"]) => {
 describe.each(["consciousness", "timeline"] as const)(
   "a %s that has begun as many runs as an hour may have",
   (kind) => {
-    test("[C10] refuses triggers until the first of them is an hour old, and loses none that it took", async () => {
+    test("[C10] refuses triggers until the first is an hour old, and loses none that it took", async () => {
       const { trigger, inbox, activity, analyst, workspaceId } = await open(kind);
       const refused = await trigger(4, "late");
       expect(refused).toMatchObject({ ok: false, problem: { code: "rate_limited", status: 429, retryAfter: 57 * 60 } });

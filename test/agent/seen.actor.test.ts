@@ -120,7 +120,7 @@ test("what a run read in another space is [SEEN] there, and the tool marks what 
   expect(marksIn(model, 4)).toEqual(["S in Beta", "S more", "N @Analyst here"]);
 });
 
-test("what a living agent took in is [SEEN] once it is stateless, and what still waited is [NEW]", async () => {
+test("what a living agent took in is [SEEN] once it is stateless; what still waited is [NEW]", async () => {
   const { house, sara, space, agent, ask } = await stage({ continuity: "consciousness" });
   const model = scripted([step(text("Read.")), step(text("Read."))]);
   await ask("@Analyst one");

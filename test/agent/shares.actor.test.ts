@@ -82,7 +82,7 @@ const isNotice = (frame: ServerFrame): frame is Notice => frame.type === "agent.
 const both = ["consciousness", "timeline"] as const;
 
 describe.each(both)("a %s", (continuity) => {
-  test("[C11] answers others when one's share is used up, tells that once, and goes on at midnight", async () => {
+  test("[C11] answers others when one's share is used up, says so once, and goes on at midnight", async () => {
     const { alice, bob, polaris, space, askOn, answered, notices, inbox, activity, runs } = await open({ continuity });
     scripted(() => billed(step(text("Read."))));
     const answers = await askOn();

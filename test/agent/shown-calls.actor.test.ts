@@ -6,7 +6,7 @@ import { ended, inboxOf, openHouse, scripted, userTexts } from "./fixture.ts";
 /** Tool calls of one agent, as others read them. */
 const asked = 'called choose({"of":["red","blue"]}) [requires_action]';
 
-test("[D2] [S2] a consciousness agent reads another's tool call as a call, with the next message", async () => {
+test("[D2] [S2] a consciousness reads another's tool call as a call, with the next message", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");
   const analyst = await house.agent({ name: "Analyst" });

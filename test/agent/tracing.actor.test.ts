@@ -109,7 +109,7 @@ const Messages = z.array(
 
 const secretText = "The launch code is 4711";
 
-test("a run, its steps and its tool calls are spans of one trace, without anything that was said", async () => {
+test("a run, its steps and its tool calls are spans of one trace, without any spoken words", async () => {
   const { analyst, space, received, ask } = await stage("answer", {
     OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20collector-key, x-tenant=acme",
     OTEL_SERVICE_NAME: "our-agents",

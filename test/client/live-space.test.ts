@@ -185,7 +185,7 @@ test("a refused message keeps its reason, and can be sent again", async () => {
   expect(state.outgoing).toEqual([]);
 });
 
-test("[D1] a message that was not sent before its space was closed is sent as it is opened again", async () => {
+test("[D1] a message not sent before its space was closed is sent as it is opened again", async () => {
   let kept: string | null = null;
   const keep = (text: string | null): void => {
     kept = text;

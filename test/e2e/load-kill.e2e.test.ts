@@ -10,7 +10,7 @@ import { ownHouseForFile } from "./support/for-file.ts";
 watchSockets();
 const house = await ownHouseForFile();
 
-test("[D1] [D2] [D3] [D4] [R1] [R2] [R3] [R7] SIGKILL under load: nothing lost, doubled or stuck", async () => {
+test("[D1] [D2] [D3] [D4] [R1] [R2] [R3] [R7] SIGKILL under load: nothing lost, doubled, stuck", async () => {
   const load = { ...fullLoad, spaces: 2, people: 2 };
   const { verdict, kills, deleted } = await killRound(house, 1, { crashes: true, load });
   const { lost, doubled, stuck, counts } = verdict;

@@ -125,7 +125,7 @@ test("[C14] a link asks before it takes another's session, and no tab follows un
   await expect.poll(() => sender("now Bob")).toBe(bob.id);
 });
 
-test("[C14] [D1] what waits to be sent is never sent as who has signed in meanwhile, and is kept", async () => {
+test("[C14] [D1] what waits is never sent as who has signed in meanwhile, and is kept", async () => {
   const lines: WebSocketRoute[] = [];
   let isDead = false;
   // This tab is told nothing by the others, as one that slept.

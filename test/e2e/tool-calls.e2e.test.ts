@@ -309,7 +309,7 @@ test("a wide table scrolls in its own frame", async () => {
   await noOverflow();
 });
 
-test("[C20] people see who will read what leaves a confidential space, and why it does not leave", async () => {
+test("[C20] people see who will read what leaves a confidential space, and why it stays", async () => {
   const members = [husam.id, sara.id, planner].map((entityId) => ({ entityId }));
   const board = { name: "Board", members, confidential: true, release: {} };
   const { space } = await house.api.post<{ space: { id: string } }>("/v1/spaces", board);

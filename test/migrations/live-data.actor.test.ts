@@ -78,7 +78,7 @@ const live = async (): Promise<Record<Actor, string>> => {
   return { agent, space: space.id, workspace: house.workspaceId };
 };
 
-test("every migration of each actor has its fixture, and no fixture is of a history that is gone", async () => {
+test("every migration of each actor has its fixture, and no fixture is of an old history", async () => {
   const known = actors.flatMap(fixturesOf);
   expect(
     Object.keys(fixtures).filter((name) => !known.includes(name)),

@@ -22,7 +22,7 @@ test("[K15] a space tool's timeoutMs is refused, with the field that has the eff
   expect(refused.error?.issues).toMatchObject([{ path: ["timeoutMs"], message }]);
 });
 
-test("[S4] no two MCP servers are named so that a tool of one could pass for a tool of the other", () => {
+test("[S4] no two MCP servers have names by which a tool of one could pass for the other's", () => {
   const named = (...names: string[]) =>
     McpServers.safeParse({ servers: names.map((name) => ({ name, url: "https://tools.example/mcp" })) });
   // `wiki` with a tool `_find` and `wiki_` with a tool `find` are both `wiki___find`.

@@ -119,7 +119,7 @@ test("[L3] who makes an admin, or says whose JWT a person comes by, is noted", a
   expect(await entries(`target=${third.entity.id}`)).toEqual([]);
 });
 
-test("[L3] [C19] each change of retention is noted, and nothing of how much is said in the space", async () => {
+test("[L3] [C19] each change of retention is noted, and not how much is said in the space", async () => {
   const board = await house.space("Board", [mona], { confidential: true });
   const keepFor = (retentionDays: number) =>
     done(`/v1/spaces/${board.id}`, { method: "PATCH", bearer: boss.token, body: { retentionDays } });

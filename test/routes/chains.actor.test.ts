@@ -166,7 +166,7 @@ describe("the header Colloquy-Root", () => {
     expect(await ended(house.workspaceId, agent, 1)).toMatchObject([{ roots: [root.id] }]);
   });
 
-  test("[C10] [B1] sent again and again to a full hour, it has no more wait than its root may wake", async () => {
+  test("[C10] [B1] sent again and again to a full hour, no more wait than its root may wake", async () => {
     gateway(async () => undefined);
     const maxRunsPerHour = maxWakesPerRoot + 2;
     const limits = { maxWakesPerRoot, maxRunsPerHour };

@@ -102,7 +102,7 @@ test("[C14] a sign-in ends the session whose place it takes, one too many the ol
   expect((await withCookie("/v1/spaces", second)).status).toBe(401);
 });
 
-test("[C14] [S5] a socket opened where the end was not heard yet closes once its space has heard", async () => {
+test("[C14] [S5] a socket opened before its space heard of the end closes once it has heard", async () => {
   const house = await openHouse();
   const [ada, bob] = [await house.person("Ada"), await house.person("Bob")];
   const { id } = await house.space("Alpha", [ada, bob]);

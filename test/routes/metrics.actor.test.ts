@@ -120,7 +120,7 @@ const Ready = z.object({
   kinds: z.record(z.string(), z.object({ ready: z.boolean(), ms: z.number() })),
 });
 
-test("[L11] /readyz asks an object of each kind, once in five seconds, and leaves nothing stored", async () => {
+test("[L11] /readyz asks an object of each kind, once in five seconds, and stores nothing", async () => {
   vi.setSystemTime(Date.now() + 60_000);
   const first = await expectOk(Ready, call("/readyz"));
   expect(first).toMatchObject({

@@ -163,7 +163,7 @@ test("[L6] a suspension that a crash cuts off comes to every space", async () =>
   }
 });
 
-test("[L6] a run stops at its next step while its workspace is suspended, and goes on from there", async () => {
+test("[L6] a run stops at its next step while its workspace is suspended, then goes on", async () => {
   const held = createGate();
   const asked: number[] = [];
   restore.push(

@@ -252,7 +252,7 @@ const member = async (house: House, externalId?: string) => {
   return (await expectOk(z.object({ entity: Entity }), call("/v1/entities", { bearer: house.secretKey, body }))).entity;
 };
 
-test("[C3] [C19] [L12] an admin makes no person of the workspace's own by a JWT of somebody else", async () => {
+test("[C3] [C19] [L12] an admin makes no person of the workspace by a JWT of somebody else", async () => {
   const house = await openHouse();
   await set(house);
   const boss = await house.person("Boss", "admin");

@@ -20,7 +20,7 @@ test("[C5] so it is in the keys and texts of JSON", () => {
   });
 });
 
-test("[S2] what is quoted is one line without invisible characters, and can be read back exactly", () => {
+test("[S2] a quote is one line without invisible characters, and can be read back exactly", () => {
   const text = fc.oneof(
     fc.string({ unit: "binary" }),
     fc

@@ -31,7 +31,7 @@ test("[L5] SIGNING_SECRET alone is the ring, and stays its last and its ids' as 
   expect(namesOf({ SIGNING_SECRET: a, SIGNING_SECRETS: `x:${c},old:SIGNING_SECRET` })).toMatchObject({ ids: "old" });
 });
 
-test("[L5] a ring that cannot be used is refused by what to set, and no refusal repeats a secret", () => {
+test("[L5] a ring that cannot be used is refused with what to set, without any secret", () => {
   const wrong: [RingEnv, RegExp][] = [
     [{}, /SIGNING_SECRET is not set.*at least 32/],
     [{ SIGNING_SECRET: "short" }, /SIGNING_SECRET is too short.*at least 32/],

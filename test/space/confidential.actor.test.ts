@@ -409,7 +409,7 @@ test.each([true, false])("[C19] [L3] no hash of a confidential call is in the au
   expect(told.join().includes(inputHash)).toBe(!confidential);
 });
 
-test("[L4] [L18] a confidential call that was answered is deleted once its compartment has heard", async () => {
+test("[L4] [L18] an answered confidential call is deleted once its compartment has heard", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo], { confidential: true });
   const { id, toolCall } = unwrap(await home.rpc.recordToolCall(calledInside(home, robo, "ask", asks)));

@@ -331,7 +331,7 @@ test("[D2] a crash after the delivery repeats it, so that the agent can tell tha
   await settled(home);
 });
 
-test("[D2] what was pending for one agent before a crash is not forgotten when another's is done", async () => {
+test("[D2] what was pending for one agent before a crash stays when another's is done", async () => {
   const { ann, robo, hal } = cast();
   const home = await house([ann, robo, hal]);
   await settled(home);

@@ -180,7 +180,7 @@ test("[C17] [L1] a mind that hears a space no more is told of an edit as of a de
   );
 });
 
-test("[C17] [L1] an open mind is told of no words that were said since the space is confidential", async () => {
+test("[C17] [L1] an open mind is told no words said since the space is confidential", async () => {
   const agent = robo();
   const home = await house([ann, bob, agent]);
   const message = await postedBy(home, ann, "quinces");

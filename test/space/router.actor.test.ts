@@ -189,7 +189,7 @@ test.each([
   expect(await events(home)).toMatchObject([{ messageId, outcome: "failed", agents: [], error }]);
 });
 
-test("[L1] [C7] what a router's provider quotes as it refuses is told to nobody and kept nowhere", async () => {
+test("[L1] [C7] a quote in the refusal of a router's provider is told to nobody, kept nowhere", async () => {
   const words = "the quinces of the old orchard";
   asked([refusal(apiError(400, { responseBody: JSON.stringify({ error: `unsafe: I like ${words}` }) }))]);
   const { home, post, ann } = await stage();
@@ -317,7 +317,7 @@ test("[B2] a call is billed as told, else by estimate, and not at all where it w
   expect(await decided(home, id)).toMatchObject({ outcome: "nobody" });
 });
 
-test("[B2] of a call whose answer a provider says it billed nothing for, the answer is estimated", async () => {
+test("[B2] an answer that a provider says it billed nothing for is estimated", async () => {
   asked([{ ...wake(), usage: { inputTokens: 50, outputTokens: 0 } }]);
   const { home, post } = await stage();
   await decided(home, (await post("one")).id);

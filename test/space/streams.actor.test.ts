@@ -186,7 +186,7 @@ test("[D4] a replayed run that says again what was said before shows nothing twi
   expect(socket.of("space.message")).toEqual([]);
 });
 
-test("[S1] who is not a member, or of another workspace, cannot speak; who is removed is cut off", async () => {
+test("[S1] non-members and other workspaces cannot speak; who is removed is cut off", async () => {
   const home = await house([ann, robo]);
   const stranger = speaker(home, entity("agent", "Eve"));
   expect(await stranger.answer).toMatchObject({ ok: false, problem: { code: "not_a_member" } });

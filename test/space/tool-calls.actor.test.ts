@@ -181,7 +181,7 @@ test("approvals are counted live, and the calling agent alone is told once that 
   expect(answersTo(robo)).toHaveLength(1);
 });
 
-test("[C2] a call that changed while people read it is shown anew; what they had read is refused", async () => {
+test("[C2] a call that changed while people read it is shown anew; what they read is refused", async () => {
   const { home, ann, bob, robo } = await open("ann", "bob", "robo");
   const listener = await listen(home, home.as(bob));
   const call = await show(home, robo, "c1", approval({ quorum: 2 }));
@@ -311,7 +311,7 @@ test("[D2] an expiry that is stored when the space crashes reaches the agent, on
   expect(answersTo(robo)).toHaveLength(1);
 });
 
-test("[D2] answers keep their place among messages, and wait with them for an agent that is away", async () => {
+test("[D2] answers keep their place among messages, and wait with these for an absent agent", async () => {
   const { home, ann, robo } = await open("ann", "robo");
   const call = await show(home, robo, "c1", approval());
   await settled(home);

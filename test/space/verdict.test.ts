@@ -104,7 +104,7 @@ test("[S4] what is no approval is told so, and changes nothing", () => {
   }
 });
 
-test("[C2] an approval without the hash of what was shown, or of other arguments, does not count", () => {
+test("[C2] an approval without the hash of what was shown, or with another's, does not count", () => {
   expect(refusal(() => say(waiting({}), ann, { result: { approved: true } }))).toMatchObject({
     code: "answer_invalid",
     issues: [{ path: "result.inputHash", message: expect.stringContaining("awaits.shown") }],

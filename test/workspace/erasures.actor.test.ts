@@ -229,7 +229,7 @@ describe("who comes in during an erasure", () => {
   });
 });
 
-test("[L16] a delivery that is under way as a space lets an erased person go brings no name back", async () => {
+test("[L16] a delivery under way as a space lets an erased person go brings no name back", async () => {
   const scene = await openScene();
   const { house, analyst, husam } = scene;
   const mona = await house.person("Mona");

@@ -109,7 +109,7 @@ test("[C17] [C18] a compartment's search finds what both minds have; the open mi
   );
 });
 
-test("[C17] an open mind that a compartment asks keeps no trace of it, also while its index lags", async () => {
+test("[C17] an open mind that a compartment asks keeps no trace, even while its index lags", async () => {
   const { open: outside, inside, run, analyst, secret } = await openTwoMinds();
   await outside.keep("Tea is green");
   await run(analyst);

@@ -90,7 +90,7 @@ describe("[R6] a plan fires at its time, once", () => {
     expect(await plans()).toHaveLength(1);
   });
 
-  test("a recurring plan runs at each of its times; one missed asleep runs once, not once per miss", async () => {
+  test("a recurring plan runs at each of its times; those missed asleep run once, not once each", async () => {
     const { put, plan, pass, ended, agent, workspaceId } = await openAgent();
     modelThat();
     await put("hourly", { cron: "0 * * * *" });
@@ -230,7 +230,7 @@ describe("[B1] where the chain of what a plan causes begins", () => {
     expect((await plans())[0]?.id).toMatch(/^pln_/);
   });
 
-  test("a cron that the agent set begins at most one root in five minutes, however often it is set", async () => {
+  test("a cron that the agent sets begins one root in five minutes, however often it is set", async () => {
     const { pass, ended, house, husam, agent } = await openAgent({ limits: { maxWakesPerRoot: 3 } });
     const space = await house.space("Alpha", [husam, agent]);
     modelThat(() => step(call("delete_plans", { planIds: ["tick"] }), call("set_plans", eachMinute)));
