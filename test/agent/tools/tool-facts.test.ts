@@ -7,11 +7,17 @@ import { ToolConfig } from "../../../src/protocol/tool.ts";
 
 /** What a tool says of itself, in a line. */
 const facts = (tool: Tool, input: unknown = {}): string => {
-  const { name, speaks, showsInHistory, endsRun } = tool;
+  const { name, speaks, showsInHistory, endsRun, writesBlock } = tool;
   expect([typeof tool.effect(input), typeof speaks, typeof showsInHistory]).toEqual(["boolean", "boolean", "boolean"]);
   expect([null, "own", "other"]).toContain(endsRun);
   const ends = endsRun === null ? [] : [`ends ${endsRun}`];
-  const said = [tool.effect(input) && "acts", speaks && "speaks", showsInHistory && "in history", ...ends];
+  const said = [
+    tool.effect(input) && "acts",
+    speaks && "speaks",
+    showsInHistory && "in history",
+    ...ends,
+    writesBlock && "writes",
+  ];
   return [name, ...said.filter(Boolean)].join(" · ");
 };
 
@@ -37,8 +43,8 @@ test("every built-in tool says whether it acts, speaks, shows in a history and e
       "get_plans",
       "delete_plans · acts · in history",
       "block_load · in history",
-      "block_edit · acts · in history",
-      "block_create · acts · in history",
+      "block_edit · acts · in history · writes",
+      "block_create · acts · in history · writes",
       "block_pin · acts · in history",
       "block_unpin · acts · in history",
       "block_archive · acts · in history",
