@@ -52,7 +52,7 @@ export const change = (services: SpaceServices, changes: Changed[], deletedBy?: 
     for (const { row, before, message, updatedSeq, was = wasOf(before, row), saidAt } of changes) {
       const from = fromOf(row, before);
       const type = message.deleted ? "message.deleted" : "message.updated";
-      // Who told of a message learns of it too that its space ends, even if the message ended before.
+      // A space that told a message hears that the source space ends, even if the message was deleted before.
       const routing = message.deleted && row.routing?.told ? row.routing : null;
       const { seq } = append({ type, message, was: isTold ? was : null, routing, ...from });
       log.amend(row, message, seq, updatedSeq, saidAt);

@@ -116,7 +116,7 @@ export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installe
         const isEnd = name === "remove" || (name === "erase" && args[1] === null);
         if (isEnd) await settledWithin(indexWaitMs, this.#services.usage.tellLast());
         const answered = this.#answer(() => Reflect.apply(work, undefined, [this.#services, ...args]) ?? null);
-        // It was told that nothing is stored here.
+        // The workspace was told that nothing is stored here, which is wrong now.
         if (isEnd && this.#created && !answered.ok) this.#services.usage.noted();
         if (name in indexed && answered.ok) await this.#services.delivery.indexed();
         if (name in fromAgents) await faultOnceStored("space.before-answer", this.ctx);

@@ -257,7 +257,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
       audit.note({ action: "entity.role_changed", actor: by, target: id, detail });
     }
     if (entity.externalId !== before.externalId) {
-      // Who came by a JWT of the one before is somebody else.
+      // A JWT with the old externalId is somebody else's now.
       if (row.auth && entity.type === "human" && before.externalId !== undefined) signOut(services, entity);
       audit.note({ action: "entity.identified", actor: by, target: id });
     }
@@ -316,7 +316,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   erasures: ({ erasures }, page) => erasures.page(page),
 
   noteAudit: ({ audit, erasures, row }, note) => {
-    // What comes late to a workspace that is erased is noted nowhere.
+    // An erased workspace keeps no late notes.
     if (row.deletedAt === null || erasures.view(row.id).state === "running") audit.note(note);
   },
   audit: ({ audit }, page) => audit.page(page),

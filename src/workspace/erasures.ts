@@ -105,7 +105,7 @@ export const createErasures = (surroundings: Surroundings) => {
 
   const phasesOf = ({ id, kind }: Pick<Row, "id" | "kind">): (() => string[])[] => {
     if (kind === "space") return [() => [id]];
-    // Those that are being ended hold what they held until they are.
+    // An agent that is being deleted still holds all its words.
     const isErased = and(eq(erasures.kind, "agent"), isNull(erasures.completedAt), ne(erasures.id, id));
     const erased = () =>
       db
@@ -307,7 +307,7 @@ export const createErasures = (surroundings: Surroundings) => {
     const entity = directory.find(id);
     const deleted = { action: "agent.deleted", target: id, limit: 1 } as const;
     const wasHere = what === "agent" ? audit.page(deleted).items.length > 0 : directory.wasRemoved(id);
-    // What who is here no more was called, the spaces know.
+    // The spaces know the names of an entity that was removed.
     if (!entity && wasHere) return [];
     if (!entity) throw nowhere;
     if ((entity.type === "agent") === (what === "agent")) return [entity.name];

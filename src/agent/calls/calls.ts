@@ -240,7 +240,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       this.canceledIn(spaceId, "ready", "not_a_member", `${gone}, which canceled it before it began`);
     },
 
-    /** Those that ask for an action now, the longest waiting first; `slow`: that ask servers, or that do not. */
+    /** Calls whose action is due, longest waiting first. `slow` picks those that ask servers, or all others. */
     due(slow: boolean, limit: number): CallRow[] {
       if (none.get()) return [];
       return db

@@ -117,7 +117,7 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
     // The next search tries again: the background does not, since it may fail for ever.
     if (!block) return void gathered.notes.push(`"${labelOf(ref)}" could not be read: it is not found as it is now`);
     index.transaction(() => {
-      // It may have gone while it was read.
+      // The block may have been deleted while it was read.
       if (!blocks.find(ref) && !sharedBlocks.list().some((row) => sharedRef(row) === ref)) return;
       if (index.blockVersions(ref).get(ref) === versionOf(block)) return;
       index.removeRefs("block", [ref]);
