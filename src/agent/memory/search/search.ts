@@ -181,14 +181,16 @@ export class Search {
     const match = matchOf(query.query);
     const filter = filterOf(query);
     const most = query.limit * 2;
-    const isOpen = (spaceId: string): boolean => spaces.isMember(spaceId) && !closed.includes(spaceId);
-    const shownAs = ({ type, ref, spaceId, lived }: EntryRow): SearchType | undefined => {
+    const spaceOf = ({ spaceId }: EntryRow) => (spaceId === null ? undefined : spaces.get(spaceId));
+    const shownAs = (row: EntryRow): SearchType | undefined => {
+      const { type, ref, lived } = row;
       if (type === "block" && isShared(ref) && !proven.has(ref)) return undefined;
-      const space = spaceId ?? "";
-      const isDeleted = spaces.get(space)?.snapshot.deleted === true;
+      const space = spaceOf(row);
+      const isDeleted = space?.snapshot.deleted === true;
       if (type === "consciousness" && isDeleted) return undefined;
       if (type !== "message") return type;
-      if (filter.types.includes("message") && isOpen(space)) return "message";
+      const isOpen = space?.left === false && !closed.includes(space.id);
+      if (isOpen && filter.types.includes("message")) return "message";
       return lived !== null && !isDeleted && filter.types.includes("consciousness") ? "consciousness" : undefined;
     };
     const rankings: Ranking[] = [];
@@ -208,9 +210,8 @@ export class Search {
     }
     const ranking = mode === "hybrid" ? fuse(rankings) : rankings.flat();
     return ranking.slice(0, query.limit).map((each) => {
-      const { type, spaceId } = each.row;
-      const spaceName = spaces.get(spaceId ?? "")?.snapshot.name ?? null;
-      return hitOf(each, { words: match.words, type: shownAs(each.row) ?? type, spaceName });
+      const spaceName = spaceOf(each.row)?.snapshot.name ?? null;
+      return hitOf(each, { words: match.words, type: shownAs(each.row) ?? each.row.type, spaceName });
     });
   }
 
