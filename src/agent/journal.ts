@@ -12,17 +12,17 @@ import { journal, journalNames } from "./schema.ts";
  * The journal is an append-only table of everything that the model was given, said, called and got back.
  *
  * Invariants
- * 1. Rows are appended, and only a redaction changes them: words that somebody took back go from them (`redaction/`), and from
- *    those that are appended while it lasts. Runs of long ago are cut (`api/journal-cuts.ts`). A replay reads from them where its run stands (`run/next-step.ts`).
+ * 1. Rows are appended. Only a redaction changes them: it removes words that somebody took back, from new rows too
+ *    while it lasts (`redaction/`). Old runs are cut (`api/journal-cuts.ts`). A replay tells by them what is next
+ *    (`run/next-step.ts`).
  * 2. A call that was started has its `call` row before its effect, and its `result` row after.
- * 3. The model messages of a run are its `inbox`, `preview`, `assistant` and `result` rows in order; `call` rows
- *    are no message.
+ * 3. A run's model messages are its `inbox`, `preview`, `assistant` and `result` rows in order; `call` rows are none.
  * 4. The rows of a run that is held are read from SQLite once, and appended here and there together.
  */
 export type JournalRow = typeof journal.$inferSelect;
 type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & {
   meta?: JournalMeta | null;
-  /** Of a row that another mind wrote; left out: now. */
+  /** When another mind wrote the row; left out: now. */
   createdAt?: number;
 };
 
@@ -169,7 +169,7 @@ export const createJournal = (db: Database, clock: Clock, clean: <Value>(value: 
       return db.select().from(journal).where(before).orderBy(desc(journal.seq)).limit(1).get();
     },
 
-    /** The first row that names an event that a run took, the message that it is of, a call, or a message that one said or shows as. */
+    /** The first row that names this id: of an event that a run took, of its message, a call or a call's message. */
     firstNaming(id: string): JournalRow | undefined {
       takeNames();
       const isIt = eq(journalNames.part, ownPart(id));

@@ -28,17 +28,18 @@ import { byBusiness, reservedIn, settledIn, total } from "./tokens.ts";
  *
  * Invariants
  * 1. A step starts only after its estimate was reserved and fits: spent + reserved ≤ limit at every start.
- * 2. What a step was billed replaces its reservation, once. A step that was left without an answer is billed its
- *    reservation, unless its provider refused it: a call that may have been billed is never forgotten.
- * 3. What the journal says too, and what leaves the total as it is, is settled in memory. The next write of the day
- *    stores that. After a restart it follows from the journal, or the reservation counts.
+ * 2. A step's bill replaces its reservation, once. A step without an answer is billed its reservation, unless its
+ *    provider refused it. A call that may have been billed is never forgotten.
+ * 3. A settlement that the journal has too, or that leaves the total unchanged, is made in memory. The day's next write
+ *    stores it. After a restart it follows from the journal, or the reservation counts.
  * 4. A step that would fit but for steps under way is told so: what they have booked is not spent. A lease counts as under
  *    way for `maxLeaseMs`, since its compartment may have crashed.
  * 5. Where the workspace limits tokens, all of that is within what is leased of its day (L10). What is leased grows only by
  *    the answer to the newest question, which says what the agent had.
- * 6. A step that a person pays for is in the person's account of the day too, by the same rules and in the same write: what one
- *    person's steps are billed and reserve is within their share at every start, however many runs go on (C11).
- * 7. So it is in the account of the space that its run is for, which bounds nothing: it tells what was used where (L15).
+ * 6. A step that a person pays for is in the person's account of the day too, by the same rules and in the same write.
+ *    At every start one person's billed and reserved tokens are within their share, however many runs go on (C11).
+ * 7. A step is also in the account of the space that its run is for. It bounds nothing: it tells what was used where
+ *    (L15).
  * 8. Accounts lie within the day's row, so that a step writes one. Where there are many, those without a step under way move
  *    out of it in that write, each into a row of its own. What is in both is added.
  */
@@ -121,7 +122,7 @@ export const createLedger = (
   /** Resolves at the next settlement. */
   let settlement = Promise.withResolvers<void>();
 
-  /** What will count of this row at least, whatever its steps under way are billed. */
+  /** The least that will count of this row, whatever its steps under way are billed. */
   const atLeast = (...accounts: (Account | undefined)[]): number => {
     const isUnderWay = (step: string): boolean => {
       const [, , leasedAt] = step.split(" ");
@@ -246,8 +247,7 @@ export const createLedger = (
 type Booking = { step: string; tokens: number; person?: string | null; spaceId?: string | null | undefined };
 
 /**
- * Reserves what a step may cost in an agent's own ledger, within the limits of its config and what is leased of the
- * workspace's day.
+ * Reserves a step's tokens in an agent's own ledger, within its config's limits and its lease of the workspace's day.
  */
 const book = (
   ledger: Ledger,
@@ -261,9 +261,9 @@ const book = (
 };
 
 /**
- * Where a mind's steps are booked: the open mind's in its own ledger. A compartment leases each step's tokens there, so that
- * the agent's day and a person's share of it hold for all of its minds together. The open mind books none that comes after
- * its `until`, and each that may be booked is settled after that: what nobody heard of is given back.
+ * Where a mind's steps are booked: the open mind's in its own ledger. A compartment leases each step's tokens there. So
+ * the agent's day and a person's share of it bound all of its minds together. The open mind books no lease after its
+ * `until`. Each lease that may be booked is settled after that: what nobody heard of is given back.
  */
 export type Budget = {
   /** Throws `unavailable` where the open mind cannot be reached. */

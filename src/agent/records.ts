@@ -15,7 +15,7 @@ export type InboxData =
       type: "tool_result";
       toolCallId: string;
       tool: string;
-      /** What the model is given; of a call that failed, its error. */
+      /** The value that the model is given; for a failed call, its error. */
       result: unknown;
       failed: boolean;
       /** Nobody answered in time: it wakes only as often as its root may (B1). */
@@ -30,8 +30,8 @@ export type InboxData =
     };
 
 /**
- * An origin with its words, as the agent itself knows it by its journal: of a message, its space, sender and text; of a
- * run, the name of what began it, and the instruction, the payload's beginning or several events as JSON. Others are told
+ * An origin with its words, as the agent knows it by its journal. For a message: its space, sender and text. For a run:
+ * the name of what began it, and the instruction, the payload's beginning or several events as JSON. Others are told
  * the reference alone (C7).
  */
 export type KnownOrigin = Origin & { sourceName?: string; sourceEvent?: string | undefined };
@@ -43,7 +43,7 @@ export type Question = { messageId: string; text: string };
 /** An item of a list in a compartment; `open`: it is the open mind's. */
 export type Known<Item> = Item & { open?: true };
 
-/** What the open mind has of one kind beside a compartment's own: it is read there, and nothing of it is changed. */
+/** The open mind's items of one kind, beside a compartment's own. The compartment reads them and changes none. */
 export type OpenItems<Item> = {
   withOpen(own: Item[]): Known<Item>[];
   /** Throws `conflict` for the name of one that the open mind has and the compartment has not. */
@@ -130,10 +130,10 @@ export type Toolset = Pick<AgentConfig, "messaging" | "tools" | "toolRules"> & {
 
 /** A server's tool as the agent has it: bounded, named for the model, ready to be declared. */
 export type McpTool = {
-  /** What the model calls it by. */
+  /** Its name for the model. */
   name: string;
   server: string;
-  /** What its server calls it by. */
+  /** Its name at the server. */
   tool: string;
   description: string;
   inputSchema: Record<string, unknown>;

@@ -11,9 +11,9 @@ import { runs } from "./schema.ts";
  * The agent's runs.
  *
  * Invariants
- * 1. A consciousness has at most one active run, its newest. A timeline agent's runs are in the index `runs_active` until
- *    they end or wait for a tool: a thousand may wait, and no step reads them all.
- * 2. Ordinals count 1, 2, 3 … without a gap. Each run names the newest kept one before it, so that kept runs are found
+ * 1. A consciousness has at most one active run, its newest. A timeline agent's runs are in the index `runs_active`
+ *    until they end or wait for a tool. A thousand may wait, and no step reads them all.
+ * 2. Ordinals count 1, 2, 3 … without a gap. Each run names the newest kept one before it. So kept runs are found
  *    without reading the others, however often the agent was silent (B4).
  * 3. `workedMs` holds the finished stretches of a run's work, which `maxRunMinutes` bounds (B3). `worksSince` is the start
  *    of the one under way, null while the run pauses or rests. Pauses and rests count for nothing.
@@ -42,7 +42,7 @@ export const hasEnded = ({ status, endedBy }: RunRow, reader: string): ColloquyE
   return new ColloquyError("conflict", `${how}; ${reader} reads what it did`);
 };
 
-/** What the index `runs_active` holds. */
+/** The rows that the index `runs_active` holds. */
 const isInFront = sql`${runs.continuity} = 'timeline' and ${runs.status} in ('running', 'waiting_reply')`;
 
 /** How long the stretch of work under way has lasted. */

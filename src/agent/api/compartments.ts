@@ -25,13 +25,13 @@ import { cursorOf, page } from "./page.ts";
  * of its own, with the tables of an agent.
  *
  * Invariants
- * 1. The open mind's row of a compartment is stored before the compartment stores anything: so what ends the agent ends
+ * 1. The open mind's row of a compartment is stored before the compartment stores anything. So what ends the agent ends
  *    all of its minds.
  * 2. A compartment begins by the first delivery of its space, and only while its agent is there.
  * 3. Settings go to compartments, and nothing comes back but what their steps cost. The newest settings win, in whatever
  *    order they come.
- * 4. A compartment ends with its space, and with its agent: where the removal does not reach it, it ends itself as it asks
- *    the open mind, which answers no mind while it ends.
+ * 4. A compartment ends with its space and with its agent. Where the removal does not reach it, it ends itself when it
+ *    asks the open mind: that answers no mind while it ends.
  * 5. A lease is booked before its step starts and settled once: what all minds spend stays within the agent's day (B2).
  */
 export const configureKind = "configure";
@@ -52,7 +52,7 @@ const untoldBy = (db: Database, key: string): Redaction[] => {
   return job ? untoldIn(job.payload) : [];
 };
 
-/** What another mind of the agent answers. Throws `unavailable` where it cannot be reached. */
+/** The answer of another mind of the agent. Throws `unavailable` where it cannot be reached. */
 const answerOf = async <T>(asked: Promise<Outcome<T>>): Promise<Outcome<T>> => {
   try {
     return await withTimeout(mindAnswerMs, asked);
@@ -104,8 +104,8 @@ export const isFor = ({ compartment, space }: Delivery, row: AgentRow): boolean 
   (compartment?.mindId ?? row.id) === mindOf(row) && (row.compartmentSpaceId ?? space.id) === space.id;
 
 /**
- * Makes an object that is nobody yet the compartment that a delivery is for. Throws `not_found` where the delivery's word
- * does not hold or the agent is gone, and `unavailable` where its open mind cannot be reached: the space tries again.
+ * Turns a fresh object into the compartment that a delivery is for. Throws `not_found` where the delivery's word does
+ * not hold or the agent is gone. Throws `unavailable` where its open mind cannot be reached: the space tries again.
  */
 export const beginCompartment = async (
   { env, ids, open }: Pick<AgentRuntime["services"], "env" | "ids"> & { open: () => Promise<AgentRuntime> },

@@ -84,8 +84,8 @@ const adopt = ({ runtime: { db }, row }: Import, { exportedAt, agent }: Exported
 };
 
 /**
- * The import of an agent, staged in the object of the agent that it makes, from its first row until the workspace's
- * directory knows the agent.
+ * The import of an agent, staged in the object of the agent that it makes. It lasts from its first row until the
+ * workspace's directory knows the agent.
  *
  * Invariants
  * 1. Until it is complete the table `agent` is empty: the object is no agent, whatever else it holds.

@@ -99,7 +99,7 @@ const read = ({ id, text = "" }: SpaceMessage): Past => ({
   ...{ runId: null, names: [], words: text, messageId: id, places: [] },
 });
 
-/** A message of a space that it has left: no event told it, but it may have read it in the space or an input. */
+/** A message of a space that the agent left. No event told it, but a run may have read it there or in an input. */
 const readOnce = async ({ search }: RunServices, messageId: string): Promise<Past | undefined> => {
   const found = await search.lived(messageId);
   return found && { runId: found.runId, names: [], words: found.text, messageId, places: [found.place] };

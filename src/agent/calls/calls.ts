@@ -332,7 +332,7 @@ export type CallServices = ToolServices & {
 /** When it was begun, or let run by people: a replay knows it too. */
 export const begunAt = ({ approval, createdAt }: CallRow): number => approval?.at ?? createdAt;
 
-/** What identifies a call in a log line, and its run as long as that is known. */
+/** The ids of a call for a log line, and of its run as long as that is known. */
 export const loggedCall = (services: CallServices, { callId, runOrdinal }: CallRow) => {
   const run = services.runs.at(runOrdinal);
   return { ...(run ? loggedRun(services, run) : { agentId: services.identity.get().id }), callId };

@@ -9,9 +9,9 @@ export const spacesReadIn = (rows: JournalRow[]): string[] => [
 ];
 
 /**
- * What the members of another space are told of a space that a run read, or who holds the workspace's key (null): as much as
- * its `shareOrigin` would have an origin tell (C7). Nothing else tells of one, so whoever may not know of a space is kept
- * from it here. Of a space that is deleted, nothing is told. A confidential one is never named, nor one that the agent has left.
+ * How a space that a run read is told to the members of another (`toldTo`), or to who holds the workspace's key (null).
+ * It tells as much as its `shareOrigin` lets an origin tell (C7). This alone keeps it from who may not know it. A
+ * deleted space is not told. A confidential one is never named, nor one that the agent has left.
  */
 const readSpace = (spaces: Spaces, spaceId: string, toldTo: string | null): ReadSpace | undefined => {
   const { snapshot, left } = spaces.get(spaceId) ?? {};
@@ -27,8 +27,8 @@ const readSpace = (spaces: Spaces, spaceId: string, toldTo: string | null): Read
 const nameless: ReadSpace = {};
 
 /**
- * The spaces whose messages a run's calls have told it so far, as one of them is told it, or who holds the workspace's key
- * (null). A space is not told that it was read itself (C8).
+ * The spaces whose messages a run's calls have read so far, as a space (`toldTo`) or a holder of the workspace's key
+ * (null) is told. A space is not told that it was read itself (C8).
  */
 export const readsFor = (
   { journal, spaces }: { journal: Journal; spaces: Spaces },

@@ -34,7 +34,7 @@ const secretsOf = (execution: ReturnType<typeof executionOf>): string[] =>
 /** The answer in a server's response body. Any other body only says that the call was received. */
 const AtOnce = z.union(ToolAnswer.options.map((option) => z.looseObject(option.shape)));
 
-/** The part of an answer that the model and the space are told: no secret that its server was sent, and no more than fits. */
+/** The part of an answer that the model and the space are told: without secrets sent to its server, and cut to fit. */
 const outcomeOfAnswer = (
   answer: z.infer<typeof AtOnce>,
   { approval }: Pick<CallRow, "approval">,

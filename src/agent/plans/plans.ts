@@ -18,8 +18,8 @@ import { firstDueAt, nextCronTime } from "./recurrence.ts";
  * Invariants
  * 1. While a plan is active, the timer `plans` is due no later than the earliest `tryAt`. All plans share one timer, since
  *    each row costs.
- * 2. A due time fires once: its event and the plan's next due time are stored in one transaction, and the next is
- *    after both the due time and now. A clock that goes back fires nothing twice; missed times fire once (R6).
+ * 2. A due time fires once: its event and the plan's next due time are stored in one transaction. The next is after
+ *    both the due time and now. A clock that goes back fires nothing twice; missed times fire once (R6).
  * 3. Each plan fires in a transaction of its own; one that cannot is tried again later and delays no other (R6).
  * 4. A replay of the call that set a plan changes nothing (R2).
  */

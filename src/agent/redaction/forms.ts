@@ -3,14 +3,13 @@ import { leastStretch } from "../../shared/stretches.ts";
 import { createQuotedWords, inner } from "./quoted-words.ts";
 
 /**
- * Finds words of others in what an agent keeps, in each form that they have there: as they are, quoted, with escapes, behind
- * bars, on one line, cut. Pure.
+ * Finds words of others in what an agent keeps, in each form there: as they are, quoted, escaped, behind bars, on one
+ * line, cut. Pure.
  *
  * Rules
- * 1. Every stretch of at least `leastStretch` characters that a text and the old words share goes, but for one of which the new
- *    words hold each part of that length. So does a shorter beginning that an ellipsis cuts.
- * 2. Words that are shorter than that go where they stand whole, in quotes: in a row that names their message, and on a line
- *    that names their sender.
+ * 1. Every stretch of at least `leastStretch` characters that a text and the old words share is removed. It stays if
+ *    the new words hold each part of it of that length. A shorter beginning that an ellipsis cuts is removed too.
+ * 2. Shorter words are removed whole and quoted: in a row that names their message, on a line that names their sender.
  * 3. What another person or a service said stands in its space, and stays here too: nobody takes it out by repeating it.
  * 4. An escape is never cut in two: a quoted text stays one. Ids and names of kinds are never touched.
  * 5. What was written before words were said has them for a reason of its own. They stay there.
@@ -117,7 +116,7 @@ const whole = (text: string, { from, to }: Span): Span => {
 const replaced = (text: string, spans: Span[], mark: string): string => {
   let [made, at] = ["", 0];
   for (const { from, to } of spans.toSorted((one, other) => one.from - other.from)) {
-    // What touches the one before is one with it.
+    // A span that touches the one before is merged with it.
     if (from > at || at === 0) made += text.slice(at, from) + mark;
     at = Math.max(at, to);
   }
@@ -190,7 +189,7 @@ export const createScrub = ({
   const forms = was.flatMap(({ each, since }) => formsOf(each).map((form) => ({ form, since })));
   const long = forms.filter(({ form }) => form.length >= leastStretch);
   const isShort = (each: string): boolean => each.length < leastStretch && each.trim() !== "" && each !== now;
-  // Of the same word the first is the earliest.
+  // Of equal words the first, which is the earliest, wins.
   const latestFirst = was.filter(({ each }) => isShort(each)).toReversed();
   const short = new Map(latestFirst.map(({ each, since }) => [each, since]));
   const quotedShort = createQuotedWords(short, mark);
@@ -228,8 +227,8 @@ export const createScrub = ({
   };
 
   /**
-   * In time that grows with the text, whatever it and the words repeat: what was looked at is not looked at again, but for so much
-   * as a stretch that goes on behind it takes.
+   * Takes time that grows with the text, whatever it and the words repeat. It looks again only at as much of the text
+   * as a stretch that goes on behind may need.
    */
   const stretches = (text: string, writtenAt: number): Span[] => {
     const spans: Span[] = [];

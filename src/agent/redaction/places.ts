@@ -9,12 +9,14 @@ import type { Scrub } from "./forms.ts";
  */
 export type Place = {
   table: string;
-  /** What names a row. A number rises with each new one; a table of another key is small, and looked through in one go. */
+  /**
+   * What names a row. A number rises with each new one; a table of another key is small, and looked through in one go.
+   */
   key: string;
   /** Columns of JSON, and of plain text. */
   json: string[];
   text: string[];
-  /** What stands there belongs to the agent alone, whether it names the message or not. */
+  /** The content belongs to the agent alone, whether it names the message or not. */
   isNamed?: true;
   /** The place holds names alone. Only the erasure of an entity looks through it. */
   ofErased?: true;

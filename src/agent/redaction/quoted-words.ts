@@ -8,8 +8,8 @@ const beginning = 3;
 const [quotationMark, backslash] = [34, 92];
 
 /**
- * Finds quoted words in a text. They are looked up by their beginnings: with the number of words the time does not grow, since
- * a call may say ten thousand of them, and who waits for their end is not its agent alone (C13). `words`: since when they go.
+ * Finds quoted words in a text. They are looked up by their beginnings, so that the time does not grow with their
+ * number. A call may say ten thousand, and others than its agent wait too (C13). `words`: since when they go.
  */
 const createFinder = (words: ReadonlyMap<string, number>) => {
   const lengths = new Map<string, number[]>();

@@ -40,12 +40,13 @@ import { createSummaryDrops } from "./summary-drops.ts";
  * 1. A redaction is stored, with the words, in the transaction that the agent hears of it in. The timer `redaction` is set
  *    until it is over; then its words are gone too. A crash repeats at most the rows of one go, which changes nothing.
  * 2. One go looks at `redactionRows` rows at most, in one transaction with the place up to which it came.
- * 3. What an erased entity said waits for more of it, and is looked for together: by one look after another, since each goes
- *    through all. Many agents hear of it at the same time: each begins at another, and rests longer the later its timer goes off.
- * 4. Until it is over, whatever is journaled or indexed loses the words as it comes in (`clean`): a run that was under way, or
- *    an answer that was awaited, may hold them in memory. So it is over only once none of these goes on.
- * 5. A summary that a model wrote of what held the words is made anew, or dropped where it is of a window that is over.
- * 6. What its runs knew of is told in STATE CHANGES.
+ * 3. An erased entity's words wait for more of them, to be looked for together: each look goes through all, one after
+ *    another. Many agents hear of it at the same time: each begins at another, and rests longer the later its timer
+ *    goes off.
+ * 4. Until it is over, whatever is journaled or indexed loses the words as it comes in (`clean`). A run that was under
+ *    way, or an answer that was awaited, may hold them in memory. So it is over only once none of these goes on.
+ * 5. A model's summary of what held the words is made anew, or dropped if its window is over.
+ * 6. Changes of what its runs knew are told in STATE CHANGES.
  */
 export const redactionTimer = "redaction";
 
@@ -112,9 +113,9 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   });
   /** How often words began to go, or rows lost some. */
   let moves = 0;
-  /** What is awaited now, and may bring old words. */
+  /** Awaited work that may still bring old words. */
   const underWay = new Set<symbol>();
-  /** By redaction: what was awaited as it came. After a crash nothing is. */
+  /** By redaction: what was awaited when it came. After a crash, nothing. */
   const awaited = new Map<string, Set<symbol>>();
 
   const store = (ids: string[], changes: Partial<Row>): void => {
@@ -241,7 +242,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     return Math.max(redactionPauseMs, Math.min(...rest.map(waits)));
   };
 
-  /** What was said by who is erased is many redactions: one row keeps how many rows all of them changed. */
+  /** An erased entity's words make many redactions: one row keeps how many rows all of them changed. */
   const addUp = (id: string): void => {
     const [entityId] = id.split(" ");
     if (id === entityId) return;

@@ -90,7 +90,7 @@ export const requireHearing = (minds: Minds, spaceId: string, what: string): voi
   );
 };
 
-/** What a run reads beside the history of such a space. */
+/** Told to a run beside the history of such a space. */
 export const whyNoHistory = {
   confidential:
     "What is said in this space is known to your runs in it alone. You may say something here; you will not read the answers.",

@@ -54,7 +54,7 @@ export const refusedCall = (error: unknown): NonNullable<CallRequest["invalid"]>
   return { code: "tool_input_invalid", message };
 };
 
-/** What an error of the SDK is about, by its causes. */
+/** The issues behind an error of the SDK, from its causes. */
 const issuesBehind = (error: unknown): Issue[] => {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (JSONParseError.isInstance(cause)) return [{ path: "", message: notJson }];

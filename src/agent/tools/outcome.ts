@@ -32,7 +32,7 @@ export const changedSinceApproval = (call: Pick<CallRow, "approval" | "input">):
     ? undefined
     : failed("error", "approval_changed", "not done, its arguments are not those that people approved: ask again");
 
-/** What people said, other than yes. */
+/** The call's outcome by what people said, other than yes. */
 export const outcomeOf = ({ outcome, output, note, by }: ToolCallOutcome): CallOutcome => {
   const who = by.length === 0 ? "somebody" : by.map(({ name }) => quote(name)).join(", ");
   const why = note === undefined ? "" : `: ${quote(note)}`;

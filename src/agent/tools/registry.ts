@@ -12,8 +12,8 @@ import { configuredTool } from "./configured/configured-tool.ts";
 import { broughtTool, type Tool } from "./tool.ts";
 
 /**
- * The tools of an agent, in an order that never changes: those that every agent has, then its own in the order of its
- * config, then those of its MCP servers. Their declarations are part of the input that providers bill less for when it repeats.
+ * An agent's tools, in an order that never changes: those that all agents have, its own in its config's order, those of
+ * its MCP servers. Their declarations are part of the input that providers bill less for when it repeats.
  */
 export const builtinTools: Tool[] = [
   ...[...spaceTools, ...runTools, ...memoryStateTools],
@@ -24,7 +24,7 @@ export const builtinTools: Tool[] = [
 export type Kind = Pick<AgentConfig, "continuity" | "messaging" | "tools"> & {
   /** Whether it has the tools for its memory; it has, if left out. */
   memoryTools?: boolean;
-  /** What its MCP servers bring. */
+  /** The tools of its MCP servers. */
   mcpTools?: Tool[];
 };
 

@@ -2,12 +2,12 @@ import type { ToolRule } from "../../protocol/tool.ts";
 import type { Issue } from "../../shared/errors.ts";
 
 /**
- * What a model must keep to. Declared in its instructions and enforced by the loop, from the run's journal alone:
- * whatever is replayed, the same calls are refused.
+ * Rules that a model's instructions declare and the loop enforces, from the run's journal alone: a replay refuses the
+ * same calls.
  *
  * Invariants
- * 1. A call counts once it was executed, whatever came of it; as one that had to come before another it counts only if
- *    it succeeded. A refused call counts for nothing.
+ * 1. A call counts once it was executed, whatever its outcome. As a condition of another call it counts only if it
+ *    succeeded. A refused call counts for nothing.
  * 2. Silence (`skip`) is no exit: the cycle that it rolls back never was.
  */
 export type PastCall = {

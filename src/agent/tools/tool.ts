@@ -49,7 +49,7 @@ export type CallContext = {
   begunAt: number;
 };
 
-/** What of its runs an agent asks for. */
+/** Which of its runs an agent asks for. */
 type AskedRuns = {
   status?: string;
   before?: string;

@@ -26,12 +26,12 @@ import { author, changes, done, from, label, ownBlock, reads } from "./block-par
 import { pinningTools } from "./kept-blocks.ts";
 
 /**
- * What blocks of memory hold, and who may read them. Their declarations are short, since every step of every agent pays
- * for them: what they stand for in full is read by the protocol's own schemas, and refused in their words.
+ * Tools for what blocks of memory hold, and who may read them. Their declarations are short, since every step of every
+ * agent pays for them. The protocol's own schemas read the full input, and refuse it in their words.
  */
 /** How many characters of a block are shown after an edit. */
 const maxEcho = 1000;
-/** What a result holds beside the content, and what a schema may fill there. */
+/** Tokens of a result beside the content, and of a schema there. */
 const frameTokens = 200;
 const schemaTokens = 3000;
 /** How long people may take to agree to an edit. */
@@ -77,7 +77,7 @@ const pageAt = (
   return { content, note: `cut: ${what}; ${isEnd ? "that is the end" : readOn(next)}` };
 };
 
-/** What a call of block_load is given. */
+/** A call of block_load and its input, in words. */
 const loadWith = (input: object): string => {
   const given = Object.entries(input).filter(([, value]) => value !== undefined);
   return `block_load with ${given.map(([name, value]) => `${name}: ${quoteJson(value)}`).join(", ")}`;

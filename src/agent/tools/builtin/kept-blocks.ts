@@ -76,7 +76,7 @@ export const pinningTools = [
   }),
 ];
 
-/** What a list holds beside its blocks. */
+/** Tokens of a list beside its blocks. */
 const frameTokens = 100;
 
 type Listed = Pick<Block, "label" | "type" | "schema" | "permission" | "rendered" | "description" | "pinned">;

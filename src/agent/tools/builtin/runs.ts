@@ -3,8 +3,8 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { acts, defineTool, looks } from "../tool.ts";
 
 /**
- * Silence. As the first step's only call it ends the cycle and rolls it back, which the run does itself before any
- * call is executed; a skip that is executed came too late.
+ * Silence. As the first step's only call it ends the cycle and rolls it back. The run does that itself before any call
+ * is executed, so a skip that is executed came too late.
  */
 export const skip = defineTool({
   name: "skip",

@@ -15,7 +15,7 @@ import { maxWindowTokens } from "../../bounds.ts";
 import { estimateText, firstFitting } from "../../tokens.ts";
 import { acts, defineTool, looks, type ToolContext } from "../tool.ts";
 
-/** What a result holds beside its hits. */
+/** Tokens of a result beside its hits. */
 const frameTokens = 150;
 
 const SearchLimit = z.int().min(1).max(maxSearchLimit).default(defaultSearchLimit);

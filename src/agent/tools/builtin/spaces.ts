@@ -33,7 +33,7 @@ const asEntry = (message: Message, isSeen: SeenBefore, origin: KnownOrigin | und
   ...(origin === undefined ? {} : { origin }),
 });
 
-/** What a result holds beside its messages. */
+/** Tokens of a result beside its messages. */
 const frameTokens = 150;
 
 type SeenBefore = ((message: Message) => boolean) | undefined;

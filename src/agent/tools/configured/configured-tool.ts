@@ -29,8 +29,8 @@ export const outsideOf = ({ identity, env, ids }: Pick<ToolServices, "identity" 
 });
 
 /**
- * A root as the open mind may know it: one that began in a confidential space has a name that tells nothing of it, always the
- * same one, so that the chain stays one (C9, C17).
+ * A root as the open mind may know it. One that began in a confidential space gets an id that tells nothing of it. It
+ * is always the same id, so that the chain stays one (C9, C17).
  */
 const toldOutside = ({ identity, ids }: Pick<ToolServices, "identity" | "ids">, root: Root): Root => {
   const { id: agentId, compartmentId, compartmentSpaceId } = identity.get();

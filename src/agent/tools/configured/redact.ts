@@ -31,8 +31,8 @@ const utf8 = (text: string): number[] => [...new TextEncoder().encode(text)];
 const row = "(?<!\\\\)\\\\+(?!\\\\)(?:u005[cC])?";
 
 /**
- * Backslashes in a row, and how they are written, more of them included: a row in a text is taken whole, with those that
- * escape what follows. Could it be divided, the ways to do so would be exponentially many.
+ * Matches backslashes in a row, in each way to write them, and more of them. A row in a text is taken whole, with those
+ * that escape what follows. Could it be divided, the ways to do so would be exponentially many.
  */
 const backslashes = (count: number): string => `(?:${row}|%(?:25)?5[cC]){1,${count}}`;
 /** Those of an escape stand in the row before it already. */
@@ -91,11 +91,11 @@ const patternsOf = (secret: string): Pattern[] => {
 };
 
 /**
- * What it may cost to look through one answer, in characters that a pattern passes over: the server that wrote it holds up
- * everybody in this isolate meanwhile (C13). Of a longer one nothing is shown.
+ * The most that a look through one answer may cost, in characters that a pattern passes over. Its server holds up
+ * everybody in this isolate meanwhile (C13). Of a longer answer nothing is shown.
  */
 const maxRedactionSteps = 100_000_000;
-/** What it costs to begin with a text, and with each character of a pattern where a text begins as it does. */
+/** The cost to begin with a text, and with each character of a pattern where a text begins as it does. */
 const textSteps = 16;
 const tryingSteps = 8;
 /** Characters of the secrets of one call: beyond that no pattern is made of them. */
@@ -130,8 +130,8 @@ const longestForm = 9;
 export type Redactor = ReturnType<typeof createRedactor>;
 
 /**
- * Takes the secrets that a call used out of what came back: as they are, percent-encoded, escaped as in JSON, in any
- * mixture of these, and inside base64. The remote end may have sent them back in any of these forms.
+ * Takes the secrets that a call used out of what came back. The remote end may have sent them as they are,
+ * percent-encoded, escaped as in JSON, in any mixture of these, or inside base64.
  */
 export const createRedactor = (secrets: Iterable<string>) => {
   const used = [...new Set(secrets)].filter((secret) => secret !== "").sort((one, other) => other.length - one.length);

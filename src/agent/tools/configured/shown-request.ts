@@ -2,8 +2,8 @@ import type { ToolConfig } from "../../../protocol/tool.ts";
 import { partsOf } from "./request-template.ts";
 
 /**
- * What a tool's config adds to an input in its request, for the people who approve it. Places stand as they are written,
- * so that secrets show by name. What was written in plain text but seems to be a credential shows as its length alone:
+ * The parts of a request that the tool's config adds to the input, for the people who approve it. Places stand as they
+ * are written, so that secrets show by name. A plain text that seems to be a credential shows as its length alone:
  * every member of the space reads the card.
  */
 const secretive = /auth(?!or(?!iz))|cookie|token|secret(?!ar)|passw|credential|signature|api-?_?key|^key$|^sig$/i;

@@ -19,7 +19,7 @@ import { resultValue } from "./result-value.ts";
  * 2. Nothing is offered to the server: no elicitation, no sampling, no roots.
  * 3. A connection that broke is of no use any more; a call that waited for it fails at once.
  * 4. A server has one connection. It is opened when it is first needed and shared while it is used. It closes
- *    `mcpIdleMs` after its last call, or at once if only a list was fetched: while it is open, the object cannot sleep.
+ *    `mcpIdleMs` after its last call, or at once if only a list was fetched. While it is open, the object cannot sleep.
  * 5. An object that is evicted or crashes loses them, and needs none of them: the next use opens a new one.
  * 6. One whose server was configured anew, or that failed, is used by nobody who comes after.
  */
@@ -129,7 +129,7 @@ const openConnection = async ({ server, unsealSecret, legacy, listChanged, ...ne
       throw new ColloquyError("tool_failed", "its list of tools is too long to be looked through (maxRedactionSteps)");
     },
 
-    /** What the server answered, or why it did not. Aborting the signal tells the server. */
+    /** The server's answer, or why there is none. Aborting the signal tells the server. */
     call: async ({ tool, input, inputSchema, signal, headers: own }: McpCall) => {
       const toolDefinition = { name: tool, inputSchema: { ...inputSchema, type: "object" as const } };
       const limits = { timeout: server.timeoutMs, maxTotalTimeout: server.timeoutMs, signal };

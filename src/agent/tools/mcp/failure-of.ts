@@ -1,8 +1,8 @@
 import { ColloquyError, type ErrorCode } from "../../../shared/errors.ts";
 
 /**
- * What went wrong with a server, in our words: what the library, the network or the server threw, as a typed error
- * without any secret. Whatever is quoted of a server's own words is quoted, and short.
+ * Turns what the library, the network or a server threw into a typed error in our words, without any secret. A server's
+ * own words are quoted, and short.
  */
 const maxQuotedCharacters = 200;
 

@@ -4,8 +4,8 @@ import type { Redactor } from "../configured/redact.ts";
 import { brought } from "../outcome.ts";
 
 /**
- * What a server answered a call with, as the value that the model reads: text as text, structured content as it is,
- * and of anything else what it is and how large. Bounded. Pure.
+ * A server's answer to a call, as the value that the model reads: text as text, structured content as it is. Anything
+ * else becomes its kind and size. Bounded. Pure.
  */
 const base64Bytes = (data: string): number => Math.floor((data.length * 3) / 4);
 const about = { uri: z.string(), mimeType: z.string().optional() };

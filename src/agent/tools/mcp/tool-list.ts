@@ -11,7 +11,7 @@ import {
 import type { LeftOut, McpTool } from "../../records.ts";
 import { broughtTool, type CallContext, parseInput, schemaAsTold, type Tool } from "../tool.ts";
 
-/** What every provider takes as the name of a tool. */
+/** Names of tools that every provider takes. */
 const sound = /^[A-Za-z0-9_-]{1,64}$/;
 const maxCharacters = 64;
 
@@ -24,7 +24,7 @@ const mark = (text: string): string => {
 
 /**
  * The name that a model calls a server's tool by: `server__tool`. One that providers do not take is made sound, always
- * in the same way, and marked, so that it is none of the server's others.
+ * in the same way. A mark keeps it apart from the server's others.
  */
 export const mcpToolName = (server: string, tool: string): string => {
   const name = `${server}__${tool}`;
@@ -63,7 +63,7 @@ const wellFormed = (schema: Record<string, unknown>): Record<string, unknown> =>
   JSON.parse(JSON.stringify(schema, (_, held: unknown) => (typeof held === "string" ? held.toWellFormed() : held)));
 
 /**
- * Which of a server's tools the agent has, in the server's order, and which not: the config's choice, and bounds that
+ * Which of a server's tools the agent has, in the server's order, and which not. The config chooses, within bounds that
  * a hostile server cannot pass. Pure.
  */
 export const acceptTools = (
