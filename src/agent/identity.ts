@@ -24,7 +24,7 @@ type CompartmentFacts = Pick<
   "compartmentId" | "compartmentSpaceId" | "activeSpaceId" | "secrets" | "settingsVersion" | "suspended"
 >;
 
-/** What owns the ids of all that this object does: the agent, or its compartment. */
+/** The owner of the ids of all that this object does: the agent, or its compartment. */
 export const mindOf = ({ id, compartmentId }: Pick<AgentRow, "id" | "compartmentId">): string => compartmentId ?? id;
 
 const defaultLimits = Limits.parse({});

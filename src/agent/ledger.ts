@@ -36,10 +36,9 @@ import { byBusiness, reservedIn, settledIn, total } from "./tokens.ts";
  *    way for `maxLeaseMs`, since its compartment may have crashed.
  * 5. Where the workspace limits tokens, all of that is within what is leased of its day (L10). What is leased grows only by
  *    the answer to the newest question, which says what the agent had.
- * 6. A step that a person pays for is in the person's account of the day too, by the same rules and in the same write.
- *    At every start one person's billed and reserved tokens are within their share, however many runs go on (C11).
- * 7. A step is also in the account of the space that its run is for. It bounds nothing: it tells what was used where
- *    (L15).
+ * 6. A step that a person pays for is in the person's account of the day too, by the same rules, in the same write. At
+ *    every start one person's billed and reserved tokens are within their share, however many runs go on (C11).
+ * 7. A step is also in the account of its run's space. This bounds nothing: it tells what was used where (L15).
  * 8. Accounts lie within the day's row, so that a step writes one. Where there are many, those without a step under way move
  *    out of it in that write, each into a row of its own. What is in both is added.
  */

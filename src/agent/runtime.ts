@@ -75,7 +75,7 @@ export const createRuntime = (
   const armLoop = (): void => timers.setNoLater(loopTimer, clock.now() + watchdogMs);
   const feed = createFeedState(db);
   const spaces = createSpaces(db, feed);
-  /** Of an agent whose removal is not done yet, nothing goes on either. */
+  /** An agent whose removal is not done yet counts as suspended. */
   const isSuspended = (): boolean => runtime.isEnding === true || identity.find()?.suspended === true;
   const isClosed = (): boolean => {
     if (isSuspended()) return true;
@@ -196,7 +196,7 @@ export const createRuntime = (
     handOver: (row) => acceptToolResult(services, row),
   });
   const summaryWork: SummaryWork = createSummaryWork(services, timers, background);
-  /** What works by itself rests while the workspace is suspended. `reconsider` wakes it. */
+  /** Background work rests while the workspace is suspended. `reconsider` wakes it. */
   const restingTimers = [callsTimer, summariesTimer, mcpTimer, searchTimer];
   const due = async (name: string): Promise<void> => {
     if (isSuspended() && restingTimers.includes(name)) return timers.set(name, clock.now() + suspendedLookMs);

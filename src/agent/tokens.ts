@@ -61,7 +61,7 @@ export const pageOf = (text: string, maxTokens: number, tokensOf: (text: string)
   return cut === text ? text : cut.slice(0, -1) || excerpt(text, 1).slice(0, -1);
 };
 
-/** What a value fills of a tool's result: estimated tokens, or what its bytes count where they are no words. */
+/** The size of a value in a tool's result: estimated tokens, or what its bytes count where they are no words. */
 export const sizeOf = (value: unknown): number => {
   const text = JSON.stringify(value) ?? "";
   return Math.max(estimateText(text), (textBytes(text) * maxToolOutputTokens) / maxToolOutputBytes);

@@ -25,7 +25,7 @@ const runsKnowing = (runtime: AgentRuntime, messageId: string): RunRow[] => {
 
 /**
  * Finds what a mind kept in runs that knew a message: blocks that they edited or made, and archival entries. These name
- * the message, or the runs kept them. Such documents stay when the message goes; a person may delete them.
+ * the message, or the runs kept them. Their documents stay when the message goes; a person may delete them.
  */
 export const relatedArea: Area<"related"> = {
   related: (runtime, messageId) => {

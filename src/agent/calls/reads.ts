@@ -27,8 +27,8 @@ const readSpace = (spaces: Spaces, spaceId: string, toldTo: string | null): Read
 const nameless: ReadSpace = {};
 
 /**
- * The spaces whose messages a run's calls have read so far, as a space (`toldTo`) or a holder of the workspace's key
- * (null) is told. A space is not told that it was read itself (C8).
+ * The spaces whose messages a run's calls read so far, as told to a space (`toldTo`) or to who holds the workspace's
+ * key (null). A space is not told that it was read itself (C8).
  */
 export const readsFor = (
   { journal, spaces }: { journal: Journal; spaces: Spaces },

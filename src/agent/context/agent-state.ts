@@ -93,7 +93,7 @@ export const stateLines = (state: AgentState, now?: string, activeSpaceId?: stri
   };
 };
 
-/** What a run may do in a confidential space. */
+/** The mark of a confidential space: what a run may do there. */
 const confidentialMark = (spaceId: string, ownId: string | null): string => {
   if (ownId === spaceId) return " [CONFIDENTIAL]";
   return ownId === null ? " [CONFIDENTIAL: you may speak there, not read]" : " [CONFIDENTIAL: closed to you here]";

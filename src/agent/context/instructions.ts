@@ -79,7 +79,7 @@ export const rulesSection = (ruled: ToolRule[]): Section => {
   return textSection("tool_rules", ruled.length === 0 ? "" : `# Tool Execution Rules\n\n${lines.join("\n")}`);
 };
 
-/** What it means to run in a confidential space. */
+/** The rule for a run in a confidential space. */
 const confidentialRule = (spaceId: string): string =>
   `You are in the confidential space ${spaceId}: what is said here stays here. You may enter and read your open spaces, and speak in this one alone. What you keep (memories, goals, plans, blocks) is kept for this space; what you keep elsewhere is yours to read here, not to change.`;
 

@@ -25,7 +25,7 @@ import type { WaitRow } from "./waits.ts";
  * The ways into the inbox.
  *
  * Invariants
- * 1. Messages at or before the cursor of their space are ignored, and event ids are unique: a delivery that comes
+ * 1. Messages at or before the cursor of their space are ignored, and event ids are unique. So a delivery that comes
  *    twice changes nothing (R7, D2).
  * 2. The inbox, the cursor and the space's snapshot change in one transaction.
  */
@@ -100,7 +100,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       const resting = new Set(ofRuns.filter((ordinal) => services.runs.at(ordinal)?.completedAt === null));
       if (waiting.length > 0) arm();
       for (const ordinal of resting) given.push({ ordinal, index: events.length });
-      // What answers a cycle wakes the agent together with the other answers.
+      // An answer to a cycle wakes the agent together with the other answers.
       const isHeld = ofCycles.length > 0 && resting.size === 0;
       const wakes = isWaking(delivered) && !isHeld;
       events.push({ eventId, data, wakes, isTaken: resting.size > 0, isAwaited: isHeld });
@@ -198,8 +198,8 @@ const unansweredOf = (services: InboxServices, wait: WaitRow, root: Root): Inbox
 };
 
 /**
- * Ends the waits of cycles that are over: the answers that came wake the agent together, and it is told of whoever did
- * not answer.
+ * Ends the waits of cycles that are over. The answers that came wake the agent together, and it is told who did not
+ * answer.
  */
 export const settleWaits = (services: InboxServices): void => {
   const { waitsForAnswers } = continuityFacts(services.identity.get().config);
@@ -311,7 +311,7 @@ const acceptService = (
     requireRoom(services, 1);
     requireHour(services, inherited);
     const data: InboxData = { type: "service", ...event, root: inherited ?? { id: eventId, kind: "service" } };
-    // What waits counts as a wake of its root, so that a header which is sent again and again has no more wait (B1).
+    // A waiting event counts as a wake of its root: a header that is sent again and again lets no more wait (B1).
     const wakes = inherited === undefined || services.inbox.mayWaitFor(inherited.id);
     services.inbox.enter([{ eventId, data, wakes }]);
   });

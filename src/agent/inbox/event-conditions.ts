@@ -1,7 +1,7 @@
 import { and, eq, isNull, lte, not, or, sql } from "drizzle-orm";
 import { events, inbox } from "../schema.ts";
 
-/** What queries ask of events, made once for all agents: making it takes longer than SQLite does. */
+/** Conditions of queries on events, made once for all agents: making one takes longer than SQLite does. */
 
 /** The newest place of all. */
 export const newestSeq = sql<number>`max(coalesce((select max(seq) from inbox), 0), coalesce((select max(seq) from overheard), 0))`;

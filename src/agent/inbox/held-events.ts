@@ -9,9 +9,9 @@ import { personOf } from "./event-conditions.ts";
 import { everybody, type OutOfBudget } from "./out-of-budget.ts";
 
 /**
- * The inbox's events that wait for tokens, or for runs of an hour. One that one person's share has no room for is held: it
- * has the share's end as its `retryAt`, and its wake was counted as it was held. It is in no batch before, so that others'
- * go on (C10, C11). A person has few held, so that others' have room beside them (C12).
+ * The inbox's events that wait for tokens, or for runs of an hour. An event that its person's share has no room for is
+ * held. Its `retryAt` is the share's end, and its wake was counted as it was held. It is in no batch before, so that
+ * others' go on (C10, C11). A person has few held, so that others' have room beside them (C12).
  */
 type Around = {
   clock: Clock;
@@ -121,7 +121,7 @@ export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes,
       return countOf(db, inbox, and(isWaiting, isOfRoot));
     },
 
-    /** What is held, or waits for the day to end, may be taken now. */
+    /** Events that are held, or wait for the day to end, may be taken now. */
     free(): void {
       for (const until of outOfBudget.clear()) {
         db.update(inbox)

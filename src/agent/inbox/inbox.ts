@@ -38,11 +38,11 @@ import type { OutOfBudget } from "./out-of-budget.ts";
 import type { Roots } from "./roots.ts";
 
 /**
- * The agent's durable queue of events. What wakes it lies in `inbox`, what does not in `overheard`, until a run takes it.
+ * The agent's durable queue of events. Those that wake it lie in `inbox`, others in `overheard` until a run takes them.
  *
  * Invariants
- * 1. An event id is taken in once, however often it is delivered (R7): a message by the cursor of its space, a service's
- *    event by its dedupe key, a plan's by its due time, a result by its call's phase.
+ * 1. An event id is taken in once, however often it is delivered (R7). The keys are a message's place in its space, a
+ *    service's dedupe key, a plan's due time and a result's phase of its call.
  * 2. A taken event belongs to one run, an answer to each run that waits for it. The transaction that ends the last of
  *    them acknowledges it, or makes it pending again (R1). After `maxAttempts` failed runs it is dead: no run takes it any more, until a person retries or discards it.
  * 3. Batches are taken in the order of arrival, which is `seq`. Answers to the agent's own question alone come before it.
@@ -230,10 +230,10 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
     },
 
     /**
-     * The events that the next run would take: all pending ones, oldest first, `most` at most, as they fit `maxTokens`. An event
-     * whose batch has failed `maxBatchAttempts` times is taken alone, so that it spoils no other. An event that wakes and
-     * the answers to the agent's questions are in the batch: if too many overheard messages lie before them, the oldest
-     * are passed over.
+     * The events that the next run would take: all pending ones, oldest first, `most` at most, as they fit `maxTokens`.
+     * An event whose batch has failed `maxBatchAttempts` times is taken alone, so that it spoils no other. The batch
+     * has an event that wakes and the answers to the agent's questions. If too many overheard ones lie before them, the
+     * oldest are passed over.
      */
     nextBatch(maxTokens: number, most = maxBatchEvents): Batch {
       const now = clock.now();
@@ -287,8 +287,8 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
 
     /**
      * Gives the events to a run. Overheard ones lie in the inbox from now on, and wake nobody there either. Each root
-     * among `woken` wakes the agent once more; what else comes of one that has done so as often as it may is only heard
-     * from now on (B1). In a transaction.
+     * among `woken` wakes the agent once more. After its last allowed wake, what comes of it is only heard (B1). In a
+     * transaction.
      */
     take(rows: InboxRow[], woken: InboxRow[]): void {
       const seqs = rows.map(({ seq }) => seq);

@@ -10,8 +10,8 @@ import type { Inbox } from "./inbox.ts";
 import type { Waits } from "./waits.ts";
 
 /**
- * Messages that were edited or deleted after the agent had them: one that waits changes or goes, of one that a run has taken the
- * words go from wherever they are.
+ * Messages that were edited or deleted after the agent had them. One that waits is changed or removed. If a run has
+ * taken it, its words are removed wherever they are.
  */
 export type ChangingServices = CallServices & { inbox: Inbox; waits: Waits; redactions: Redactions };
 

@@ -5,8 +5,8 @@ import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { outOfBudget } from "./schema.ts";
 
 /**
- * Who may cost the agent no more: a person, by their share of its day's tokens (C11) or of an hour's runs (C10), or
- * everybody, by the day itself (B2). And the spaces in which people wait for it, which are told so.
+ * Who may cost the agent no more. A person: by their share of the day's tokens (C11) or an hour's runs (C10).
+ * Everybody: by the day itself (B2). The spaces in which people wait for it are told so.
  *
  * Invariants
  * 1. A row stands until its time, or until the config changes. One person's row holds up nobody else's events.
@@ -18,7 +18,7 @@ export type OutOfBudget = ReturnType<typeof createOutOfBudget>;
 /** Stands for everybody where others are persons: the agent's whole day is spent. */
 export const everybody = "";
 
-/** What a space is to be told. `person` is `everybody` where the day is spent. */
+/** A note that a space is still to get. `person` is `everybody` where the day is spent. */
 export type Untold = { person: string; until: number; budget: Budget; spaceId: string };
 
 const isFuture = gt(outOfBudget.until, sql.placeholder("now"));

@@ -15,8 +15,8 @@ import { waits } from "../schema.ts";
  * 2. The first message of an awaited participant in that space after the question is the answer, to each question that
  *    is open there. A reply to the agent's own words answers the one question that it names, or none. It belongs to each
  *    waiting run and begins no other. Until the question's `seq` is known, all their messages are held for the run.
- * 3. A wait is over when every awaited participant has answered or left the space, the time is up, or an open mind comes to
- *    where the space is confidential.
+ * 3. A wait is over when every awaited participant has answered or left the space, or the time is up. An open mind's is
+ *    also over where the space is confidential.
  * 4. A cycle's wait has a root, and outlives its run. A timeline's has none, and ends with its run at the latest.
  */
 export type WaitRow = typeof waits.$inferSelect;
@@ -154,9 +154,9 @@ export const createWaits = (db: Database, clock: Clock) => {
     awaits: (spaceId: string): boolean => !none.get() && inSpace(db).all({ key: spaceId }).length > 0,
 
     /**
-     * Takes a message as an awaited answer. A reply to the agent's own words answers the question that it names, whose id
-     * `questionId` tells, or none; a reply to others answers by its place. A tool call is none. Answers the waits that it
-     * is taken for, by their place.
+     * Takes a message as an awaited answer. A reply to the agent's own words answers the question that it names
+     * (`questionId` tells a wait's), or none. A reply to others answers by its place. A tool call is no answer. Returns
+     * the waits that it is taken for, by their place.
      */
     answer({ message, repliesToIt }: DeliveredMessage, questionId: (wait: WaitRow) => string): WaitRow[] {
       const { id: messageId, kind, seq, spaceId, sender, replyTo } = message;

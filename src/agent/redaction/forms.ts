@@ -9,7 +9,7 @@ import { createQuotedWords, inner } from "./quoted-words.ts";
  * Rules
  * 1. Every stretch of at least `leastStretch` characters that a text and the old words share is removed. It stays if
  *    the new words hold each part of it of that length. A shorter beginning that an ellipsis cuts is removed too.
- * 2. Shorter words are removed whole and quoted: in a row that names their message, on a line that names their sender.
+ * 2. Shorter words are removed whole and quoted, in rows that name their message and on lines that name their sender.
  * 3. What another person or a service said stands in its space, and stays here too: nobody takes it out by repeating it.
  * 4. An escape is never cut in two: a quoted text stays one. Ids and names of kinds are never touched.
  * 5. What was written before words were said has them for a reason of its own. They stay there.

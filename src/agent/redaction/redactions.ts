@@ -40,9 +40,8 @@ import { createSummaryDrops } from "./summary-drops.ts";
  * 1. A redaction is stored, with the words, in the transaction that the agent hears of it in. The timer `redaction` is set
  *    until it is over; then its words are gone too. A crash repeats at most the rows of one go, which changes nothing.
  * 2. One go looks at `redactionRows` rows at most, in one transaction with the place up to which it came.
- * 3. An erased entity's words wait for more of them, to be looked for together: each look goes through all, one after
- *    another. Many agents hear of it at the same time: each begins at another, and rests longer the later its timer
- *    goes off.
+ * 3. An erased entity's words wait for more and are looked for together: each look goes through all, one after another.
+ *    Many agents hear of it at once: each begins at another, and rests longer the later its timer goes off.
  * 4. Until it is over, whatever is journaled or indexed loses the words as it comes in (`clean`). A run that was under
  *    way, or an answer that was awaited, may hold them in memory. So it is over only once none of these goes on.
  * 5. A model's summary of what held the words is made anew, or dropped if its window is over.

@@ -161,8 +161,8 @@ const pauses: Pauses = { firstMs: 100, longestMs: 1000 };
 
 /**
  * Tells each space the agent's read mark there, with the run's outcome, and ends the channels. A space that crashes
- * meanwhile is told again, up to `mostTries` times in all; after that, the mark of a later run says that it was read. All
- * are told again after a restart that may have come before. A space ignores a mark that it has.
+ * meanwhile is told again, up to `mostTries` times in all. After that, the mark of a later run says that it was read.
+ * All are told again after a restart that may have come before. A space ignores a mark that it has.
  */
 export const tellReceipts = async (
   services: RunServices,

@@ -31,8 +31,8 @@ import { contextOf } from "./tool-context.ts";
  *
  * Invariants
  * 1. A call has its `call` row in the journal before its effect, and its `result` row after (R2, R3).
- * 2. A call of a configured tool that shows in a space, waits for somebody, or answers through the inbox has a row of its
- *    own too. It holds the call's phase: a replay, and a run that waited, go on from there (R3).
+ * 2. A configured tool's call has its own row too if it shows in a space, waits for somebody, or answers through the
+ *    inbox. It holds the call's phase: a replay, and a run that waited, go on from there (R3).
  * 3. A call that shows in a space takes effect only after the space shows it.
  */
 

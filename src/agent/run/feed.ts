@@ -26,7 +26,7 @@ type Feed = {
   runs: FedRun[];
   /** Where nothing is new of the runs, it is left out. `left`: older ones that were left out. */
   come?: { place: FeedPlace; left: number };
-  /** Of a first feed: what stands for the cycles before those. */
+  /** In a first feed: the summary of the cycles before those. */
   summary: string | null;
   /** Left out where they are those that the compartment has. */
   settings?: MindSettings;

@@ -40,7 +40,7 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
   let begun = 0;
   const numbers = new Map<string, number>();
   /**
-   * Calls are numbered in the order in which the model began them; the provider's own ids lead nowhere, and may come
+   * Calls are numbered in the order in which the model began them. The provider's own ids lead nowhere, and may come
    * again once their call is whole.
    */
   const numberOf = (providerId: string): number => {
@@ -140,7 +140,7 @@ export const assistantContent = (
       type: "tool-call" as const,
       toolCallId: call.callId,
       toolName: call.toolName,
-      // What could not be parsed is shown back as it came, in a shape that every provider takes.
+      // Input that could not be parsed is shown back as it came, in a shape that every provider takes.
       input: typeof call.input === "object" && call.input !== null ? call.input : { unparsed: String(call.input) },
     })),
   ];

@@ -69,7 +69,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   let wasCut = timers.dueAt(loopTimer) !== undefined;
   const notices = createBudgetNotices(services, background);
   const ending = new AbortController();
-  /** Of a compartment: it was fed just now; when it asks again, after so many failures in a row. */
+  /** A compartment's feed: whether it came just now; when it asks again, after how many failures in a row. */
   const fed = { justNow: false, againAt: 0, failures: 0 };
   /** Resolves when work comes while a drain waits for its runs. */
   let poke = Promise.withResolvers<void>();
@@ -129,7 +129,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     const { config } = identity.get();
     const continuity = continuityOf(config);
     const most = continuity.maxRuns(config.limits);
-    // Who waited for tokens has its place before others begin.
+    // A run that waited for tokens has its place before others begin.
     const taken = placesTaken(running);
     if (taken + wanting >= most || taken + aside.size >= 2 * most) return undefined;
     const isAlone = (run: RunRow): boolean => continuityOf(run).runsAlone;
@@ -281,7 +281,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     const beginnings = services.isClosed() ? [] : [inbox.nextRetryAt(), ...bounds];
     const due = [...beginnings, waits.nextDueAt(), calls.nextDueAt()];
     const resumed = runs.running().map(({ resumeAt }) => resumeAt);
-    // Who resumes the agent wakes it.
+    // Nothing is due while it is suspended: who resumes it wakes it.
     const awaited = services.isSuspended() ? [] : [...due, ...resumed];
     const times = awaited.filter((at) => typeof at === "number");
     const first = Math.min(...times);

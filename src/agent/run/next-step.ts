@@ -15,7 +15,7 @@ import { invalidStepsInARow, invocationOf, type RunCall, type RunRows, type Step
  *
  * Invariants
  * 1. A finished step is not generated again; a call with a result is not executed again.
- * 2. Tool rules end a run, or let it go on, between two steps only: every call of a step has its result by then.
+ * 2. Tool rules end a run, or let it go on, only between two steps. Every call of a step has its result by then.
  * 3. The first exit without a required call is answered by a reminder. The next one ends the run.
  */
 export type Next =
@@ -29,7 +29,7 @@ export type Next =
   | { kind: "remind"; step: number; text: string }
   | { kind: "end"; ending: Ending };
 
-/** What decides beside the rows. `isAwaited`: whether somebody outside has a call that was begun. */
+/** Facts beside the rows that decide. `isAwaited`: whether somebody outside has a call that was begun. */
 export type Deciding = {
   isAwaited: (callId: string) => boolean;
   rules: ToolRule[];
@@ -78,7 +78,7 @@ const generate = (view: RunRows, step: number, { maxSteps, maxTokensPerRun }: De
 
 const sentence = (rules: ToolRule[]): string => rules.map((rule) => `${ruleLine(rule)}.`).join(" ");
 
-/** What happens where the run would end. */
+/** What to do next where the run would end. */
 const exit = ({ all, calls }: RunRows, rules: ToolRule[], step: number): Next => {
   const missing = missingBeforeExit(rules, pastCalls(calls));
   if (missing.length === 0) return done;

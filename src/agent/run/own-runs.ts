@@ -19,8 +19,8 @@ import { cutOffIn, inputsIn, outputOf, type RunRows, readRows } from "./run-rows
 import type { RunServices } from "./run-services.ts";
 
 /**
- * An agent's own runs, as one of them reads, ends and absorbs them: each whole, with what began it and all that it did,
- * as far as a tool's result has room.
+ * An agent's own runs, as one of them reads, ends and absorbs them. Each is whole, with what began it and all that it
+ * did, as far as a tool's result has room.
  */
 
 const Told = Message.pick({ id: true, spaceId: true, sender: true, text: true, replyTo: true, createdAt: true });
@@ -31,8 +31,8 @@ const WholeEvent = z
   .transform(({ root: _, delivered, ...event }) => ({ ...event, ...delivered }));
 
 /**
- * What began a run, whole: as it lies in the inbox, or after the run's end as its input told it. Else, such as of a
- * consciousness' cycle, what its record says, with the lines of its inbox.
+ * What began a run, whole: as it lies in the inbox, or after the run's end as its input told it. Else, as for a cycle
+ * of a consciousness, what its record says, with the lines of its inbox.
  */
 const wholeTrigger = (events: InboxRow[], run: RunRow, rows: JournalRow[]): object => {
   const waiting = events.find(({ eventId }) => eventId === run.trigger.eventId);
@@ -101,15 +101,15 @@ const partOf = (value: unknown, room: number, { actionsBefore, offset }: Place):
 const eachValue = (values: object, room: number, place: Place): object =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, partOf(value, room, place)]));
 
-/** What a run's frame, or a note about what is left out, may need. */
+/** Tokens for a run's frame, or for a note about what is left out. */
 const frameTokens = 200;
 const leastOfValue = 20;
 
 /**
- * A run that fills so much at most. The answers to its questions get a quarter of that at most. Its trigger gets half of
- * the rest, or what its calls leave. What the calls were given and answered is cut to what is left for each; then the
- * oldest are counted. Whoever pages back through its calls has been told the rest, and gets one call at the least: with
- * none, the same page would come for ever.
+ * A run that fills `most` at most. The answers to its questions get a quarter of that at most. Its trigger gets half of
+ * the rest, or what its calls leave. Each call's input and answer are cut to what is left for each; then the oldest are
+ * counted. Whoever pages back through its calls has been told the rest, and gets at least one call. With none, the same
+ * page would come for ever.
  */
 const fittedRun = <Run extends WholeRun>(whole: Run, most: number, place: Place): Run => {
   const isPaged = place.actionsBefore !== undefined;
@@ -143,7 +143,7 @@ const fittedRun = <Run extends WholeRun>(whole: Run, most: number, place: Place)
   };
 };
 
-/** What a result may fill now. */
+/** The tokens that a result may fill now. */
 const roomIn = (services: RunServices, self: RunRow): number =>
   Math.min(maxToolOutputTokens, inputTokensLeft(services, self)) - frameTokens;
 
@@ -189,7 +189,7 @@ const list = (
   };
 };
 
-/** What to ask `get_my_runs` for, so that the run which it tells holds something; undefined where none does. */
+/** Finds the input for `get_my_runs` with which the told run `holds` something; undefined where none does. */
 export const askingFor = (services: RunServices, run: RunRow, holds: (told: WholeRun) => boolean) => {
   const whole = wholeRun(services, run, services.journal.ofRuns([run], { texts: false }));
   let actionsBefore: number | undefined;

@@ -40,8 +40,8 @@ export const rootOfRun = (services: RunServices, run: RunRow): Root => {
 };
 
 /**
- * Who pays for a run with these events, in the order in which they are asked (C11): the persons who began what it answers,
- * who has the most events in its batch first. `null` stands for what no person began, which falls under no share.
+ * Who pays for a run with these events, in the order in which they are asked (C11). These are the persons who began
+ * what it answers, most events in the batch first. `null` stands for what no person began, which falls under no share.
  */
 export const payersIn = (batch: InboxRow[]): (string | null)[] => {
   const asking = batch.filter(({ wakes }) => wakes);
@@ -50,13 +50,13 @@ export const payersIn = (batch: InboxRow[]): (string | null)[] => {
   return payers.length > 0 ? payers : [null];
 };
 
-/** Who pays for a run. Answers that joined it later are paid by who had it ask. */
+/** Who pays for a run. Whoever had it ask pays for answers that joined it later. */
 export const payersOf = (services: RunServices, run: RunRow): (string | null)[] =>
   payersIn(services.inbox.rows(run.events).filter(({ rootId }) => run.roots.includes(rootId)));
 
 /**
- * Of an hour's runs one person's share is what it is of the day's tokens (C10). Holds the waiting events of a person who has
- * begun theirs, and answers whether they have. In a transaction.
+ * Holds the waiting events of a person whose share of an hour's runs is full, and answers whether it is. The share is
+ * the same as of the day's tokens (C10). In a transaction.
  */
 export const holdBeyondHour = ({ identity, runs, inbox }: RunServices, person: string | null | undefined): boolean => {
   const share = hourShareOf(identity);
@@ -94,8 +94,8 @@ const causingOnes = (services: RunServices, run: RunRow, events: InboxRow[]): In
  * The origin of a message to this space, as others are told it (C7). It refers to the newest message of a person, and
  * tells of its words what its space chose to share. Without one it refers to the run of a plan or of a service's event.
  * There is none where events of several kinds began the run, or where one of them came from the target space itself.
- * Events that were only overheard there hide nothing. No origin names a space that is confidential by now (C17), or one
- * that the agent has left: it no longer hears what becomes of that space.
+ * Events that were only overheard there hide nothing. No origin names a space that is confidential by now (C17). None
+ * names one that the agent has left: it no longer hears what becomes of that space.
  */
 export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
   const causes = causingOnes(services, run, eventsOf(services, run));
@@ -119,7 +119,7 @@ export const originFor = (services: RunServices, run: RunRow, targetSpaceId: str
 
 type Cause = Pick<RunTrigger, "type" | "senderName" | "text">;
 
-/** What a line of an inbox tells that may have caused a message: not what was overheard. */
+/** The possible causes of a message in a line of an inbox. What was overheard is none. */
 const causeIn = (line: string): Cause[] => {
   const cause = (type: Cause["type"], senderName: string, text: string): Cause[] => [
     { type, senderName, text: excerpt(text, triggerTextCharacters) },
@@ -135,8 +135,8 @@ const causeIn = (line: string): Cause[] => {
 };
 
 /**
- * What a run had to answer as it said this, oldest first: for a cycle all of its inbox, else its own event, those of runs
- * that it had absorbed by then, and the answers that it awaited.
+ * What a run had to answer as it said this, oldest first. A cycle had all of its inbox. Any other had its own event,
+ * those of runs that it had absorbed by then, and the answers that it awaited.
  */
 const causesOf = ({ runs, journal }: RunServices, run: RunRow, { createdAt, origin }: Message): Cause[] => {
   const linesIn = (rows: JournalRow[]): string[] => [...new Set(inputsIn(rows).flatMap(({ lines }) => lines))];
@@ -151,7 +151,7 @@ const causesOf = ({ runs, journal }: RunServices, run: RunRow, { createdAt, orig
   return linesIn(journal.ofRun(run, run.journalFrom)).flatMap(causeIn);
 };
 
-/** What a message said, as the journal has it from the event that told it. */
+/** A message's space, sender and words, as the journal has them from the event that told it. */
 const wordsOf = (
   { journal }: RunServices,
   messageId: string,
@@ -165,8 +165,8 @@ const wordsOf = (
 };
 
 /**
- * Why a message was said, as this agent knows it by its journal: of its own ones it knows who asked what where, the plan
- * and its instruction, or the event.
+ * Why a message was said, as this agent knows it by its journal. Of its own ones it knows who asked what where, the
+ * plan and its instruction, or the event.
  */
 export const knownOrigin = (services: RunServices, message: Message): KnownOrigin | undefined => {
   const { sender, origin } = message;
@@ -190,8 +190,8 @@ export const knownOrigin = (services: RunServices, message: Message): KnownOrigi
 };
 
 /**
- * The source of an archival entry: the newest message that the run took in its active space, a person's before an
- * agent's; else the newest of any space; else the space alone.
+ * The source of an archival entry: the newest message that the run took in its active space, else of any space. A
+ * person's goes before an agent's. Without a message it is the space alone.
  */
 export const sourceOf = (services: RunServices, run: RunRow, activeSpaceId: string | null): ArchivalSource => {
   const messages = messagesIn(eventsOf(services, run)).sort((a, b) => Number(isPersons(a)) - Number(isPersons(b)));

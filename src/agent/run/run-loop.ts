@@ -182,7 +182,7 @@ const pause = async (
 
 /**
  * Decides what an error means for the run. A retryable one pauses it. A terminal one pauses it too if the run may have
- * acted and its events have attempts left, since such a run is not begun anew. Any other ends it.
+ * acted and its events have attempts left: it is not begun anew. Any other ends it.
  */
 const failed = async (live: InLoop, thrown: unknown): Promise<RunRow | null> => {
   const { services, run } = live;

@@ -2,8 +2,8 @@ import type { AssistantMeta, CallRequest, InboxMeta, ResultMeta, Shown } from ".
 import { type JournalRow, messagesOf } from "../journal.ts";
 
 /**
- * What a run's rows of the journal tell: its steps, its calls and what came of them. Everything that is asked of the
- * rows is asked of this view, so that the run, a replay after a crash and a reader see the same (R3).
+ * What a run's rows of the journal tell: its steps, its calls and what came of them. All questions about the rows go to
+ * this view. So the run, a replay after a crash and a reader see the same (R3).
  */
 export type StepRow = JournalRow & { meta: AssistantMeta };
 type ResultRow = JournalRow & { meta: ResultMeta };
@@ -98,7 +98,7 @@ export const inputsIn = (rows: JournalRow[]): InboxMeta[] =>
 
 const cutOffHead = "ENDED WITH THE RUN THAT BEGAN IT:";
 
-/** What became of calls that the model knows only as pending, as the journal tells it. */
+/** The outcomes of calls that the model knows only as pending, as the journal tells them. */
 export const cutOffText = (lines: string[]): string => [cutOffHead, ...lines].join("\n");
 
 export const cutOffIn = (rows: JournalRow[]): string[] =>

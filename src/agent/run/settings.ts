@@ -74,8 +74,8 @@ const withheldBy = (config: AgentConfig): ((name: string) => boolean) => {
 };
 
 /**
- * What a confidential space's compartment has of its agent's config: no heartbeat, and of the tools from outside those
- * that its owner allows there. A rule goes with its tool; one that names a missing tool as a condition stays.
+ * The agent's config in a confidential space's compartment: no heartbeat, and of outside tools only those that its
+ * owner allows there. A rule goes with its tool; one that names a missing tool as a condition stays.
  */
 export const configInCompartment = ({ heartbeat: _, ...config }: AgentConfig): AgentConfig => {
   const isWithheld = withheldBy(config);
@@ -98,7 +98,7 @@ export const warningsOf = (config: AgentConfig): string[] => {
   });
 };
 
-/** What a compartment of this agent runs by. */
+/** The settings that a compartment of this agent runs by. */
 export const settingsFor = ({ settingsVersion, config, secrets, suspended }: AgentRow): MindSettings => ({
   version: settingsVersion,
   config: configInCompartment(config),

@@ -4,8 +4,8 @@ import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import type { Tool } from "../tools/tool.ts";
 
 /**
- * A text that comes in pieces, given on in pieces that are each well-formed Unicode: a half of a surrogate pair waits
- * for its other half, and becomes U+FFFD where none comes.
+ * Passes on a text that comes in pieces, each as well-formed Unicode. Half of a surrogate pair waits for its other
+ * half, and becomes U+FFFD where none comes.
  */
 class WholeCharacters {
   #held = "";
@@ -49,9 +49,9 @@ export class TextField {
 }
 
 /**
- * What one step says while it is generated: the text of each `send_message`, and the input of each other call that
- * shows, as it is written, to the space that is active then. Words meant for one space must not show in another: what
- * follows a call that may move the active space is held until that has run (it then appears whole).
+ * What one step says to the active space as it is written: each `send_message`'s text, and the input of each other call
+ * that shows. Words meant for one space must not show in another. So what follows a call that may move the active space
+ * is held until that has run (it then appears whole).
  */
 type Utterance = { streamId: string; channel: Sends; said: TextField | WholeCharacters; bytes: number };
 type Sends = { send(frame: ChannelFrame): void };
@@ -104,7 +104,7 @@ export const createSpeech = ({ channel, mintStreamId, tool: toolOf }: SpeechOpti
       utterance?.channel.send({ type: "drop", streamId: utterance.streamId, code, message });
     },
 
-    /** What the step began to say and does not say in a call is not said. */
+    /** Drops what the step began to say, but for the calls in `except`. */
     giveUp(except: number[] = []): void {
       const left = [...utterances.keys()].filter((index) => !except.includes(index));
       for (const index of left) this.drop(index, "interrupted", "the message was given up");

@@ -57,7 +57,7 @@ const madeOf = ({ sections, dropped }: Composed, rows: JournalRow[]): MadeOf => 
   return { sections: [...made.sections, ...grown], dropped: made.dropped };
 };
 
-/** A step that alone may cost more than a day's tokens, or a share of them, cannot wait for the reset: the message says so. */
+/** The message says so where one step may cost more than a day's tokens, or a share: no reset helps then. */
 const overBudget = (bound: string, most: number, cost: number, events: "requeued" | "held"): Ending => {
   const remedy =
     cost > most ? `it may cost ${cost} tokens: raise the limit` : "it goes on after the reset at 00:00 UTC";

@@ -4,8 +4,8 @@ import { type Database, prepared, rowsBy } from "../../shared/database.ts";
 import { summaries } from "../schema.ts";
 
 /**
- * The summaries that models have made for this agent, one for its cycles and one for each space, and how far each is
- * still to go.
+ * The summaries that models have made for this agent, and how far each is still to go. There is one for its cycles and
+ * one for each space.
  *
  * Invariants
  * 1. A summary and how far it goes are written together: no chunk is folded twice, none is left out.

@@ -39,8 +39,8 @@ import { unasked } from "../tokens.ts";
  *
  * Invariants
  * 1. No run waits for it, and none is held up by its failures.
- * 2. While a summary is wanted the timer `summaries` is set: after a crash it goes on by itself, from the last chunk that
- *    was folded.
+ * 2. While a summary is wanted the timer `summaries` is set. After a crash it goes on by itself, from the last chunk
+ *    that was folded.
  * 3. One question is asked at a time.
  */
 export const summariesTimer = "summaries";

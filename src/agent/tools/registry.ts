@@ -12,8 +12,8 @@ import { configuredTool } from "./configured/configured-tool.ts";
 import { broughtTool, type Tool } from "./tool.ts";
 
 /**
- * An agent's tools, in an order that never changes: those that all agents have, its own in its config's order, those of
- * its MCP servers. Their declarations are part of the input that providers bill less for when it repeats.
+ * An agent's tools, in an order that never changes: those of all agents, its own in its config's order, those of its
+ * MCP servers. Their declarations are part of the input that providers bill less for when it repeats.
  */
 export const builtinTools: Tool[] = [
   ...[...spaceTools, ...runTools, ...memoryStateTools],

@@ -176,7 +176,7 @@ export const acts = {
 /** The properties of most tools that change nothing. */
 export const looks = { ...acts, effect: false, showsInHistory: false } as const;
 
-/** What all tools that an owner or a server brings have in common. */
+/** Settings that all tools of an owner or a server share. */
 export const broughtTool = { speaks: false, showsInHistory: true, endsRun: null } as const;
 
 const annotations = new Set(["title", "description", "$comment"]);

@@ -11,8 +11,8 @@ import { unasked } from "../tokens.ts";
 const runsAtOnce = 500;
 
 /**
- * What this mind tells its workspace that it used: its ledger's tokens, and the runs that it began. The tokens of compartments
- * are in the open mind's ledger; their runs they tell themselves.
+ * The use that this mind tells its workspace: its ledger's tokens, and the runs that it began. The tokens of
+ * compartments are in the open mind's ledger; they tell their runs themselves.
  */
 export const usageOf = (identity: Identity, ledger: Ledger, runs: Runs, bytes: () => number) => ({
   bytes,

@@ -31,7 +31,7 @@ type Values = Record<string, unknown>;
 
 /**
  * A stored row as a row of the document, and back. A column is the field of its name; other columns are not exported. A
- * number whose field is a time is written as one, bytes are base64, and null stands for an optional field that is left out.
+ * number whose field is a time is written as a time, and bytes as base64. Null stands for an optional field left out.
  */
 const rowCodec = (table: SQLiteTable, { shape }: z.ZodObject) => {
   const columns: Record<string, SQLiteColumn> = getTableColumns(table);

@@ -65,7 +65,7 @@ const toldTriggers = (triggers: Trigger[]): string[] => {
   return left === 0 ? words : [...words, `${left} more ${left === 1 ? "event" : "events"}`];
 };
 
-/** What fits the bound: what it said before its other calls, the newest first; the others are counted. */
+/** The deeds that fit the bound: what it said before its other calls, newest first. The others are counted. */
 const toldDeeds = (deeds: Deed[], room: number): string[] => {
   const told = deeds.map((deed) => ({ speaks: deed.kind === "sent", words: deedLine(deed, deedCharacters) }));
   const byRank = told.toReversed().sort((one, other) => Number(other.speaks) - Number(one.speaks));

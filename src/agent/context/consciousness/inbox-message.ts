@@ -20,7 +20,7 @@ type OtherEvent = Exclude<InboxData, { type: "space_message" }>;
 
 const quoteAll = (names: string[]): string => names.map(quote).join(", ");
 
-/** Who did not answer a question of the agent's own. */
+/** The line about who did not answer a question of the agent's own. */
 const unansweredLine = (unanswered: Unanswered, activeSpaceId: string | null): string => {
   const { question, spaceName, late, left, afterMs, formerSpaceId, confidential } = unanswered;
   const until = confidential ? `: ${becameConfidential}` : ` after ${duration(afterMs)}`;

@@ -13,7 +13,7 @@ import { excerpt, quote } from "../wording.ts";
  */
 type Kind = keyof typeof stateSections;
 const kinds: Kind[] = ["spaces", "goals", "memories", "plans", "blocks"];
-/** Of a told state: the messages that others changed. They are told as changes alone. */
+/** A key of a told state: the messages that others changed. They are told as changes alone. */
 const messages = "MESSAGES";
 
 /** The lines that tell a run which messages were edited or deleted, by message id. */
@@ -65,7 +65,7 @@ export const toldBlocks = (blocks: ShownBlock[]): Record<string, string> =>
 const withBlocks = (text: string, blocks: ShownBlock[]): string =>
   blocks.length === 0 ? text : `${text}\n${blocksText(blocks)}`;
 
-/** Of told states: the lines about messages that the earlier one has not. */
+/** The lines about messages in `now` that `before` has not. */
 export const messageNews = (before: ToldState, now: ToldState): string[] =>
   Object.entries(now[messages] ?? {}).flatMap(([key, line]) => (before[messages]?.[key] === line ? [] : [line]));
 
@@ -88,7 +88,7 @@ export const renderState = (told: ToldState, blocks: ShownBlock[] = [], head: He
   );
 };
 
-/** What is told of each block that others share. */
+/** What is told of each block that others share: its permission. */
 export const toldShares = (shares: KnownShare[]): Record<string, string> =>
   Object.fromEntries(shares.map(({ key, permission }) => [key, permission]));
 

@@ -63,7 +63,7 @@ export type TimelineSnapshot = InputParts & {
   activeSpace: (SpaceRef & { why: keyof typeof whys }) | null;
   /** The run goes on after a wait, in a fresh invocation. `soFar`: its earlier calls, oldest first. */
   resume: (Answers & { soFar: Action[] }) | null;
-  /** What answered the run's questions. */
+  /** The answers to the run's questions. */
   answers: InboxData[];
   /** The runs that this one absorbed before it was composed, and what began them. */
   takenOver: { runId: string; event: InboxData }[];
@@ -84,9 +84,9 @@ const textOf = (sections: Section[]): string => sections.map(({ text }) => text)
 
 /**
  * Every timeline run reads the space's history, from stable to volatile. Trigger, active space and time come last.
- * Trigger and active runs are never cut. The room that they leave goes to spaces, goals, plans, the
- * run's earlier calls and what it took over, then to memories, activity and the history, which leaves some to recent runs and the run.
- * If the model refused an input as too long, everything that may be cut is halved, whatever the config allows.
+ * Trigger and active runs are never cut. The room that they leave goes first to spaces, goals, plans, the run's earlier
+ * calls and what it took over. Then come memories, activity and the history, which leaves some to recent runs and the
+ * run. If the model refused an input as too long, everything that may be cut is halved, whatever the config allows.
  */
 export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const { config, limits, tools, correction, state, resume, refused, now } = snapshot;

@@ -151,8 +151,8 @@ export const createBlockSubscriptions = (
     },
 
     /**
-     * From now on only members of the space may subscribe from it; of a confidential one, only who reads it (C19), with the
-     * rights that its people have since.
+     * From now on only members of the space may subscribe from it. For a confidential one that is only who reads it
+     * (C19), with the rights that its people have since.
      */
     keepMembers(from: string, space: Pick<SpaceSnapshot, "confidential" | "members">): void {
       const isKept = (principal: Principal): boolean =>

@@ -21,9 +21,9 @@ type Asked = {
 };
 
 /**
- * What is written in a block is read wherever the block is. So confidential spaces begin to write it only by the word of who
- * reads each of them (C19): other callers are answered with what they would expose, and nothing is done. `act` calls its
- * `check` in the turn in which it writes, since blocks and shares may change while others are asked.
+ * What is written in a block is read wherever the block is. So confidential spaces begin to write it only by the word
+ * of who reads each of them (C19). Other callers are answered with what they would expose, and nothing is done. `act`
+ * calls its `check` in the turn in which it writes, since blocks and shares may change while others are asked.
  */
 export const asReader = async <T>(
   { label, granted, readable, spacesOf }: Asked,

@@ -26,7 +26,7 @@ const requireNotOpen = ({ label, open }: SharedBlockRow): void => {
   throw new ColloquyError("forbidden", `"${label}" is an open block; ${instead}`);
 };
 
-/** What another mind's block is known by: labels hold no `@`. */
+/** The name of another mind's block here: labels hold no `@`. */
 export const sharedRef = ({ label, ownerId }: Pick<SharedBlockRow, "label" | "ownerId">): string =>
   `${label}@${ownerId}`;
 
@@ -84,8 +84,8 @@ const all = prepared((db) =>
  * 2. One that cannot be reached stops nothing: its blocks read `(unavailable)`.
  * 3. A share is stored before the other agent is told, and deleted before it is told so.
  * 4. To share and to take back can be repeated when it was cut in the middle: nothing changes twice.
- * 5. A compartment has the blocks of its agent's open mind as another's, to read alone, and of what others share with the
- *    agent what they allow. It learns of both as a run begins (`follow`). What it makes, it shares with its space alone.
+ * 5. A compartment has its open mind's blocks as another's, to read alone. Of what others share with the agent it has
+ *    what they allow. It learns of both as a run begins (`follow`). What it makes, it shares with its space alone.
  * 6. Confidential spaces begin to write a block (it is `allowed`, and a grant lets them) only by who reads each of them (C19).
  */
 export const createSharedBlocks = (db: Database, services: OwnBlockServices, dropped: (ref: string) => void) => {

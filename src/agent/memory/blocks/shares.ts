@@ -45,9 +45,9 @@ export type Shares = ReturnType<typeof createShares>;
  *
  * Invariants
  * 1. A share begins with the block as it is then: its grantee reads no version from before.
- * 2. What is written from a confidential space stays there: in a block of the open mind only where the block says
- *    `confidential: "allowed"`. Where it does not, the people of such a space read it, the agent's own compartments read
- *    it, and to other agents' compartments it is not there.
+ * 2. What is written from a confidential space stays there. Such a space writes an open mind's block only where the
+ *    block says `confidential: "allowed"`. Its people and the agent's own compartments only read the others. For other
+ *    agents' compartments these are not there.
  */
 export const createShares = (
   db: Database,

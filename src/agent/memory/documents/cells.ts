@@ -8,8 +8,8 @@ import { changesBetween, mergeText, type Splice } from "./text-changes.ts";
 import { ownField, rounded } from "./values.ts";
 
 /**
- * A document's content, as containers of the CRDT by name. All of them are roots: such a container is always there, so
- * two editors never make it twice, and nothing that is undone comes back as another one.
+ * A document's content, as containers of the CRDT by name. All of them are roots. A root is always there, so two
+ * editors never make it twice, and nothing that is undone comes back as another one.
  *
  * Invariants
  * 1. Values stand in fields and items as JSON text: what is read is what was written, whatever the CRDT's own types.

@@ -8,8 +8,8 @@ import { contentOf } from "./cells.ts";
  * Opening and keeping documents.
  *
  * Invariants
- * 1. One object writes a document, always as the same peer: whatever it has written must be stored before anybody is
- *    told of it, or the document be dropped and opened again from what is stored.
+ * 1. One object writes a document, always as the same peer. Whatever it has written must be stored before anybody is
+ *    told of it. Else the document must be dropped and opened again from what is stored.
  * 2. A fork gets a peer of its own, so that no two changes ever have one name.
  */
 const writer = "1";

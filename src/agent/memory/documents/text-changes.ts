@@ -92,8 +92,8 @@ const piecesLeft = (text: string, splices: Splice[]): { from: number; to: number
 };
 
 /**
- * `ours` with the changes that lead from `base` to `theirs`. What was changed otherwise meanwhile stays as it is: of a
- * place that both changed, ours has the last word; one of which less than half still stands is such a place.
+ * `ours` with the changes that lead from `base` to `theirs`. What was changed otherwise meanwhile stays as it is. Of a
+ * place that both changed, ours has the last word. A place of which less than half still stands counts as one.
  */
 export const mergeText = (base: string, ours: string, theirs: string): string => {
   if (ours === base) return theirs;

@@ -95,7 +95,7 @@ const values: Record<Field["type"], [what: string, type: z.ZodType]> = {
   timestamp: ["an ISO 8601 time, such as 2026-02-18T15:07:00Z", time],
 };
 
-/** What a value is, in place of the value, which may be a secret. */
+/** Names the kind of a value, in place of the value, which may be a secret. */
 const kindOf = (value: Json): string => {
   if (typeof value === "string") return "a text";
   if (typeof value === "number") return "a number";

@@ -34,14 +34,14 @@ import { vectorOf } from "./vectors.ts";
  * Brings the index up to what it follows, and gives its passages their vectors.
  *
  * Invariants
- * 1. A page and the cursor behind it are stored in one transaction, and only if the cursor is still where the page was
- *    asked from: two that gather at a time take nothing in twice.
+ * 1. A page and the cursor behind it are stored in one transaction, only if the cursor is still where the page was
+ *    asked from. So two that gather at a time take nothing in twice.
  * 2. No more than `budget` rows are taken in: the clock stands still while an object computes, so rows are counted.
  * 3. Messages come from spaces that the agent is in; those of others are taken out, and are not found meanwhile. Those
  *    that it was told or said itself stay, as its life, unless their space was deleted.
- * 4. Vectors are made in the order of the passages' ids; those of a batch and the cursor behind them are stored in one
- *    transaction, and only if nobody else has stored that batch or changed the embedder meanwhile.
- * 5. Of a compartment, what the open mind has is indexed there: its blocks, its spaces and its runs are left out here.
+ * 4. Vectors are made in the order of the passages' ids. A batch and the cursor behind it are stored in one
+ *    transaction, only if nobody else stored that batch or changed the embedder meanwhile.
+ * 5. A compartment leaves out the open mind's blocks, spaces and runs, which are indexed there.
  * 6. All vectors that are stored are of one embedder: another one begins from the first passage.
  */
 /** How much of a space's log, as far as this mind hears it, came since it was indexed. */
@@ -149,7 +149,7 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
         if (!block || indexed.get(ref) === versionOf(block)) continue;
         await takeBlock(ref, () => sharedBlocks.load(row.label, late, { from: row.ownerId }));
       }
-      // What its owner does not share any more is off the list by now.
+      // A block that its owner shares no more is off the list by now.
       const still = sharedBlocks.list().filter(({ ownerId }) => ownerId === rows[0]?.ownerId);
       for (const row of still) if (answered.has(row.label)) gathered.proven.add(sharedRef(row));
       if (still.some(({ label }) => !answered.has(label)))

@@ -3,9 +3,9 @@ import { keyOf, type Ranking } from "./ranking.ts";
 import type { EntryRow } from "./sources.ts";
 
 /**
- * What a match of words does not tell, from what is known of a conversation: who is asked about, what was said next, and
- * what says the same again. Each takes a ranking, best first, and answers another. The figures that chose the numbers
- * are in `docs/decisions/2026-11-23-search-ranks-conversations.md`.
+ * Ranks by what a match of words does not tell: who is asked about, what was said next, and what says the same again.
+ * Each takes a ranking, best first, and answers another. The figures that chose the numbers are in
+ * `docs/decisions/2026-11-23-search-ranks-conversations.md`.
  */
 
 /** How much more a match of a speaker counts whom the query names. */
@@ -18,8 +18,8 @@ const byScore = (ranking: Ranking): Ranking =>
 const wordsIn = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
 /**
- * Most questions in a group are about what somebody said. Their name is in every one of their messages, so it is no rare
- * word there, and is rarer where others address them: those would come first. A speaker is known by the first name.
+ * Most questions in a group are about what somebody said. Their name is in every one of their messages, so it is no
+ * rare word there. It is rarer where others address them: those would come first. A speaker is known by the first name.
  */
 export const forSpeakers = (ranking: Ranking, words: string[]): Ranking => {
   const asked = new Set(wordsIn(words.join(" ")));
@@ -32,7 +32,7 @@ export const forSpeakers = (ranking: Ranking, words: string[]): Ranking => {
 
 /** So many of the best have their followers looked at. */
 export const leaders = 5;
-/** What the first, second and third message after a hit have of its score. */
+/** The shares of a hit's score that the first, second and third message after it have. */
 const shares = [0.7, 0.6, 0.5];
 /** A query of fewer words looks for them, and one of more asks about something. */
 const fewestWords = 3;

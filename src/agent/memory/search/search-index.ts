@@ -12,11 +12,11 @@ import { createVectors, type Filter } from "./vectors.ts";
  * The passages that search finds, their words and vectors, and how far each source was followed.
  *
  * Invariants
- * 1. The words of a passage stand in the table `search_words` (FTS5) exactly as long as its row is there: triggers of
- *    the schema see to it. Its vector goes with it.
+ * 1. A passage's words stand in the table `search_words` (FTS5) exactly as long as its row is there. Triggers of the
+ *    schema see to it. Its vector goes with it.
  * 2. The words of a passage are never changed: what changes is taken out and comes in again, under a higher id.
- * 3. What a query may not see is left out in SQL: messages of spaces that the agent is in no more, by what it has heard,
- *    but for those of its own life where that is asked for.
+ * 3. SQL leaves out what a query may not see: messages of spaces that the agent, by what it has heard, is in no more.
+ *    Those of its own life stay where that is asked for.
  * 4. A message is in once, whichever of its space and the journal tells of it first. The space's copy says more, and
  *    takes the place of the journal's.
  */
@@ -44,7 +44,7 @@ const filtered = ({ types, role, from, to }: Filter): SQL[] => {
 
 /** Messages of other spaces may lie between two of a conversation: so many passages are looked at. */
 const followerReach = 12;
-/** What comes later is another conversation. */
+/** A message that comes later is another conversation. */
 const followerMs = 30 * 60_000;
 
 const spacePrefix = "space:";
@@ -228,7 +228,7 @@ export const createSearchIndex = (
       const rows = db.select().from(searchEntries).where(next).orderBy(asc(searchEntries.id)).limit(limit).all();
       const changed = rows.flatMap(({ id: _, part, ...row }): { row: EntryRow; fresh: Findable[] }[] => {
         const whole: EntryRow = { ...row, id: _, part };
-        // Of a deleted space nothing is found any more.
+        // Nothing of a deleted space is found any more.
         if (row.type === "message" && row.spaceId === about) return [{ row: whole, fresh: [] }];
         const named = ids.has(row.ref) || ids.has(row.messageId ?? "");
         if (row.type === "message" && ids.has(row.ref)) {

@@ -44,14 +44,14 @@ import { type Filter, quantised } from "./vectors.ts";
  * Search over all that an agent may read and has lived through.
  *
  * Invariants
- * 1. Nothing is indexed before search is asked for first, and nothing on the way of a message: each search takes in what
- *    is new, as much as its bounds allow, and says when that was not all. The timer `search` does the rest.
+ * 1. Nothing is indexed before search is asked for first, and nothing on the way of a message. Each search takes in
+ *    what is new, as much as its bounds allow, and says when that was not all. The timer `search` does the rest.
  * 2. Vectors are made in the background. An embedder in this process makes them once somebody has asked for them, with
  *    the search. Where the query's own vector cannot be had in time, words alone decide, and the answer says so.
  * 3. While something is left to do, or the index is kept up, the timer is set: a crash is followed by another try.
- * 4. A compartment indexes what is its own, and asks the open mind for the rest. Both rank by their own words alone, and
- *    their ranks are fused. To be asked changes nothing in an open mind: once it has compartments, its index follows
- *    what is new in time, as if nobody asked.
+ * 4. A compartment indexes what is its own, and asks the open mind for the rest. Both rank by their own words alone,
+ *    and their ranks are fused. To be asked changes nothing in an open mind. Once it has compartments, its index
+ *    follows what is new in time, as if nobody asked.
  */
 export const searchTimer = "search";
 
@@ -154,7 +154,7 @@ export class Search {
     return { items, nextCursor: null, mode: mode === "auto" ? "fts" : mode, partial: notes.length > 0, notes };
   }
 
-  /** What the open mind finds. */
+  /** The hits of the open mind. */
   async #askOpen(query: SearchQuery, alike: QueryVector | null, notes: string[]): Promise<SearchHit[]> {
     const { env, identity } = this.#services;
     const { id: ownerId, workspaceId } = identity.get();
@@ -354,9 +354,9 @@ const filterOf = ({ types, role, from, to }: SearchQuery): Filter => ({
 });
 
 /**
- * An embedder of a provider, its tokens booked as those of a run's step are (B2): reserved before it is asked, settled
- * by what was billed; a call that failed and may have been billed is booked whole. One in this process costs nothing. Who
- * says much leaves others' answers their tokens (C11).
+ * A provider's embedder, its tokens booked like a run's step's (B2). They are reserved before it is asked, and settled
+ * by what was billed. A call that failed and may have been billed is booked whole. One in this process costs nothing.
+ * Who says much leaves others' answers their tokens (C11).
  */
 const booked = (embedder: Embedder, budget: Budget): Embedder => ({
   ...embedder,

@@ -19,7 +19,7 @@ import type { SharedBlocks } from "../blocks/shared-blocks.ts";
 import { render } from "../documents/render.ts";
 import type { searchEntries } from "./schema.ts";
 
-/** What search finds: where it comes from, and how it reads there. */
+/** The sources of what search finds, and how each reads. */
 
 export type SearchServices = {
   env: Env;
@@ -179,10 +179,9 @@ const livedText = (
 };
 
 /**
- * Rows of the journal, found as consciousness: the agent's thoughts, its calls of tools that are not builtin, and what
- * services, plans and tools told it. A space's messages are told in `told.ts`, and the answers of builtin tools are
- * stored elsewhere, those that came as events too. Messages from before an import are found here, because no space can
- * be asked for them.
+ * Rows of the journal, found as consciousness: the agent's thoughts, its calls of non-builtin tools, and what services,
+ * plans and tools told it. A space's messages are told in `told.ts`. The answers of builtin tools are stored elsewhere,
+ * those that came as events too. Messages from before an import are found here, because no space can be asked for them.
  */
 export const journalPage = (services: SearchServices, after: number): Page => {
   const { journal, runs } = services;
@@ -192,7 +191,7 @@ export const journalPage = (services: SearchServices, after: number): Page => {
   const imported = services.importedJournalEnd();
   const found = rows.flatMap((row): Findable[] => {
     const run = byOrdinal.get(row.runOrdinal);
-    // What a compartment was fed is the open mind's to find.
+    // The open mind finds what a compartment was fed.
     const said = run?.fed ? undefined : livedText(row, services, row.seq <= imported);
     if (!said || said.text.trim() === "") return [];
     const ref = `${run?.id ?? ""}:${row.seq}`;

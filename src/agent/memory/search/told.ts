@@ -6,9 +6,9 @@ import type { RunRow } from "../../runs.ts";
 import { byAgent, dateWords, type Findable, headOf, isOfSpace, type Page, type SearchServices } from "./sources.ts";
 
 /**
- * What an agent's own life holds beside its thoughts: the messages that its runs were told or read, those that it said,
- * and what it did with built-in tools. They follow the journal with a cursor of their own, so that an index from before
- * they were followed is brought up by itself.
+ * An agent's own life beside its thoughts: the messages that its runs were told, read or said, and what it did with
+ * built-in tools. They follow the journal with a cursor of their own, so that an index from before they were followed
+ * is brought up by itself.
  */
 const Said = z.object({ messageId: z.string() });
 const Saying = z.object({ text: z.string() });

@@ -6,12 +6,12 @@ import { searchVectors } from "./schema.ts";
 import type { EntryRow } from "./sources.ts";
 
 /**
- * The vectors of passages, and what of them a query is narrowed by; many in one row.
+ * The vectors of passages, with the facts that narrow a query; many in one row.
  *
  * Invariants
  * 1. A query reads row after row and holds one of them at a time, however many vectors there are.
- * 2. Rows and what is in them are in the order of the passages' ids, so that a passage's row is found by its id.
- * 3. What is taken out is gone from its row in the same transaction.
+ * 2. Rows and their vectors are in the order of the passages' ids, so that a passage's row is found by its id.
+ * 3. A vector that is taken out is gone from its row in the same transaction.
  */
 type Vector = Int8Vector & {
   id: number;

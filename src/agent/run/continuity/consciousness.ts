@@ -49,7 +49,7 @@ const nextBatch = (services: RunServices) => {
   return services.inbox.nextBatch(inputBudget(composing) * batchShare, composing.config.context.maxEvents);
 };
 
-/** Of a compartment's told state: how many runs of the open mind it was not fed. */
+/** A key of a compartment's told state: how many runs of the open mind it was not fed. */
 const openRuns = "OPEN RUNS";
 
 /** The beginning of a cycle that began now with this batch. Nothing is written. `ordinal` is that of the run. */

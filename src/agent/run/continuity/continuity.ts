@@ -22,8 +22,8 @@ export interface Continuity extends ContinuityFacts {
   /** Begins a run with the waiting events, if they may wake the agent. */
   begin(services: RunServices): RunRow | undefined;
   /**
-   * Journals what an invocation reads before its first step, as far as it is not journaled yet: step 0 is the run's first,
-   * any other goes on after a wait.
+   * Journals what an invocation reads before its first step, as far as it is not journaled yet. Step 0 is the run's
+   * first; any other goes on after a wait.
    */
   compose(live: LiveRun, step: number, activeSpaceId: string | null): Promise<void>;
   /** Adds to the input what has come since the step before. */

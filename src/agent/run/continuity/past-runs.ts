@@ -135,7 +135,7 @@ export const causeOf = ({ runs }: GatheredPast, { id, spaceId }: Message): Known
   };
 };
 
-/** What stands between a space's messages: the deeds of the runs that they began, aside from what it said there. */
+/** The deeds that stand between a space's messages: of the runs that they began, without what was said there. */
 export const deedsFor = ({ ids }: RunServices, { runs }: GatheredPast, spaceId: string): Deed[] =>
   runs
     .filter((run) => run.spaceIds.includes(spaceId))

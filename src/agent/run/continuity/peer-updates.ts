@@ -34,8 +34,8 @@ const untold = (spaces: number, why: string): Dropped[] =>
 
 /**
  * The recent activity of other agents, from the newest messages of the agent's spaces. Each space is asked once, and
- * checks that the agent is in it (S1). Spaces without news since `told`, which says up to which place of each space's log
- * the agent was told, are not asked, nor those of which enough messages are `known`. All share `activityWaitMs`; a space
+ * checks that the agent is in it (S1). `told` says up to which place of each space's log the agent was told. Spaces
+ * without news since are not asked, nor those of which enough messages are `known`. All share `activityWaitMs`; a space
  * that does not answer in time is left out.
  */
 export const gatherActivity = async (

@@ -79,8 +79,8 @@ const newestMessages = async (
 };
 
 /**
- * One of the agent's own messages with its cause as the agent knows it, whatever others may know of it: it may have said
- * it for a space that shares nothing.
+ * One of the agent's own messages with its cause as the agent knows it. Others may not know the cause: it may lie in a
+ * space that shares nothing.
  */
 const withCause = (services: RunServices, past: GatheredPast, message: Message): KnownMessage => {
   const known = knownOrigin(services, message);
@@ -160,8 +160,8 @@ const resumeOf = (services: RunServices, run: RunRow): TimelineSnapshot["resume"
 };
 
 /**
- * The events of the runs that this one absorbed, and of those that they had absorbed: what began each, and the answers to
- * its questions. They belong to this run now.
+ * The events of the runs that this one absorbed, and of those that they had absorbed. They began each, or answered its
+ * questions. They belong to this run now.
  */
 const takenOverBy = (services: RunServices, run: RunRow): TimelineSnapshot["takenOver"] => {
   const told = new Set<string>();

@@ -3,7 +3,7 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import type { BlockRow } from "../../memory/blocks/shares.ts";
 import { acts, looks, type ToolServices } from "../tool.ts";
 
-/** What the tools for blocks of memory have in common. */
+/** Parts that the tools for blocks of memory share. */
 export const label = z.string().max(64);
 export const from = z.string().max(64).optional().describe("Its owner, if another agent shares it.");
 export const reads = { ...looks, showsInHistory: true, ofMemory: true } as const;
