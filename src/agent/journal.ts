@@ -162,7 +162,7 @@ export const createJournal = (db: Database, clock: Clock, clean: <Value>(value: 
       return rows.sort((one, other) => one.seq - other.seq);
     },
 
-    /** The step's message of the model, in a run whose rows begin at `from`, that makes the call which this row answers. */
+    /** The model's message that makes the call which this row answers, in a run whose rows begin at `from`. */
     madeBy({ seq, runOrdinal, step }: JournalRow, from: number): JournalRow | undefined {
       const isIt = and(eq(journal.runOrdinal, runOrdinal), eq(journal.step, step), eq(journal.kind, "assistant"));
       const before = and(gte(journal.seq, from), lt(journal.seq, seq), isIt);

@@ -194,7 +194,7 @@ export const createLedger = (
       });
     },
 
-    /** From now on its tokens are leased from the workspace's day, or no more. */
+    /** From now on its tokens are leased from the workspace's day, or no longer are. */
     meter: (isMetered: boolean): void => keep(today(), [{ ...noRow, day: meteredKey, spent: Number(isMetered) }]),
 
     /** The tokens that are leased for today. Undefined where the workspace has no limit. */
@@ -215,7 +215,7 @@ export const createLedger = (
       return { day, seq, held, booked };
     },
 
-    /** The answer to the newest question; that to an older one counts no more. */
+    /** The answer to the newest question. That to an older one is ignored. */
     answered({ day, seq }: Pick<TokensAsked, "day" | "seq">, { leased, seq: newest }: TokensLeased): void {
       const row = rowOf(day, ofWorkspace);
       if (day !== today() || row?.reserved[seqKey] !== seq) return;

@@ -76,7 +76,7 @@ const restedQuery = prepared((db) =>
     .orderBy(desc(runs.completedAt))
     .limit(sql.placeholder("limit")),
 );
-/** The runs that began since then, oldest first: as many rows are read, and none of an index is written for each run. */
+/** The runs that began since then, oldest first. It reads their rows alone, and no run writes an index row for it. */
 const begunSince = prepared((db) => {
   const { ordinal, person, startedAt } = runs;
   const isOld = sql`${startedAt} <= ${sql.placeholder("since")}`;
@@ -161,7 +161,7 @@ export const createRuns = (db: Database, clock: Clock) => {
     },
 
     /**
-     * Until when a person begins no more runs: where `most` of theirs began within an hour, for an hour from the last of them.
+     * Until when a person may begin no more runs: an hour from their last, if `most` of theirs began within an hour.
      * Undefined: they may.
      */
     shareFullUntil(person: string, most: number): number | undefined {

@@ -15,7 +15,7 @@ const runsNaming = ({ db }: AgentRuntime, messageIds: string[]): number[] => {
   return rows.map(({ run }) => run);
 };
 
-/** The mind's own runs that knew it: of a run that a compartment was fed, the next that began there. */
+/** The mind's own runs that knew it. For a run that a compartment was fed, it is the next that began there. */
 const runsKnowing = (runtime: AgentRuntime, messageId: string): RunRow[] => {
   const { runs } = runtime.services;
   const naming = runs.those(runsNaming(runtime, [messageId]));

@@ -7,7 +7,7 @@ import { render } from "../memory/documents/render.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 
 /**
- * The agent is erased: what other agents were given of its blocks goes from them too, in every version that there is. A reader
+ * The agent is erased: what other agents were given of its blocks is removed from them too, in every version. A reader
  * has stored what it is to forget before the share ends, so a crash has it told again, which changes nothing.
  */
 const linesOf = async ({ services }: AgentRuntime, { label, schema, description }: BlockRow): Promise<Set<string>> => {

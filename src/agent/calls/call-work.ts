@@ -73,7 +73,7 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
       calls.change(callId, { told: status, failures: 0 });
       return;
     }
-    // A space that refuses for good is asked no more; what it was to show cannot be done unseen.
+    // A space that refuses for good is not asked again. A call that it had to show cannot run unseen.
     const { code, detail } = told.problem;
     const refused = new ColloquyError(code, detail);
     if (refused.retryable) throw refused;

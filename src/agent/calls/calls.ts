@@ -22,7 +22,7 @@ import { lookAt, serverDueAt } from "./due.ts";
  * Tool calls that are more than a step of their run.
  *
  * Invariants
- * 1. A call has its row since the transaction that journaled it as begun: what was cut is told from what never began.
+ * 1. A call has its row since the transaction that journaled its begin. A cut call is told from one that never began.
  * 2. The first outcome wins; a call that is `done` never changes again.
  * 3. While a row asks for an action the timer `calls` is due, so that a crash anywhere is followed by it (R1).
  */
@@ -82,7 +82,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
 
     ofRun: (runOrdinal: number): CallRow[] => (none.get() ? [] : allOfRun(db).all({ key: runOrdinal })),
 
-    /** Belongs in the transaction that journals the call as begun. Because of one person no more are open than their share (C12). */
+    /** In the transaction that journals the call as begun. One person's open calls stay within their share (C12). */
     begin(call: NewCall, { maxShareOfPerson }: Pick<AgentConfig["limits"], "maxShareOfPerson">): CallRow {
       const open = countOf(db, calls, isOpenRow);
       const share = Math.ceil(maxOpenCalls * maxShareOfPerson);
@@ -130,7 +130,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       return row !== undefined && isAwaited(row, clock.now());
     },
 
-    /** Ordinals of the runs that have something to go on with, oldest first: an answer, or that nobody gave one in time. */
+    /** Ordinals of the runs that can go on, oldest first: with an answer, or because nobody gave one in time. */
     heard(): number[] {
       if (none.get()) return [];
       const late = and(eq(calls.phase, "out"), lte(calls.dueAt, clock.now()));
@@ -164,7 +164,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       return times.length === 0 ? undefined : Math.min(...times);
     },
 
-    /** Takes what people decided in the space. A call ends that `config` has no more as they were asked. Answers whether it was awaited. */
+    /** Takes what people decided. A call whose tool `config` changed meanwhile ends. Answers whether it was awaited. */
     decided(decision: ToolCallOutcome, config: Pick<AgentConfig, "tools">): boolean {
       const row = this.get(decision.toolCallId);
       if (row?.phase !== "asked") return false;

@@ -10,7 +10,7 @@ export type CallAction =
   | "execute"
   /** A server is to be sent it. */
   | "push"
-  /** The workspace's list of calls that wait for servers must name it, or name it no more. */
+  /** The workspace's list of calls that wait for servers must name it, or no longer name it. */
   | "list"
   /** Nobody answered in time. */
   | "expire"

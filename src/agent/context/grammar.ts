@@ -73,7 +73,7 @@ const answers = raw("answers", String.raw`(?:\[answer to [\w.-]+ ${quotedPattern
 /** At the end of a message whose sender waits for an answer. */
 export const expectsReply = " [expects a reply]";
 
-/** Who did not answer, and why they are waited for no more. */
+/** Who did not answer, and why they are no longer awaited. */
 const silent = raw("silent", String.raw`(?:${quotedPattern}|[^"\]])+`);
 
 /** The events that an inbox lists. */
@@ -127,7 +127,7 @@ export const tellsMessage = (input: string, id: string): boolean => {
 };
 
 const names = `${quotedPattern}(?:, ${quotedPattern})*`;
-/** Why an open mind waits for people of a space no more. */
+/** Why an open mind no longer waits for people of a space. */
 export const becameConfidential =
   "the space became confidential, so what is answered there reaches your runs in it alone";
 const outcomes = {

@@ -74,7 +74,7 @@ export const batchOf = (first: InboxRow[], heard: InboxRow[], maxTokens: number,
 };
 
 /**
- * Whether the event is an answer to the agent, which always wakes it. An expired or late result is not one: a server
- * that is always late would make the agent ask for ever (B1).
+ * Whether the event is an answer to the agent, which always wakes it. An expired or late result is none: a server that
+ * is always late would make the agent ask for ever (B1).
  */
 export const isAnswer = (data: InboxData): boolean => data.type === "tool_result" && !data.expired && !data.late;

@@ -36,7 +36,7 @@ export type InboxServices = ChangingServices & {
   outOfBudget: OutOfBudget;
 };
 
-/** Throws `unavailable` while the inbox takes no more: the sender tries again. */
+/** Throws `unavailable` while the inbox is full: the sender tries again. */
 const requireRoom = ({ inbox }: InboxServices, adding: number): void => {
   if (!inbox.isFull(adding)) return;
   const reached = `maxInboxEvents (${maxInboxEvents}) is reached: the agent has not come to what waits.`;
@@ -169,7 +169,7 @@ export const questionOf = ({ ids }: InboxServices, { spaceId, callId, text }: Wa
 const heldOnes = (services: InboxServices, messageIds: string[]): InboxRow[] =>
   services.inbox.waiting(messageIds.map((id) => messageEventId(services, id)));
 
-/** These messages are awaited no more: they wake the agent if they had done so anyway. */
+/** These messages are no longer awaited: they wake the agent if they would have done so anyway. */
 const wakeAsDelivered = (services: InboxServices, messageIds: string[]): void =>
   services.inbox.wake(
     heldOnes(services, messageIds).filter(({ data }) => data.type === "space_message" && isWaking(data.delivered)),

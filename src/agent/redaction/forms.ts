@@ -24,7 +24,7 @@ export type Words = {
   /** What stands there now; undefined where nothing does. */
   now?: string | undefined;
   senderNames?: string[] | undefined;
-  /** The words are names: a value that is one, under a key that says that it is a name, goes wherever it stands. */
+  /** The words are names: a value that is one, under a key for a name, goes wherever it stands. */
   areNames?: boolean | undefined;
   /** The parts of its messages' ids that the ids of their events have too. */
   idParts?: string[] | undefined;

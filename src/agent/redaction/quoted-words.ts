@@ -32,7 +32,7 @@ const createFinder = (words: ReadonlyMap<string, number>) => {
   };
 };
 
-/** Takes short words, each with when it was said, out where they stand whole, in quotes, of others or escaped once. Pure. */
+/** Takes out short words, each with when it was said, where they stand whole in quotes, plain or escaped once. Pure. */
 export const createQuotedWords = (words: ReadonlyMap<string, number>, mark: string) => {
   const once = [...words].map(([word, since]): [string, number] => [quote(word), since]);
   const twice = once.map(([word, since]): [string, number] => [inner(word), since]);

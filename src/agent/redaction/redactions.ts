@@ -81,7 +81,7 @@ export type Redactions = ReturnType<typeof createRedactions>;
 /** A message as it became, in STATE CHANGES. */
 export type ChangedMessage = { messageId: string; text: string | null };
 
-/** An agent rests so many times as long as others made its timer wait. */
+/** An agent rests this many times as long as others made its timer wait. */
 const restPerLate = 4;
 
 /** After a look for many words the next waits longer: each goes through all rows. */
@@ -311,7 +311,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       const isMore = and(gte(redactions.id, `${redaction.id} `), lt(redactions.id, `${redaction.id}!`));
       const isIts = or(eq(redactions.id, redaction.id), isMore);
       const find = () => db.select().from(redactions).where(isIts).all();
-      // One of the many of who is erased was told before it is asked for, and its row goes with its words.
+      // One of an erased entity's many was told before it is asked for, and its row goes with its words.
       const isOneOfMany = isOfErased(redaction.id) && redaction.id.includes(" ");
       const isToEnter = !isOneOfMany && (isAgain || !find().some(({ id }) => id === redaction.id));
       if (isToEnter) this.enter(redaction);

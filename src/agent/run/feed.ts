@@ -31,7 +31,7 @@ type Feed = {
   /** Left out where they are those that the compartment has. */
   settings?: MindSettings;
   parts: FeedPart[];
-  /** Parts that are no more. */
+  /** Parts that are gone. */
   gone: string[];
 };
 

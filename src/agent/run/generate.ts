@@ -108,7 +108,7 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
   }
   calls.sort((one, other) => one.index - other.index);
   return {
-    // A half of a character would be refused by who is sent it again.
+    // Half a character would be refused by whoever is sent it again.
     text: text.toWellFormed(),
     calls,
     usage: usageOf(billed, composed.tokens, text, calls),

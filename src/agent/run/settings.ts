@@ -22,7 +22,7 @@ const readers = {
   mcp: ({ mcp }) => mcp.servers.filter(isAllowed),
 } satisfies Record<keyof AgentConfig, (config: AgentConfig) => unknown[]>;
 
-/** The rules that keep a compartment's words from tools of outside: those by which a call of one that it has is refused. */
+/** The rules that keep a compartment's words from outside tools: those that refuse calls of the tools that it has. */
 const rulesThatKeep = (config: AgentConfig): ToolRule[] => {
   const { tools, mcp, toolRules } = configInCompartment(config);
   if (tools.length + mcp.servers.length === 0) return [];

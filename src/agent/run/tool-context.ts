@@ -27,7 +27,7 @@ const sayIn =
       awaits: awaits.map(({ id }) => id),
     };
     const waits = awaits.length > 0;
-    // A question that may stand in the space is refused no more.
+    // A question that may stand in the space already is not refused.
     if (waits && begunAt === undefined && services.waits.runsBeside(run.ordinal) >= maxWaitingRuns) {
       const reached = `maxWaitingRuns (${maxWaitingRuns}) of your runs wait for answers`;
       throw new ColloquyError("limit_reached", `${reached}; say it without wait, or once one of them has its answers`);

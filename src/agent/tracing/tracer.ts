@@ -59,8 +59,8 @@ const isOwnCode = (code: string): boolean => errorCodes.some((own) => own === co
  * Invariants
  * 1. Nobody waits for it, and its failures stop nothing: spans that cannot be sent are lost, and the log says how many.
  * 2. At most `maxBufferedSpans` wait, and one request is under way.
- * 3. Texts, prompts and inputs are left out unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`. Of a
- *    compartment they are left out always: the collector's readers are not asked whether they are in the space (C19).
+ * 3. Texts, prompts and inputs are left out unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`. A
+ *    compartment always leaves them out: nobody checks that the collector's readers are in the space (C19).
  */
 export type Tracer = ReturnType<typeof createTracer>;
 
@@ -192,7 +192,7 @@ export const createTracer = (
     call(run: RunRow, { step, startedAt, call, isTool, value, error }: TracedCall): void {
       add(run, () => {
         const code = error ? (Failed.safeParse(value).data?.error.code ?? "tool_failed") : undefined;
-        // A tool that there is not has a name of the model's own words, and a code may be a server's.
+        // The name of an unknown tool is the model's own words, and a code may be a server's.
         const name = isConfidential() && !isTool() ? "unknown" : call.toolName;
         return {
           ...{ operation: "execute_tool" as const, of: name, path: [step, call.callId], startedAt },

@@ -10,7 +10,7 @@ export type Splice = { at: number; remove: number; insert: string };
 const maxWordEdits = 400;
 const maxLineEdits = 400;
 
-/** Changes of one text that are worth keeping apart: a document takes each for itself, in time that grows with them. */
+/** Changes of one text that are worth keeping apart: a document takes each by itself, in time that grows with them. */
 const maxSplices = 500;
 
 /** Characters that two texts have in common at their start and at their end. Neither ends within a surrogate pair. */

@@ -149,7 +149,7 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
         if (!block || indexed.get(ref) === versionOf(block)) continue;
         await takeBlock(ref, () => sharedBlocks.load(row.label, late, { from: row.ownerId }));
       }
-      // A block that its owner shares no more is off the list by now.
+      // A block that its owner no longer shares is off the list by now.
       const still = sharedBlocks.list().filter(({ ownerId }) => ownerId === rows[0]?.ownerId);
       for (const row of still) if (answered.has(row.label)) gathered.proven.add(sharedRef(row));
       if (still.some(({ label }) => !answered.has(label)))

@@ -15,7 +15,7 @@ import { createVectors, type Filter } from "./vectors.ts";
  * 1. A passage's words stand in the table `search_words` (FTS5) exactly as long as its row is there. Triggers of the
  *    schema see to it. Its vector goes with it.
  * 2. The words of a passage are never changed: what changes is taken out and comes in again, under a higher id.
- * 3. SQL leaves out what a query may not see: messages of spaces that the agent, by what it has heard, is in no more.
+ * 3. SQL leaves out what a query may not see: messages of spaces that the agent, by what it has heard, is no longer in.
  *    Those of its own life stay where that is asked for.
  * 4. A message is in once, whichever of its space and the journal tells of it first. The space's copy says more, and
  *    takes the place of the journal's.

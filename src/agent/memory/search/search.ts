@@ -62,7 +62,7 @@ const depth = 4;
 
 /** The passages that may be shown beside those that the index itself leaves out. */
 type Shown = {
-  /** Spaces that have just refused to be read; the agent has not heard yet that it is in them no more. */
+  /** Spaces that have just refused to be read; the agent has not heard yet that it is no longer in them. */
   closed: readonly string[];
   /** Others' blocks: they are found while their owners say so. */
   proven: ReadonlySet<string>;
@@ -243,7 +243,7 @@ export class Search {
     if (this.#index.cursor("archival") > newest) this.#index.move("archival", newest);
   }
 
-  /** A block is gone, or is shared no more. */
+  /** A block is gone, or is no longer shared. */
   forgetBlock(ref: string): void {
     this.#index.removeRefs("block", [ref]);
   }

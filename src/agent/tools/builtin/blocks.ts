@@ -156,7 +156,7 @@ const agreed = async (input: Edit, call: CallContext) => {
 const agent = z.string().min(1).max(64).optional().describe("Name or id of an agent of your spaces.");
 const space = z.string().min(1).max(64).optional().describe("Or name or id of a space of yours: its people.");
 
-/** The id of another agent of its spaces, or of a space of its own, that is named by name or id. */
+/** The id of another agent in its spaces, or of one of its spaces, by name or id. */
 const granteeOf = (
   { identity, spaces }: ToolServices,
   { agent, space }: { agent?: string | undefined; space?: string | undefined },

@@ -84,7 +84,7 @@ const wait = z
     "Pause until everyone whom the text mentions as @Name has replied. If it mentions nobody: the author of the message that you reply to, or the other member of a space of two.",
   );
 
-/** Where nobody is named, somebody has to be meant. */
+/** The remedy where a wait names nobody and nobody is meant. */
 const nameSomebody = "name those whose answers you await as @Name, or leave out wait";
 const waitsForNobody = (why: string): ColloquyError =>
   new ColloquyError("tool_input_invalid", `wait: ${why}; ${nameSomebody}`);

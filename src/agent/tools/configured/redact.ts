@@ -3,7 +3,7 @@ const marker = "[redacted]";
 const plainMarkers = ["█", "▓", "▒", "░", "■", "□"];
 /** A core of base64 shorter than this says little and is everywhere. */
 const minBase64Core = 6;
-/** A text out of which a secret comes together again and again is left out whole: nobody but an attacker writes one. */
+/** A text in which removals keep joining parts to a secret is left out whole: only an attacker writes one. */
 const maxRounds = 8;
 
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");

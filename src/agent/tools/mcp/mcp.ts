@@ -206,7 +206,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
       const { failure, isLost } = called;
       const isUnreachable = failure.code === "unavailable";
       if (isLost || isUnreachable) sessions.drop(server.name);
-      // The server knows the session no more, so it did nothing with the call.
+      // The server no longer knows the session, so it did nothing with the call.
       if (isLost && isFirst) continue;
       if ("isUnasked" in called || isUnreachable) noteFailure(server, failure);
       else if (failure.code === "tool_failed") wantSoon(server);
