@@ -34,7 +34,7 @@ const isProvable = (bearer: string): boolean => {
   return workspaceId === undefined ? tokenPattern.test(bearer) : isKnownKey(workspaceId, hashSecretKey(bearer));
 };
 
-/** What the request proves by a token, or by a session, that holds. Neither counts in the other's place. */
+/** The caller that a token, or a session, proves. Neither counts in the other's place. */
 const entityCaller = async (
   env: Env,
   { workspaceId, expiresAt, ...credential }: Proven,

@@ -16,9 +16,9 @@ const bearerPattern = /^Bearer +(\S+) *$/i;
 
 /**
  * `Authorization: Bearer …`, else `x-secret-key`, else `?token=` where `allowQueryToken` is set. Browsers cannot set
- * headers on sockets and event sources, so there `?as=` stands for `X-Entity-Id` and `?workspace=` for `X-Workspace-Id`; tokens in other addresses would end
- * in logs. A query holds only what expires: an entity's token, never a key. A request that sends none of these has its session's cookie, which a browser adds by
- * itself, whoever's page asks: throws `foreign_origin`.
+ * headers on sockets and event sources: there `?as=` is `X-Entity-Id`, and `?workspace=` is `X-Workspace-Id`. Tokens in
+ * other addresses would end in logs. A query holds only what expires: an entity's token, never a key. Without any of
+ * these, the session's cookie counts. A browser adds it whoever's page asks: throws `foreign_origin`.
  */
 export const credentialsOf = (request: Request, allowQueryToken: boolean, publicOrigin?: string): Credentials => {
   const { headers } = request;
@@ -47,8 +47,8 @@ export const isOperator = (adminKey: string | undefined, presented: string): boo
   adminKey !== undefined && adminKey !== "" && sameText(adminKey, presented);
 
 /**
- * `sk_<workspaceId>_<the key id's own part>_<secret>`: it says which workspace to ask and, to who finds one that leaked,
- * which key to revoke; it is stored there only as a hash. Keys of before have no part of their id.
+ * `sk_<workspaceId>_<the key id's own part>_<secret>`: which workspace to ask, and which key to revoke if it leaks.
+ * Only its hash is stored there. Keys of earlier versions have no part of their id.
  */
 const secretKeyPattern = /^sk_(wsp_[0-9A-HJKMNP-TV-Z]{34})_(?:[0-9A-HJKMNP-TV-Z]{34}_)?([A-Za-z0-9_-]{43})$/;
 const secretBytes = 32;

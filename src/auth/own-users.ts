@@ -31,7 +31,7 @@ export const provenJwt = (token: string, named: string | undefined, now: number)
   return known && known.expiresAt + skewSeconds * 1000 > now ? known : undefined;
 };
 
-/** What it hangs on has ended: it is verified anew when it comes again. */
+/** For a JWT whose conditions no longer hold: it is verified anew when it comes again. */
 export const forgetJwt = (token: string, named: string | undefined): void => remembered.delete(placeOf(named, token));
 
 export type Jwt = { token: string; alg: string; kid?: string | undefined; payload: JWTPayload };

@@ -7,14 +7,14 @@ import { openedByAny, type RingEnv, ringOf } from "../shared/secret-ring.ts";
 
 /**
  * `Colloquy-Root`: the root of the run whose tool sends a request. What comes back to an agent with it goes on in that
- * root, so that a chain through other people's servers stays one chain (B1).
+ * root. So a chain through other people's servers stays one chain (B1).
  *
  * Invariants
- * 1. The same root, at the same time in the same workspace, is always the same text, while the ring's first secret is the same: a
- *    replay of its call sends the same bytes.
+ * 1. The same root, at the same time in the same workspace, is the same text while the ring's first secret is the same.
+ *    So a replay of its call sends the same bytes.
  * 2. Nobody without a secret of the deployment can make one, read one, or use one in another workspace.
- * 3. It is good for `rootHeaderMs`, for less time than an agent remembers a root: who keeps one has no more wakes by it
- *    than its root has left.
+ * 3. It is good for `rootHeaderMs`, which is less time than an agent remembers a root. So keeping one gives no more
+ *    wakes than its root has left.
  */
 export const rootHeader = "colloquy-root";
 
@@ -50,7 +50,7 @@ const refused = (message: string, cause?: unknown): ColloquyError => {
   return new ColloquyError("invalid_request", `The header Colloquy-Root ${message}.`, { issues, cause });
 };
 
-/** What a header holds. Throws where it was not made here. */
+/** Opens a header. Throws where it was not made here. */
 const unsealed = async (env: RingEnv, workspaceId: string, header: string): Promise<z.infer<typeof Sealed>> => {
   const [form, iv, body, ...more] = header.split(".");
   if (form !== version || !iv || !body || more.length > 0) throw new Error("it has an unknown form");

@@ -13,8 +13,8 @@ import { ExpiringMap } from "./expiring-map.ts";
  *
  * Invariants
  * 1. A remembered verdict is at most `verdictMs` old.
- * 2. Where a key, a session or an entity was ended or changed through this isolate, nothing of before is answered from the cache, even
- *    where a request asked the workspace before the change.
+ * 2. Once a key, a session or an entity was ended or changed through this isolate, the cache answers nothing of before.
+ *    This holds even where a request asked the workspace before the change.
  */
 const verdictMs = 60_000;
 const maxVerdicts = 20_000;
@@ -45,7 +45,7 @@ const remembered = <Value>(
   return verdict?.endings === endings.get(workspaceId) ? verdict : undefined;
 };
 
-/** What is remembered under the name, else what `ask` answers: once more where something ended meanwhile. */
+/** The remembered verdict of this name, else the answer of `ask`, which is asked again if something ended meanwhile. */
 const verdictOn = async <Value>(
   verdicts: ExpiringMap<Verdict<Value>>,
   workspaceId: string,

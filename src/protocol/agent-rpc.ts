@@ -81,8 +81,8 @@ export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & SharedCha
 export type FeedPlace = { upTo: number; open: number[] };
 
 /**
- * What a compartment of a space has of its agent's open mind: `settings` by their version, and `parts` of the state by the
- * hash of each.
+ * What a compartment has of its agent's open mind: `settings` by their version, and `parts` of the state by their
+ * hashes.
  */
 export type FeedRequest = {
   spaceId: string;
@@ -91,7 +91,7 @@ export type FeedRequest = {
   parts: Record<string, string>;
 };
 
-/** What is new there, as JSON: a call clones its answer object by object. */
+/** The news of the open mind, as JSON: a call would clone an object part by part. */
 export type FeedText = string;
 
 /** Where an export ends: later rows are not in it, however long it is read. */
@@ -115,8 +115,8 @@ export type ExportPlace = { bounds: ExportBounds; kind: RowKind; after: string |
 export type ExportPage = { text: string; next: ExportPlace | null };
 
 /**
- * What a compartment has of its agent to run by: the config as it is for a confidential space, and the workspace's sealed
- * secrets. `version` rises with each change.
+ * What a compartment runs by: its agent's config as it is for a confidential space, and the workspace's sealed secrets.
+ * `version` rises with each change.
  */
 export type MindSettings = {
   version: number;
@@ -141,8 +141,8 @@ export type TokenLease = {
 };
 
 /**
- * Why a step does not start: the day has no room for it, or the share of the person who pays, or the workspace's day.
- * `…_booked`: it may have some once steps under way are settled.
+ * Why a step does not start: no room in the agent's day, in the share of the person who pays, or in the workspace's
+ * day. `…_booked`: it may have some once steps under way are settled.
  */
 export type TokensBooked = "reserved" | "day" | "share" | "workspace" | "day_booked" | "share_booked";
 
@@ -195,7 +195,7 @@ export interface BlockMethods {
   editSharedBlock(label: string, edit: SharedEdit): EditedBlock;
 }
 
-/** What an agent answers of itself. */
+/** An agent's methods about itself. */
 export interface AgentMethods extends BlockMethods {
   /** Throws where `update` would not take the changes. Stores nothing. */
   checkUpdate(changes: UpdateAgent): Exposure;
@@ -255,7 +255,7 @@ export interface AgentMethods extends BlockMethods {
   takeBackBlocks(): { isDone: boolean };
   /** From a space that it has left: messages that were edited or deleted since. */
   forgetMessages(changes: MessageChange[]): null;
-  /** What its runs that knew the message wrote down, as far as it is there: blocks and archival entries. */
+  /** Blocks and archival entries that its runs that knew the message wrote, as far as they are there. */
   related(messageId: string): Omit<RelatedItem, "agentId" | "spaceId">[];
   /**
    * From a space that was deleted, part by part: words that it is to forget. Null: it has been told all. From the workspace: the
@@ -310,7 +310,7 @@ export interface AgentMethods extends BlockMethods {
 
 /**
  * The methods that do not begin with the workspace's id. An import is staged in the new agent's own object, which
- * answers `not_found` to everybody until it is complete; one that nobody goes on with is deleted by a timer.
+ * answers `not_found` to everybody until it is complete. A timer deletes an import that nobody goes on with.
  */
 interface ObjectMethods {
   /** Whether an agent could be created with this config. Stores nothing, of an object that is no agent yet either. */

@@ -113,7 +113,7 @@ export const Agent = component("Agent", {
   activity: AgentActivity.optional(),
   /** The state of its MCP servers; left out where it has none. */
   mcp: z.array(McpStatus).optional(),
-  /** What of its config cannot work in confidential spaces, and what to do. Left out where there is nothing. */
+  /** Parts of its config that cannot work in confidential spaces, and what to do. Left out where there are none. */
   warnings: z.array(z.string()).optional(),
 });
 export type Agent = z.infer<typeof Agent>;

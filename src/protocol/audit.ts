@@ -103,5 +103,5 @@ export const actorOf = (principal: Principal): AuditActor => {
   return { id, ...(entityId !== undefined && { as: entityId }) };
 };
 
-/** What an act at most once in an hour is noted under. */
+/** The name of an act that is noted at most once in an hour. */
 export const hourly = (at: number, ...names: string[]): string => `${names.join(" ")} ${Math.floor(at / 3_600_000)}`;

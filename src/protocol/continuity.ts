@@ -19,5 +19,5 @@ const facts: Record<AgentConfig["continuity"], ContinuityFacts> = {
   timeline: { takesBatches: false, runsAlone: false, waitsForAnswers: true, keepsRuns: false, readsHistory: true },
 };
 
-/** Of a run, which keeps the continuity that it began with, or of an agent's config. */
+/** Facts of the continuity that a run began with, or of an agent's config. */
 export const continuityFacts = ({ continuity }: Pick<AgentConfig, "continuity">): ContinuityFacts => facts[continuity];

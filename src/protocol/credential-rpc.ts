@@ -4,7 +4,7 @@ import type { Auth, Subject } from "./own-users.ts";
 import type { Credential, Maker } from "./principal.ts";
 import type { Key, KeyScope, NewKey, UpdateKey } from "./workspace.ts";
 
-/** What a workspace answers of keys, tokens, sessions and sign-in links. */
+/** A workspace's methods about keys, tokens, sessions and sign-in links. */
 export interface CredentialMethods {
   /**
    * The living key whose hash was presented. Without `scopes`: `full`. A worker of the last release knows none and passes no

@@ -8,7 +8,7 @@ export type EntityType = z.infer<typeof EntityType>;
 export const Role = z.enum(["member", "admin"]);
 export type Role = z.infer<typeof Role>;
 
-/** What stands where somebody is named who was erased. */
+/** Stands in place of the name of somebody who was erased. */
 export const erasedName = "[erased]";
 /** Says that words are of who is erased. Nobody can write it: no word of a message is blank. */
 export const erasedMark = "";

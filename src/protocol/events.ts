@@ -22,7 +22,7 @@ const MemberReadEvent = z.object({
   ...runResult,
 });
 
-/** What an agent has of, for all or for one person: tokens of a day, of its own or of its workspace; runs of an hour; room to store. */
+/** An agent's budget, for all or for one person: its own or its workspace's tokens of a day, runs of an hour, room. */
 const Budget = z.enum(["tokens", "runs", "workspace", "storage"]);
 export type Budget = z.infer<typeof Budget>;
 
@@ -194,7 +194,7 @@ export const closeCodes = {
   tokenExpired: 4401,
   removed: 4403,
   spaceDeleted: 4404,
-  /** What its person may do has changed: opened again, it tells. */
+  /** Its person's rights have changed. Opened again, the stream tells the new ones. */
   rightsChanged: 4409,
   slowDown: 4429,
   /** Opened again once the workspace is resumed, it goes on. */

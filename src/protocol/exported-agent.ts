@@ -12,8 +12,8 @@ import { component, Label, strictComponent, Timestamp, TimeZone } from "./text.t
 import { withoutIdleTimeouts } from "./tool.ts";
 
 /**
- * An exported agent: lines of JSON. The first is the head, then comes a line for each row, and the last says how many
- * lines came before it, so that an import notices a document that was cut. Export and import share these schemas.
+ * An exported agent: lines of JSON. The first is the head, then comes a line for each row. The last says how many lines
+ * came before it, so that an import notices a document that was cut. Export and import share these schemas.
  */
 export const exportMediaType = "application/x-ndjson";
 export const exportFormat = "colloquy.agent";

@@ -65,7 +65,7 @@ export type CallRequest = z.infer<typeof CallRequest>;
 const Dropped = z.object({ name: z.string(), reason: z.string() });
 export type Dropped = z.infer<typeof Dropped>;
 
-/** What an input is made of, its texts aside. Tokens are estimates before correction. */
+/** The parts of an input, without its texts. Tokens are estimates before correction. */
 const MadeOf = z.object({
   sections: z.array(z.object({ name: z.string(), tokens: z.number() })),
   dropped: z.array(Dropped),
@@ -91,7 +91,7 @@ const AssistantMeta = z.object({
   firstCycle: z.int(),
   windowId: z.int(),
   modelId: z.string(),
-  /** What the step's input was made of, its corrected tokens, and the limits that it was composed within. */
+  /** The parts of the step's input, its corrected tokens, and the limits that it was composed within. */
   input: MadeOf.extend({ tokens: z.int(), limits: ContextLimits }),
   durationMs: z.int(),
   finishReason: z.string(),

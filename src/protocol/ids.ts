@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 /**
- * Ids on the wire: `prefix_` + ULID, the ULID of the owner before it where the thing lives inside a
- * space or an agent, and 8 characters that prove it was issued here (`shared/ids.ts` makes and checks them).
+ * Ids on the wire: `prefix_` + ULID + 8 characters that prove it was issued here (`shared/ids.ts` makes and checks
+ * them). Inside a space or an agent, the owner's ULID stands before the thing's own.
  */
 const ownPrefixes = ["wsp", "ent", "spc", "key", "str"] as const;
 

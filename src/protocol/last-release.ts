@@ -4,8 +4,8 @@ import type { WorkspaceRpc } from "./rpc.ts";
 import { noTokensOfAgents } from "./workspace.ts";
 
 /**
- * Questions that each request, each socket and each sign-in depends on, to a workspace that may still be an object of the last
- * release (L14). One that lacks the method is asked what it knows: no generation, no scope and no issuer.
+ * Asks a workspace that may still be an object of the last release (L14) what each request, socket and sign-in depends
+ * on. One that lacks the method is asked what it knows: no generation, no scope and no issuer.
  */
 const unlessLacking = async <Value>(asked: Promise<Value>, ofBefore: () => Promise<Value>): Promise<Value> => {
   try {

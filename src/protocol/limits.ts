@@ -5,7 +5,6 @@ import type { UsageHeard, UsagePage, UsageReport, UsageRequest } from "./usage.t
 /** How long a space may be made after its admission. What its workspace has not heard of by then is asked for. */
 export const makingSpaceMs = 60_000;
 
-/** What a limit may be: a whole number. */
 const Limit = z.int().min(0).optional();
 
 const limits = {
@@ -18,7 +17,7 @@ const limits = {
   }),
 };
 
-/** What the operator allows a workspace. What is left out is bounded by the deployment's own bounds alone. */
+/** The limits that the operator sets a workspace. Where one is left out, only the deployment's own bounds hold. */
 export const WorkspaceLimits = component("WorkspaceLimits", limits);
 export type WorkspaceLimits = z.infer<typeof WorkspaceLimits>;
 export type LimitName = keyof WorkspaceLimits;
@@ -35,7 +34,7 @@ export type SetLimits = z.infer<typeof SetLimits>;
 
 const Used = z.int();
 
-/** What a workspace uses now of what may be limited. */
+/** What a workspace uses now of each limit. */
 export const WorkspaceUse = component("WorkspaceUse", {
   maxAgents: Used,
   maxEntities: Used,
@@ -52,11 +51,11 @@ export const LimitsInUse = component("LimitsInUse", { limits: WorkspaceLimits, u
 export type LimitsInUse = z.infer<typeof LimitsInUse>;
 
 /**
- * An agent's question for tokens of its workspace's day: it has `held` from here on, of which it was or may be billed `booked`,
- * and asks for `need` in all. Its questions of a day are numbered: one that comes late changes nothing.
+ * An agent's question for tokens of its workspace's day. From here on it has `held`, of which `booked` was or may be
+ * billed. It asks for `need` in all. Its questions of a day are numbered: one that comes late changes nothing.
  */
 export type TokensAsked = {
-  /** Of a router: its space. */
+  /** The agent, or the space of a router. */
   agentId: string;
   day: string;
   seq: number;
@@ -68,14 +67,14 @@ export type TokensAsked = {
 };
 
 /**
- * What it has leased in all; null where a newer question, `seq`, came before. `booked`: others have leased what is left,
- * and may give it back. `isFree`: the workspace has no such limit, and a router needs no lease.
+ * `leased`: what it has leased in all; null where a newer question, `seq`, came before. `booked`: others have leased
+ * what is left, and may give it back. `isFree`: the workspace has no such limit, and a router needs no lease.
  */
 export type TokensLeased = { seq: number; leased: number | null; is: "leased" | "booked" | "spent"; isFree?: true };
 
-/** What a workspace is asked of its limits. */
+/** A workspace's methods about its limits. */
 export interface LimitMethods {
-  /** What the operator allows, and what is used of it. */
+  /** The operator's limits, and what is used of each. */
   limits(): LimitsInUse;
   /** In place of all before. `conflict` where less is allowed than is used, unless forced. */
   setLimits(limits: SetLimits): LimitsInUse;

@@ -41,7 +41,7 @@ export type ModelConfig = z.infer<typeof ModelConfig>;
 
 /**
  * Makes vectors of texts, for search by likeness. `feature-hashing` is the embedded default: it hashes words and parts
- * of words to places without a model, so it knows likeness of letters and none of meaning. `none`: search by words only.
+ * of words to places, without a model. It knows likeness of letters, not of meaning. `none`: search by words only.
  */
 export const EmbedderConfig = z
   .discriminatedUnion("provider", [

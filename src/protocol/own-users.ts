@@ -29,7 +29,7 @@ const fields = {
   jwksUrl: z.string().max(2000).optional(),
   jwks: JwkSet.optional(),
   issuer: text,
-  /** Of several, a token has to name one. */
+  /** If there are several, a token has to name one. */
   audience: z.union([text, z.array(text).min(1).max(10)]),
 };
 

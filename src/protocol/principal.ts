@@ -21,15 +21,15 @@ export const KeyPrincipal = z.object({
 export type KeyPrincipal = z.infer<typeof KeyPrincipal>;
 
 /**
- * What a token, or a session, of an entity hangs on beside its signature: it holds while its workspace says that all of this
- * is so. `generation`: how often the entity had signed out everywhere when it was made; left out: never.
+ * The conditions of an entity's token or session beside its signature: it holds while its workspace says that all of
+ * them are met. `generation`: how often the entity had signed out everywhere when it was made; left out: never.
  */
 export const Credential = z.object({
   entityId,
   generation: z.number().exactOptional(),
   /** The secret key by whose right it was made. */
   keyId: keyId.exactOptional(),
-  /** Who made it, where somebody else did for the entity: it may talk, not approve. */
+  /** The one who made it for the entity, if another did: it may talk, not approve. */
   impersonatedBy: entityId.exactOptional(),
   impersonatorGeneration: z.number().exactOptional(),
   sessionId: z.string().exactOptional(),
@@ -66,7 +66,7 @@ export const hasWorkspaceRights = (principal: Principal): boolean => principal.k
 export const hasScope = ({ scopes }: Pick<KeyPrincipal, "scopes">, ...meant: KeyScope[]): boolean =>
   scopes === undefined || scopes.some((scope) => scope === "full" || meant.includes(scope));
 
-/** What an entity's credential hangs on, as its workspace is asked. */
+/** The conditions of an entity's credential, as its workspace is asked. */
 export const credentialOf = (held: Omit<Credential, "sessionId"> & { session?: { id: string } }): Credential => {
   const { entityId, generation, keyId, impersonatedBy, impersonatorGeneration, session, authId } = held;
   return {
@@ -83,19 +83,19 @@ export const credentialOf = (held: Omit<Credential, "sessionId"> & { session?: {
 /** Until when a credential holds that nothing ends. */
 export const neverEnds = Number.MAX_SAFE_INTEGER;
 
-/** Who makes a token or a link: a secret key, or an entity by what it holds. */
+/** The maker of a token or a link: a secret key, or an entity by its credential. */
 export type Maker = Credential | { keyId: string };
 
 export const makerOf = (principal: Principal): Maker =>
   principal.kind === "key" ? { keyId: principal.keyId } : credentialOf(principal);
 
-/** Who made a session for the entity. An impersonated one makes no others, so that nobody gets rid of the mark. */
+/** Who makes a session for another entity. An impersonated one makes only such, so nobody gets rid of the mark. */
 export const impersonatorOf = (principal: Principal, entityId: string): string | undefined => {
   if (principal.kind === "key") return undefined;
   return principal.impersonatedBy ?? (principal.entityId === entityId ? undefined : principal.entityId);
 };
 
-/** What a credential hangs on that the principal makes for the entity, beside that entity itself. */
+/** The conditions, beside the entity itself, of a credential that the principal makes for it. */
 export const madeBy = (principal: Principal, entityId: string) => {
   const { keyId } = principal;
   const authId = principal.kind === "entity" ? principal.authId : undefined;

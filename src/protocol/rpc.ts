@@ -22,9 +22,9 @@ import type {
 } from "./workspace.ts";
 
 /**
- * The RPC of the actors, for each other and for the routes. Its methods are written with what they answer when all is
- * well, and answer it as an `Outcome`: an expected refusal is a value, a rejection means that the object could not be
- * reached or has a bug. Times on the wire are ISO 8601.
+ * The RPC of the actors, for each other and for the routes. Methods are written with what they answer on success, and
+ * answer it as an `Outcome`. An expected refusal is a value. A rejection means that the object could not be reached or
+ * has a bug. Times on the wire are ISO 8601.
  */
 export type Rpc<Methods> = {
   [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => infer Value
@@ -60,7 +60,7 @@ export type SpaceSnapshot = Pick<
   deleted?: true;
 };
 
-/** What another mind of the agent said here: `let_out` of a confidential space by its people, or into this one from `outside`. */
+/** How another mind of the agent said it: `let_out` of a confidential space by people, or from `outside` it. */
 export type OwnWords = "let_out" | "outside";
 
 /** One message as one agent gets it. `repliesToIt`: it replies to a message that the agent said. */
@@ -88,15 +88,15 @@ export type Delivery = {
   left: boolean;
   /** To an open mind of a confidential space: the place in the log up to which it hears what is said there. */
   openUpTo?: number | undefined;
-  /** Of what only the agent's compartment for this space is told: the compartment, and whose it is. */
+  /** Set where only the agent's compartment for this space is told: the compartment, and its agent. */
   compartment?: { mindId: string; agentId: string } | undefined;
 };
 
 /**
- * What became of a message. `seq` is the change's place in the log. `message` is as it is now, without words where it was
- * deleted; `was` are the words that stood there before: an agent that has them forgets them. Of who is erased, `erasedMark`,
- * the id and the name come before the words. `saidAt`: when each of `was` was first said, in milliseconds since the epoch; left
- * out, as the message was created.
+ * An edit or a deletion of a message. `seq` is its place in the log. `message` is as it is now, without words where it
+ * was deleted. `was` are the old words: an agent that has them forgets them. If somebody was erased, `erasedMark`, the
+ * id and the name come before the words. `saidAt`: when each of `was` was first said, in milliseconds since the epoch;
+ * left out: when the message was created.
  */
 export type MessageChange = {
   seq: number;
@@ -214,7 +214,7 @@ export type AgentToolCall = FromRun & {
   awaits?: Omit<AwaitedAnswer, "answers" | "shown" | "inputHash"> | undefined;
   /** Where an approved call goes, in words. */
   target?: string | undefined;
-  /** What leaves a confidential space goes there, instead of to a target. */
+  /** Where words that leave a confidential space go, in place of a target. */
   release?: ToolCall["release"];
   /** Beside the input, what its request holds. */
   request?: Record<string, unknown> | undefined;
@@ -282,9 +282,9 @@ interface SpaceMethods {
   /** The router's decision about a message; `not_found` where the router was not asked. */
   routing(principal: Principal, messageId: string): MessageRouting;
   /**
-   * A person answers a call that waits. The same answer again is `created: false`; another, or one that comes when
-   * others have decided, is a `conflict`; one after its time, or when the call is canceled, `gone`. `impersonated`:
-   * whether the workspace lets a session approve that somebody else made for its person.
+   * A person answers a call that waits. The same answer again is `created: false`; another answer, or one after others
+   * have decided, is a `conflict`. One after its time, or once the call is canceled, is `gone`. `impersonated`: whether
+   * the workspace lets a session approve that somebody else made for its person.
    */
   answerToolCall(
     principal: Principal,

@@ -20,7 +20,7 @@ export const ReadSpace = z
   })
   .meta({ id: "ReadSpace" });
 export type ReadSpace = z.infer<typeof ReadSpace>;
-/** Of the other spaces that a run read, so many are told. */
+/** At most so many of the other spaces that a run read are told. */
 export const maxToldReads = 50;
 export const reads = z
   .array(ReadSpace)

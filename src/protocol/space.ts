@@ -10,8 +10,8 @@ export const WakePolicy = z.enum(["every_message", "addressed"]);
 export type WakePolicy = z.infer<typeof WakePolicy>;
 
 /**
- * What an agent's message in another space tells of the message here that caused it: which it is, its text and names too,
- * the space's name too, or nothing.
+ * What an agent's message in another space tells of the message here that caused it: `reference` which one it is,
+ * `text` its text and names too, `name` the space's name too, `none` nothing.
  */
 export const ShareOrigin = z.enum(["reference", "text", "name", "none"]);
 export type ShareOrigin = z.infer<typeof ShareOrigin>;

@@ -31,16 +31,16 @@ export const AwaitedAnswer = component("AwaitedAnswer", {
       name: z.string(),
       approved: z.boolean().optional(),
       note: z.string().optional(),
-      /** Of an approval: the arguments that this person was shown. */
+      /** For an approval: the hash of the arguments that this person was shown. */
       inputHash: z.string().optional(),
-      /** Who made the session that answered, where it was not the person itself. */
+      /** The one who made the answering session, if it was not the person. */
       impersonatedBy: entityId.optional(),
       at: Timestamp,
     }),
   ),
-  /** Of an approval: all that happens if it is given, in order. A client shows every one of them. */
+  /** For an approval: all that happens if it is given, in order. A client shows every one of them. */
   shown: z.array(ShownField).optional(),
-  /** Of an approval: SHA-256 of the arguments' canonical JSON (RFC 8785). Who approves sends it back. */
+  /** For an approval: SHA-256 of the arguments' canonical JSON (RFC 8785). Who approves sends it back. */
   inputHash: z.string().optional(),
   /** The JSON Schema that an answer must match. */
   schema: z.record(z.string(), z.json()).optional(),
@@ -67,7 +67,7 @@ export const ToolCall = component("ToolCall", {
   output: z.unknown().optional(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
   status: ToolCallStatus,
-  /** Of words that people of a confidential space were asked to let out. */
+  /** Set for words that people of a confidential space were asked to let out. */
   release: ToolCallRelease.optional(),
   /** Set while, and after, people were asked. */
   awaits: AwaitedAnswer.optional(),
@@ -87,7 +87,7 @@ export type ToolAnswer = z.infer<typeof ToolAnswer>;
 export const ApprovalResult = z.strictObject({
   approved: z.boolean(),
   note: z.string().max(1000).optional(),
-  /** Of what the person was shown: needed to approve. */
+  /** The hash of what the person was shown: needed to approve. */
   inputHash: z.string().regex(hashPattern, "must be the call's awaits.inputHash: 64 hexadecimal digits").optional(),
 });
 

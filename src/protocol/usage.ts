@@ -53,10 +53,10 @@ export type UsageRequest = {
   readers?: string[];
 };
 
-/** What part of its room makes something near its end. */
+/** From this part of its room on, something is near its end. */
 export const nearPart = 0.8;
 
-/** What an agent's mind, or a space, has stored of what it may. */
+/** What an agent's mind, or a space, stores, and what it may store. */
 export const StorageUse = component("StorageUse", {
   bytes: z.int(),
   maxBytes: z.int(),
@@ -74,14 +74,14 @@ export type UsageKind = "all" | "agent" | "person" | "space";
 export type UsageRow = [day: string, kind: UsageKind, subject: string, count: number];
 
 /**
- * What a mind of an agent, or a space, tells its workspace. `tokens` stand in place of what it told of the same day, kind and
- * subject before. `counted` are runs, or a space's messages, of the rows after `after` up to `upTo`: they are added once.
+ * A report of an agent's mind, or of a space, to its workspace. `tokens` replace those of the same day, kind and
+ * subject. `counted` are runs, or a space's messages, of the rows after `after` up to `upTo`: they are added once.
  */
 export type UsageReport = {
   reporter: string;
   tokens: UsageRow[];
   counted?: { after: number; upTo: number; rows: UsageRow[] } | undefined;
-  /** What it stores now, and what it may. */
+  /** The bytes that it stores now, and that it may store. */
   bytes?: number | undefined;
   maxBytes?: number | undefined;
 };

@@ -51,7 +51,7 @@ export const WorkspaceOverview = component("WorkspaceOverview", {
 });
 export type WorkspaceOverview = z.infer<typeof WorkspaceOverview>;
 
-/** What an isolate has counted, by name and labels, and what objects in it have now. */
+/** An isolate's counts, by name and labels, and the gauges of the objects in it. */
 export type MeterReport = {
   counts: [series: string, added: number][];
   gauges: [family: string, object: string, value: number][];

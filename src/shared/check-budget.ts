@@ -1,6 +1,6 @@
 /**
- * What the checks of one request may cost together, whatever it asks for: patterns and schemas from outside hold up
- * everybody in this isolate while they are applied. A check is synchronous, so no other request's comes in between.
+ * The most that all checks of one request may cost together, whatever it asks for. Applying patterns and schemas from
+ * outside holds up everybody in this isolate. A check is synchronous: no other request's comes in between.
  */
 const bounds = {
   /** The most that tests of patterns cost: sizes of the patterns' programs times the lengths of the texts. */

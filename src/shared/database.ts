@@ -15,8 +15,8 @@ export type Database = DrizzleSqliteDODatabase & {
 export type Migrations = Parameters<typeof migrate>[1] & { newest: string };
 
 /**
- * An actor's database. Nothing is written until `createSchema` has run: a Durable Object that was never created
- * answers `not_found` and stores no byte, so its tables are made by `create`, not by its constructor.
+ * An actor's database. Nothing is written until `createSchema` has run. A Durable Object that was never created answers
+ * `not_found` and stores no byte: `create` makes its tables, not its constructor.
  */
 export const openDatabase = (storage: DurableObjectStorage): Database => {
   const db = Object.assign(drizzle(storage), { epoch: 0, rollbacks: 0 });

@@ -1,6 +1,6 @@
 /**
- * Fault points: named places where a crash would hurt most. In a production build `__FAULTS__` is
- * false and every call is empty; in tests an armed point crashes its object there, as the platform could.
+ * Fault points: named places where a crash would hurt most. In a production build `__FAULTS__` is false and every call
+ * is empty. In tests an armed point crashes its object there, as the platform could.
  */
 declare const __FAULTS__: boolean;
 

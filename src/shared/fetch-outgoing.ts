@@ -5,10 +5,10 @@ import { checkOutgoing } from "./outgoing.ts";
  *
  * Invariants
  * 1. Every address is checked before it is asked, a redirect's too; none leads to loopback.
- * 2. What the caller set as headers goes to the origin that it named and to no other, and a body that must not be
- *    shared does neither. Nor does a secret that a server writes into the address that it redirects to.
- * 3. Once `fetch` was asked, nothing that it throws proves that no server has the request: in workerd a closed port, a
- *    reset before and one after the request was read are all told as "Network connection lost".
+ * 2. The caller's own headers, and a body that must not be shared, go to no other origin than the one that the caller
+ *    named. Nor does a secret that a server writes into the address that it redirects to.
+ * 3. Once `fetch` was called, none of its errors proves that no server has the request. In workerd a closed port, and a
+ *    reset before or after the request was read, are all "Network connection lost".
  */
 export type OutgoingRequest = {
   method: string;

@@ -1,7 +1,7 @@
 /**
- * Names that people take for one another, after the skeletons of UTS 39. Its whole table has 6,000 pairs and calls names of
- * one alphabet alike, such as "rn" and "m" in any script; this one has the letters that stand for Latin ones most often.
- * `docs/decisions/2026-11-23-names-that-look-alike.md` says what is left out.
+ * Names that people take for one another, after the skeletons of UTS 39. Its whole table has 6,000 pairs, and also
+ * calls names of one alphabet alike, such as "rn" and "m" in any script. This one has the letters that stand for Latin
+ * ones most often. `docs/decisions/2026-11-23-names-that-look-alike.md` says what is left out.
  */
 const twins: Record<string, string> = {
   ...{ a: "аɑαᴀⲁ", b: "ЬʙᏏⲃ", c: "сᴄⲥϲ", d: "ԁᴅᏧ", e: "еҽᴇ℮ⲉ", f: "ꜰք", g: "ɡցɢ", h: "һհʜᏂⲏ", i: "іιɩıɪᎥⲓ" },

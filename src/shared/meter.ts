@@ -1,6 +1,6 @@
 /**
- * What this isolate has counted and not reported yet. An isolate holds many objects, and the worker itself: all of them count
- * here, in memory, and one report a minute tells a shard (`env/report-metrics.ts`).
+ * This isolate's counts that are not reported yet. An isolate holds many objects, and the worker itself. All of them
+ * count here, in memory, and one report a minute tells a shard (`env/report-metrics.ts`).
  *
  * Invariants
  * 1. Labels are of closed sets (routes, statuses, codes, ends): never an id, a name or anything that a caller chose.

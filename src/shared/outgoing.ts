@@ -1,7 +1,7 @@
 import { privateNameReason } from "./private-names.ts";
 
 /**
- * Where requests may go out to (S3, C16): https only, no credentials in the URL, no private, loopback, link-local or
+ * Where requests may go out to (S3, C16): https only, no credentials in the URL. No private, loopback, link-local or
  * metadata address, and no name that is known to stand for one. Loopback is for development only, also over http. The
  * sender of the request checks again where an answer redirects to. What an unknown name resolves to is seen by the
  * network alone: `global_fetch_strictly_public` in wrangler.toml keeps Cloudflare's to public addresses.

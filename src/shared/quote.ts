@@ -1,8 +1,8 @@
 import { escapeInvisible } from "./invisible.ts";
 
 /**
- * What others write stands in a prompt in one of two ways, so that no line of it passes for the runtime's own (S2, C4): as a
- * JSON string on one line, or with a bar before every line. Either way invisible characters are escapes (C5).
+ * Foreign text stands in a prompt in one of two ways, so that no line of it passes for the runtime's own (S2, C4). It
+ * is a JSON string on one line, or has a bar before every line. Either way invisible characters are escapes (C5).
  */
 const separators = /[\u2028\u2029]/g;
 

@@ -11,9 +11,9 @@ import type { Timers } from "./timers.ts";
 /**
  * The job engine: work that an actor does in the background, again and again until it succeeds.
  *
- * To add a kind of job: export `jobs` from the actor's `schema.ts`, call `handle(kind, handler)` when the actor's services
- * are created, call `onTimer` where the actor's alarm hands out `jobsTimer`, and `set` a job in the transaction that makes
- * it necessary. A handler may run again after it succeeded, if a crash came in between: what it does must bear that.
+ * To add a kind of job: export `jobs` from the actor's `schema.ts`. Call `handle(kind, handler)` when the actor's
+ * services are created, `onTimer` where its alarm hands out `jobsTimer`. `set` a job in the transaction that needs it.
+ * A handler may run again after it succeeded, if a crash came in between: what it does must bear that.
  *
  * Invariants
  * 1. A job that was set stays in the table until its handler has answered that it is done, whatever crashes.

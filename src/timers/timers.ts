@@ -17,8 +17,8 @@ import { timers } from "./schema.ts";
  * 5. The rows are read once and kept in memory: this object is the table's only writer. They and the platform's alarm are
  *    a part of the transaction in which they were set.
  * 6. A guard is a timer without a row, which would be written twice for each message: what it guards is stored
- *    elsewhere. Where memory does not tell whether a guard is set, it may be: the next alarm runs its handler, and no
- *    alarm is moved beyond the lease.
+ *    elsewhere. Where memory does not tell whether a guard is set, it may be. Then the next alarm runs its handler, and
+ *    no alarm is moved beyond the lease.
  */
 export const leaseMs = 5000;
 /** The longest pause after a failure of a row that its own handler sets again. */

@@ -25,8 +25,8 @@ export type WebhookScheme = {
   /** Why the caller's own secret does not fit the scheme; undefined where it fits. */
   secretFault(secret: string): string | undefined;
   /**
-   * Throws `unauthorized` unless one of `secrets` vouches for the delivery, `delivery_expired` where the sender's
-   * time is too far from `now` (milliseconds since the epoch), `invalid_request` where it does not say its name.
+   * Throws `unauthorized` unless one of `secrets` vouches for the delivery. Throws `delivery_expired` where its time is
+   * too far from `now` (milliseconds since the epoch), `invalid_request` where it has no name.
    */
   verify(delivery: WebhookDelivery, secrets: readonly string[], headers: HookHeaders, now: number): DeliveryName;
   /** The type of what happened, where the sender says one. */

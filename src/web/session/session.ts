@@ -7,8 +7,8 @@ import { remember } from "../storage.ts";
  *
  * Invariants
  * 1. A link never replaces a session before its person has agreed.
- * 2. A tab is one person's. Where the browser's session becomes another's, it sends nothing, keeps what was written, and
- *    says so, until its person is back or somebody says "Go on". The server refuses what still comes.
+ * 2. A tab is one person's. If the browser's session becomes another's, the tab sends nothing, keeps what was written,
+ *    and says so. That ends when its person is back or somebody says "Go on". The server refuses what still comes.
  * 3. One request about the session at a time: what was asked before a sign-in never overwrites it.
  */
 export type SignedOutReason = "new" | "expired" | "refused" | "not_a_link" | "left" | "perhaps_left";
@@ -36,7 +36,7 @@ const inTurn = (work: () => Promise<void>): Promise<void> => {
 const retryMs = 2_000;
 const pause = (): Promise<void> => new Promise((resume) => setTimeout(resume, retryMs));
 
-/** Who the browser's session is of. A server that cannot be reached is asked until it can. */
+/** Asks whose the browser's session is. A server that cannot be reached is asked until it can. */
 const findSession = async (reason: SignedOutReason): Promise<SessionState> => {
   for (;;) {
     try {
@@ -104,7 +104,7 @@ export const useSession = () => {
       if (location.hash.startsWith(mark)) begin();
     };
     const askAgain = (): void => void ask("left");
-    // What earlier versions kept where scripts read it.
+    // Earlier versions kept a token where scripts read it.
     for (const drawer of ["tab", "kept"] as const) remember(drawer, "colloquy.token", null);
     // An effect may run twice, and a link is there once.
     if (!hasBegun.current) begin();
