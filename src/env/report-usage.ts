@@ -24,9 +24,9 @@ type Surroundings = {
   self: () => { workspaceId: string; reporter: string } | undefined;
   /** The tokens of the last days, as they stand. */
   tokens: () => UsageRow[];
-  /** What is counted of the rows after one, and up to which; undefined where there are none. */
+  /** The counts of the rows after one, and up to which; undefined where there are none. */
   count: (after: number) => { upTo: number; rows: UsageRow[] } | undefined;
-  /** What the object stores, and the bound of that. */
+  /** The bytes that the object stores, and their bound. */
   bytes: () => number;
   bound: { name: string; bytes: number; what: string; remedy: string };
 };

@@ -9,8 +9,8 @@ import type { ModelFamily } from "./model-spec.ts";
  * 1. The first message is the user's, none is empty, no empty text part is left.
  * 2. No two neighbours have the same role.
  * 3. Every tool call keeps its id, its result and its place; a call's input is an object.
- * 4. Adapting is pure, adapting twice changes nothing, and what was made of a message never depends on later
- *    ones but for neighbours of its own role, which are appended to it.
+ * 4. Adapting is pure, and adapting twice changes nothing. Later messages do not change what was made of a message.
+ *    Only neighbours of its own role are appended to it.
  * 5. Messages are never changed in place: each is made fit once.
  */
 export type Adapt = (messages: ModelMessage[]) => ModelMessage[];

@@ -22,7 +22,7 @@ export type ModelQuestion = ModelDeps & {
 
 /**
  * One model call: the question's text in, the answer's text out. Throws what the provider, the network or the signal
- * threw; a call that was cut off stays billed as it was reserved, one that the provider refused is not billed.
+ * threw. A call that was cut off stays billed as reserved. One that the provider refused is not billed.
  */
 export const askModel = async (question: ModelQuestion): Promise<string> => {
   const { config, prompt, signal, maxCharacters } = question;

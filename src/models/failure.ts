@@ -45,7 +45,7 @@ const keyPatterns = [
 ];
 
 const longestQuote = 300;
-/** Of what a provider says so much is read, and so much of that looked through for keys: the patterns take the square of it. */
+/** How much of a provider's error is read, and how much is searched for keys: the patterns take quadratic time. */
 const longestSaid = 16_384;
 const longestLooked = 2000;
 
@@ -201,8 +201,8 @@ const ofStream = (error: StreamProviderError): ModelFailure => {
 export const isRefusal = (error: unknown): boolean => APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400;
 
 /**
- * Sorts whatever a model's call can end with: a thrown error, the error of an `error` part, or the reason of an
- * `abort` part (a watchdog's is a text that begins with `TimeoutError`). `now` is for Retry-After as a date.
+ * Sorts any end of a model's call: a thrown error, the error of an `error` part, or the reason of an `abort` part. A
+ * watchdog's reason is a text that begins with `TimeoutError`. `now` is for Retry-After as a date.
  */
 export const classifyFailure = (error: unknown, now: number = Date.now()): ModelFailure => {
   if (RetryError.isInstance(error)) return classifyFailure(error.lastError, now);

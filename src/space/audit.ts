@@ -64,8 +64,8 @@ export const createAudit = ({ env, jobs, clock, settings, members }: Surrounding
     },
 
     /**
-     * The router sends a secret there, as somebody speaks: noted once in an hour. Of a confidential space the day is noted, and told
-     * once it is over: an entry's place, and when a webhook tells it, are times too. Its members alone see the host (C19).
+     * The router sends a secret there, as somebody speaks: noted once an hour. A confidential space's day is noted, and
+     * told once it is over, as log places and webhooks tell times too. Only its members see the host (C19).
      */
     noteSecretUsed(name: string, { url }: Pick<SecretUse, "url">): void {
       const { id = "", confidentialFrom = null } = settings.find() ?? {};

@@ -7,7 +7,7 @@ import type { SpaceServices } from "./services.ts";
 
 /** Agents that have no tokens of the day or runs of the hour left, for everybody or for one member. */
 
-/** What was told of it that holds now. */
+/** The agent's notices that still hold. */
 const toldOf = ({ spent }: MemberRow, now: number): ToldBudget[] =>
   Array.isArray(spent) ? spent.filter(({ resetsAt }: ToldBudget) => Date.parse(resetsAt) > now) : [];
 
@@ -29,7 +29,7 @@ export const noteBudget = (
   });
 };
 
-/** What of it holds now: a client that was not there is told so when it connects. */
+/** The notices that still hold, for a client that connects and was not there when they were told. */
 export const spentBy = (members: readonly MemberRow[], now: number): WelcomeFrame["spent"] => {
   const spent = members.flatMap((member) =>
     toldOf(member, now).map(({ seq: cursor, ...notice }) => ({ entityId: member.entityId, cursor, ...notice })),

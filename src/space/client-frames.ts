@@ -18,8 +18,8 @@ import { answerToolCall } from "./tool-call-events.ts";
 const windowSeconds = frameWindowMs / 1000;
 
 /**
- * One frame from a client. What it asks is done, or answered by an `error` frame on its own socket; only too many
- * frames of it or of its member, or too many bad ones, close it.
+ * One frame from a client. What it asks is done, or answered by an `error` frame on its own socket. Only too many
+ * frames of it or of its member, or too many bad ones, close the socket.
  */
 export const receiveFrame = async (
   services: SpaceServices,

@@ -15,8 +15,8 @@ import type { SpaceServices } from "./services.ts";
 import { toldLeft } from "./told-origins.ts";
 
 /**
- * What an erasure takes out of a space: the messages, the answers and the name of one entity, go by go, or all of it. The
- * workspace asks, until all is done here and every agent that had it has heard.
+ * Erases from a space, go by go, the messages, the answers and the name of one entity, or everything. The workspace
+ * asks, until all is done here and every agent that had it has heard.
  *
  * Invariants
  * 1. A go is one transaction. The same go again changes nothing more and answers the same.
@@ -44,7 +44,7 @@ const withoutName = (value: unknown, erased: Named): unknown => {
   return Object.fromEntries(entries);
 };
 
-/** What agents are told that forget: whose words these are, and under which name. They are no words of the message. */
+/** Tells agents that forget whose words these are, and under which name. The mark is no words of the message. */
 const marked = (entityId: string, name: string, was: Was[]): Was[] => [erasedMark, entityId, name, ...was];
 
 /** The message as it is once it is erased. Undefined: its call is not over. */

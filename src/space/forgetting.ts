@@ -14,7 +14,7 @@ import { fromOf, wasOf } from "./message-words.ts";
 import type { Settings } from "./settings.ts";
 
 /**
- * The end of a deleted space: each agent that ever was in it is told the words that it is to forget, part by part. Then the
+ * The end of a deleted space: each agent that ever was in it is told, part by part, which words to forget. Then the
  * space keeps its tombstone alone.
  *
  * Invariants
@@ -59,13 +59,13 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
     const names = new Set([space.name]);
     const rows = log.after(after, maxForgottenEvents);
     let [upTo, length] = [after, 0];
-    // What an agent had before the space said it is its own: nobody takes it out by saying it and deleting the space.
+    // What an agent had before the space said it stays: nobody removes it by saying it and deleting the space.
     let since = after === 0 ? space.createdAt : clock.now();
     for (const row of rows) {
       if (length > maxForgottenCharacters) break;
       upTo = row.seq;
       const event = DurableEvent.parse(JSON.parse(row.frame));
-      // What an edit or a deletion took away is told by its own row, of the place where it was said.
+      // The row of an edit or a deletion tells the words that it took away, as of the place where they were said.
       const { wasAt, by } =
         "message" in event && row.was === null
           ? fromOf(row, event.message)

@@ -10,8 +10,8 @@ import type { Members } from "./members.ts";
 import type { Settings } from "./settings.ts";
 
 /**
- * Agents that left the space and may have a message that is edited or deleted: each is told by a job, until it has heard. Members
- * hear by their deliveries; one that is an object of the last release does not (L14), and is told by a job too.
+ * Agents that left the space and may have a message that is edited or deleted. A job tells each, until it has heard.
+ * Members hear by their deliveries; one that is an object of the last release does not (L14), and is told by a job too.
  */
 const kind = "forget";
 const atOnce = 10;

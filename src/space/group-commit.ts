@@ -4,8 +4,8 @@
  *
  * Invariants
  * 1. A post does not wait while nothing is being stored. Otherwise it waits for one commit.
- * 2. Posts that waited for the same commit go on in the order in which they came, in one turn, whose writes SQLite stores
- *    in one commit. Each is a transaction of its own in it, so that one that is refused undoes no other.
+ * 2. Posts that waited for the same commit go on in the order in which they came, in one turn. SQLite stores the turn's
+ *    writes in one commit. Each post is a transaction of its own in it, so a refused one undoes no other.
  */
 export const createGroupCommit = (storage: Pick<DurableObjectStorage, "sync">) => {
   let stored: Promise<void> | undefined;

@@ -100,7 +100,7 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
   const members = services.members.all();
   const people = members.map(({ entityId: id, type }) => ({ id, type }));
   const isBegun = isSealed || (wakePolicy === "addressed" && row.wakePolicy !== "addressed");
-  // Who has words told to a router's server, or let out, has to read the space (C19). To take either away tells nothing.
+  // Who lets words out, or tells them to a router's server, has to read the space (C19). Removing either tells nothing.
   if (changes.release || (router && (changes.router || isBegun))) {
     const isReader = mayRead({ confidential: confidentialFrom !== null, members: people }, principal);
     if (!isReader) throw new ColloquyError("forbidden", `Its router and its release tell its words. ${unreadable}`);
@@ -262,7 +262,7 @@ export const renameMember = (services: SpaceServices, workspaceId: string, entit
   });
 };
 
-/** Who follows the space is cut off, and comes back once it is resumed. */
+/** All who follow the space are cut off, and come back once it is resumed. */
 export const setSuspended = (services: SpaceServices, workspaceId: string, suspended: boolean): void => {
   if (spaceIn(services, workspaceId).suspended === suspended) return;
   services.settings.change({ suspended });
@@ -270,7 +270,7 @@ export const setSuspended = (services: SpaceServices, workspaceId: string, suspe
   else services.router.resume();
 };
 
-/** What hangs on this entity, key or session may have ended: the workspace is asked, and sockets that do not hold close. */
+/** Credentials of this entity, key or session may have ended: sockets close unless the workspace confirms them. */
 export const proveAgain = (services: SpaceServices, workspaceId: string, subject: string): void => {
   spaceIn(services, workspaceId);
   services.sockets.proveAgain(subject);

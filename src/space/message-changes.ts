@@ -18,8 +18,8 @@ import { forgetTold } from "./told-origins.ts";
  * Messages that people and services edit, and that they and admins delete.
  *
  * Invariants
- * 1. A change is an event of the log. In its transaction every frame that tells the message tells it as it is from then on:
- *    no row holds the old words but the change's own `was`, until each agent was told.
+ * 1. A change is an event of the log. Its transaction rewrites every frame that tells the message. Then only the
+ *    change's own `was` holds the old words, until each agent was told.
  * 2. An edit wakes nobody: who is woken was decided by the message as it was posted. Mentions of the new text are for show.
  * 3. What was deleted stays deleted. A second deletion answers the first, and the same edit again changes nothing.
  */
@@ -56,7 +56,7 @@ export const change = (services: SpaceServices, changes: Changed[], deletedBy?: 
       const routing = message.deleted && row.routing?.told ? row.routing : null;
       const { seq } = append({ type, message, was: isTold ? was : null, routing, ...from });
       log.amend(row, message, seq, updatedSeq, saidAt);
-      // Who has left hears nothing that is said since.
+      // Agents that left hear no new words: they are told of an edit as of a deletion.
       const rest = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });
       left.push({ change: { seq, kind: "deleted", message: rest, ...toldWas(was, rest.createdAt) }, from });
       const { id, spaceId, sender, toolCall } = message;
@@ -98,7 +98,7 @@ export const editMessage = (
   return message;
 };
 
-/** Who deletes. Throws where they may not. */
+/** Throws where the principal may not delete the message. */
 const requireDeleting = (services: SpaceServices, principal: Principal, before: Message): void => {
   const { entityId } = principal;
   const isOwn = entityId !== undefined && before.sender.id === entityId && before.sender.type !== "agent";

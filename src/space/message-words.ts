@@ -33,7 +33,7 @@ export const wasOf = (message: Message, { routing }: Pick<LogRow, "routing">): W
 
 /** Where in the log the old words were said, and whose open mind has them as its own. */
 export const fromOf = (row: LogRow, { sender, toolCall }: Message): { wasAt: number; by: string | null } => {
-  // Of an agent's minds only the one that said it has it (C17).
+  // Among an agent's minds, only the one that said it has it (C17).
   const isOpenMinds = toolCall ? isOwnedBy(toolCall.id, sender.id) : row.routing?.own === "outside";
   return { wasAt: row.changedSeq ?? row.seq, by: isOpenMinds ? sender.id : null };
 };

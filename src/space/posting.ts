@@ -20,8 +20,8 @@ import type { Routing } from "./wake.ts";
 type NewMessage = Omit<Message, "seq" | "spaceId" | "kind" | "sender" | "mentions" | "createdAt"> & { text: string };
 
 /**
- * A member says something. With a `clientKey` the message's id derives from sender and key, so that saying it again
- * finds it (D1); the same key with another body is `idempotency_mismatch`. `inherited`: the root that a service goes on in (C9).
+ * A member says something. With a `clientKey` the message's id derives from sender and key, so saying it again finds it
+ * (D1). The same key with another body is `idempotency_mismatch`. `inherited`: the root that a service goes on in (C9).
  */
 export const post = (
   services: SpaceServices,
@@ -41,7 +41,7 @@ export const post = (
     const message = messageOf(existing.frame);
     const isChanged = message.editedAt !== undefined || message.deleted !== undefined;
     const isOther = message.text !== text || message.replyTo !== replyTo || message.expectsReply !== expectsReply;
-    // What it said first is not known any more.
+    // Once a message was changed, its first words are not known any more: the bodies cannot be compared.
     if (isOther && !isChanged) {
       throw new ColloquyError("idempotency_mismatch", "This clientKey was used for another message: choose a new one");
     }
@@ -183,7 +183,7 @@ const store = (
   return { ...message, seq };
 };
 
-/** Who said the message that is replied to. Throws where nobody can reply to it. */
+/** The author of the message that is replied to. Throws where nobody can reply to it. */
 const authorOf = ({ log }: SpaceServices, replyTo: string | undefined): string | undefined => {
   if (replyTo === undefined) return undefined;
   const row = log.findMessage(replyTo);

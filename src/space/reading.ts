@@ -23,14 +23,14 @@ import { type SettingsRow, snapshotOf } from "./settings.ts";
 import type { RunRead } from "./streams/channel.ts";
 
 /**
- * Reading the space, for people and agents, and how far each member has read: a person by its word, an agent by its
- * runs' ends.
+ * Reads the space for people and agents, and keeps how far each member has read. A person says so, an agent's runs at
+ * their ends.
  *
  * Invariants
  * 1. A read mark moves forward only; an older one, or the same again, changes nothing and is no event. Only a failure
  *    gives way at its place, to what a second try came to.
  * 2. The mark in the member's row and its `member.read` in the log are stored together. A run's end that the mark has
- *    passed is kept with the mark, and goes into the log with the next one, or with the same one again where there are
+ *    passed is kept with the mark. It goes into the log with the next one, or with the same one again where there are
  *    many. The mark of a member who leaves goes into the log with that.
  */
 const size = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxPageSize);
@@ -86,8 +86,8 @@ export const latest = (
 type Reading = { space: SettingsRow; total: number; deafMindId?: string };
 
 /**
- * What a mind of an agent may read here (C17): all, or the first `total` messages, where the space became confidential
- * after them and the mind is not its compartment.
+ * What a mind of an agent may read here (C17). In a confidential space only its compartment reads all: another mind
+ * reads the first `total` messages, those from before it became confidential.
  */
 const readingOf = (services: SpaceServices, workspaceId: string, agentId: string, mindId = agentId): Reading => {
   const space = spaceIn(services, workspaceId);
@@ -174,7 +174,7 @@ const placesOf = (seq: number, { at, run }: ReadMark, late: LateRead[] | undefin
   return { seq, at, firstSeq, taken, late };
 };
 
-/** What the log keeps of a member who leaves: its newest mark as well, as one of the late ones. */
+/** The read marks of a member who leaves, for the log: the late ones, and the newest as one of them. */
 export const lastPlaces = ({ type, readSeq: seq, mark }: MemberRow): ReadPlaces | null => {
   if (!mark) return null;
   const newest = mark.run ? [{ seq, at: mark.at, run: mark.run }] : [];

@@ -29,7 +29,7 @@ const readsIn = ({ log }: SpaceServices, { frame, read }: LogRow): Read[] => {
   return [...(read?.late ?? []), own];
 };
 
-/** What the member's row tells. */
+/** The newest reads, from the member's row. */
 const newestOf = ({ readSeq: seq, mark }: Reader): Read[] =>
   mark ? [...(mark.late ?? []), { seq, at: mark.at, ...(mark.run && { run: mark.run }) }] : [];
 
@@ -54,7 +54,7 @@ const goneAfter = ({ log, members }: SpaceServices, seq: number): Reader[] => {
   return [...new Map(gone.map((reader) => [reader.entityId, reader])).values()];
 };
 
-/** What is known of these members and the message at `seq`. */
+/** The reads of the message at `seq` by these members. */
 const readsAt = (services: SpaceServices, seq: number, members: readonly Reader[]): Map<string, Read> => {
   const found = new Map<string, Read>();
   const take = (entityId: string, read: Read): void => {

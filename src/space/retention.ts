@@ -6,7 +6,7 @@ import type { SpaceServices } from "./services.ts";
 import { publicSpace, retentionOf } from "./settings.ts";
 
 const kind = "retention";
-/** What is older than the space keeps is looked for, at once. In the transaction that sets how long that is. */
+/** Starts to look for what is older than the space keeps. In the transaction that sets how long that is. */
 export const armRetention = ({ jobs, settings }: Pick<SpaceServices, "jobs" | "settings">): void => {
   if (retentionOf(settings.find()) !== undefined) jobs.set({ kind, key: kind, payload: { after: 0 } });
 };

@@ -42,8 +42,8 @@ const requireReading = (
 };
 
 /**
- * For all that was said in the space. Of a confidential one, members and the workspace's keys read it (C19): an admin who
- * is no member may know of it and run it, and comes in where all see that. `isShown`: the caller is answered with its words.
+ * For all that was said in the space. Members and the workspace's keys read a confidential one (C19). An admin who is
+ * no member may know of it and run it, and enters where all see that. `isShown`: the caller is answered with its words.
  */
 export const readable = (known: Known, principal: Principal, isShown = true): SettingsRow => {
   const space = seen(known, principal);

@@ -83,9 +83,9 @@ export const log = sqliteTable(
     outcome: text("outcome").$type<CallOutcome>(),
     /** Read marks, and members who left: what receipts need and nobody is shown. Null in older rows. */
     read: text("read", { mode: "json" }).$type<ReadPlaces>(),
-    /** Of a message: the place of the newest event that edited or deleted it. Of that event: the place where its `was` was told. */
+    /** Of a message: where the newest event that edited or deleted it is. Of that event: where its `was` was told. */
     changedSeq: integer("changed_seq"),
-    /** Of an edit or a deletion: the words that stood there, until each agent of the space was told to forget them. */
+    /** Of an edit or a deletion: the old words, until each agent of the space was told to forget them. */
     was: text("was", { mode: "json" }).$type<Was[]>(),
     /** The event as it goes over the wire, JSON. */
     frame: text("frame").notNull(),
@@ -103,7 +103,7 @@ export const log = sqliteTable(
 /** A member's newest read mark, `at` in milliseconds since the epoch. `run` and `late` are an agent's. */
 export type ReadMark = { messageId: string; at: number; run?: RunMark; late?: LateRead[] };
 
-/** What an agent has no more of, for one member or for everybody, and the place in the log where it was told. */
+/** A budget that an agent used up, for one member or for everybody, and the place in the log where it was told. */
 export type ToldBudget = BudgetNotice & { seq: number };
 
 /** The members now. The log has when they came and went. */
@@ -118,7 +118,7 @@ export const members = sqliteTable("members", {
   readCount: integer("read_count").notNull(),
   /** The mark itself, once there is one; for an agent, with what came of it. */
   mark: text("mark", { mode: "json" }).$type<ReadMark>(),
-  /** Of an agent: who was told that it has nothing left for them. Earlier versions stored an object, which counts as nothing. */
+  /** Notices of an agent that somebody has nothing left. Earlier versions stored an object, which counts as none. */
   spent: text("spent", { mode: "json" }).$type<ToldBudget[] | object>(),
 });
 
@@ -126,7 +126,7 @@ export const members = sqliteTable("members", {
 export const subscribers = sqliteTable("subscribers", {
   id: text("id").primaryKey(),
   kind: text("kind").$type<"agent" | "index">().notNull(),
-  /** Of an agent's compartment for this space: the agent. */
+  /** The agent, if the subscriber is its compartment for this space. */
   compartmentOf: text("compartment_of"),
   /** Everything up to here has been taken. */
   cursor: integer("cursor").notNull(),
@@ -170,7 +170,7 @@ export const toolCalls = sqliteTable(
     /** The place in the log of the event that made it so. */
     updatedSeq: integer("updated_seq").notNull(),
     message: text("message", { mode: "json" }).$type<CallMessage>().notNull(),
-    /** Of a call that changed after the space became confidential: its message as it stood then. */
+    /** The message as it stood when the space became confidential, if its call changed after that. */
     openMessage: text("open_message", { mode: "json" }).$type<CallMessage>(),
   },
   (table) => [

@@ -76,8 +76,8 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const transaction = <T>(work: () => T): T => db.transaction(work);
 
   /**
-   * The only way into the log: one transaction in which the events, what they change and the timer that guards their
-   * delivery are stored together; then the sockets and the subscribers are told, in the same turn and order.
+   * The only way into the log. One transaction stores the events, what they change and the timer that guards their
+   * delivery. Then the sockets and the subscribers are told, in the same turn and order.
    */
   const record = <T>(write: (append: Append) => T): T => {
     const rows: LogRow[] = [];

@@ -30,8 +30,8 @@ export type SpaceSession = Session<Data>;
 export type SpaceSockets = AuthenticatedSockets<Data>;
 
 /**
- * The sockets of a space's members. Those of a key close unless its workspace says again and again that it lives; those of
- * a token or a session unless it says so once more: from then on it tells when they end.
+ * The sockets of a space's members. Those of a key close unless its workspace confirms again and again that it lives.
+ * Those of a token or a session need one more confirmation: from then on the workspace tells when they end.
  */
 export const createSockets = (
   ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "waitUntil" | "id">,

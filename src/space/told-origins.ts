@@ -10,9 +10,9 @@ import type { SpaceServices } from "./services.ts";
  * words go too, even if the agent was deleted before.
  *
  * Invariants
- * 1. From the transaction of such a message on, a job has the source's space note it (`Routing.told`), or say that the words are
- *    gone.
- * 2. What takes words of the source away sets in its transaction a job for each message that tells them. An erasure waits for it.
+ * 1. Such a message's transaction sets a job: the source's space notes it (`Routing.told`), or says its words are gone.
+ * 2. What takes the source's words away sets, in its transaction, a job for each message that tells them. An erasure
+ *    waits for it.
  */
 export const noteKind = "note-told";
 export const forgetKind = "forget-origin";

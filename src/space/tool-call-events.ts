@@ -70,7 +70,7 @@ export const recordToolCall = (services: SpaceServices, said: AgentToolCall): Me
   return next === row.message.toolCall ? row.message : services.record((append) => change(services, append, row, next));
 };
 
-/** What is left of a call whose message was deleted: nothing more shows of it. */
+/** The message of a call, if it was deleted: nothing more of the call shows. */
 const deletedOf = ({ log }: SpaceServices, messageId: string): Message | undefined => {
   const row = log.findMessage(messageId);
   return row && messageOf(row.frame);
@@ -163,7 +163,7 @@ export const answerToolCall = (
   const message = services.record((append) => {
     if (kind === "approval") {
       const approved = answers?.at(-1)?.approved === true;
-      // Who guesses the words of a confidential call would prove them by its hash (C19).
+      // Its hash would prove guesses of a confidential call's words (C19).
       const shown = space.confidentialFrom === null && inputHash !== undefined ? { inputHash } : {};
       const detail = { spaceId: space.id, approved, ...shown };
       services.audit.note("approval.answered", principal, toolCallId, detail);
@@ -194,7 +194,7 @@ const withdrawn = {
 };
 
 /**
- * The space becomes confidential: what asks people was asked by open minds, which hear no answers from then on (C17) and
+ * The space becomes confidential. Its open calls are of open minds, which hear no answers from then on (C17) and
  * are told so by the switch. Belongs in its transaction, before it: this is not confidential yet.
  */
 export const withdrawCalls = (services: SpaceServices, append: Append): void =>

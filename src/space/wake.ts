@@ -10,7 +10,7 @@ export type Routing = {
   root: Root;
   wakePolicy: WakePolicy;
   mentions: string[];
-  /** Who said the message that it replies to. */
+  /** The author of the message that it replies to. */
   repliedTo?: string | undefined;
   /** The space had two members. */
   pair: boolean;
@@ -20,7 +20,7 @@ export type Routing = {
   quiet?: true | undefined;
   /** Its agent's mind that hears this space did not say it itself, and is told. */
   own?: OwnWords | undefined;
-  /** Of an edited message: since when its text has each stretch. */
+  /** For an edited message: since when its text has each stretch. */
   saidAt?: SaidAt | undefined;
   /** Messages of agents in other spaces that told this one as their origin. Its deletion keeps them, for the end of its space. */
   told?: string[] | undefined;

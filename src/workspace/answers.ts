@@ -59,7 +59,7 @@ const noteUsage = (
   return { upTo, isFull: bytes >= maxStorageBytes };
 };
 
-/** Who tells what was done in confidential spaces that these are not all in: the spaces, and agents' compartments. */
+/** Reporters of confidential spaces that these readers are not all in: the spaces, and agents' compartments. */
 const hiddenFrom = ({ usage, spaces, ids }: WorkspaceServices, readers: string[]): string[] => {
   const issued = ids();
   const places = new Map(spaces.confidential(readers).map(({ id, isRead }) => [id, isRead]));
@@ -331,7 +331,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     "abandon" in end ? requests.abandon({ principal, key }) : requests.end({ principal, key }, end.status, end.body),
 };
 
-/** What objects answer that are of this class and no workspaces: the registry, and shards of figures. */
+/** Answered by objects of this class that are no workspaces: the registry, and shards of figures. */
 export const ofDeployment = {
   register: ({ registry }, workspace) => registry.register(workspace),
   registered: ({ registry }, page) => registry.page(page),
@@ -339,13 +339,13 @@ export const ofDeployment = {
   reported: ({ meters }) => meters.all(),
 } satisfies Partial<Served<WorkspaceRpc, WorkspaceServices>>;
 
-/** What a suspended workspace refuses: it is read, and credentials, people and secrets can be taken away. */
+/** Refused by a suspended workspace. It can be read, and credentials, people and secrets can be taken away. */
 export const refusedWhileSuspended = new Set<string>([
   ...(["update", "addKey", "updateKey", "putSecret", "addSignInCode", "putAuth"] as const),
   ...(["createEntity", "createAgentEntity", "updateEntity", "admitSpace"] as const),
 ] satisfies Installed[]);
 
-/** What a workspace that is over still answers: the operator, and what its spaces and agents tell as they end. */
+/** Methods that a workspace answers once it is over: for the operator, and for its spaces and agents as they end. */
 export const answeredAfterEnd = new Set<string>([
   ...(["overview", "erasure", "follow", "noteToolCall", "noteAudit"] as const),
 ] satisfies Installed[]);

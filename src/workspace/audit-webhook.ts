@@ -19,8 +19,8 @@ import type { Secrets } from "./secrets.ts";
  * Tells a server of the workspace each entry of its audit log, signed as Standard Webhooks.
  *
  * Invariants
- * 1. Entries go one by one, in order. The place of the last that was taken is stored after its server's 2xx: after a crash it
- *    is told again, under the same `webhook-id`.
+ * 1. Entries go one by one, in order. The place of the last one is stored after its server's 2xx. After a crash before
+ *    that it is told again, under the same `webhook-id`.
  * 2. While the server refuses, the job is tried again, later each time, and what is noted meanwhile waits in the log.
  * 3. It rests while the workspace is suspended.
  */

@@ -15,7 +15,7 @@ const prunedPart = 100;
 /** How often what is too old is looked for. */
 const pruneEveryMs = 24 * 60 * 60_000;
 
-/** What an older worker asks for does not say by whose right. */
+/** An older worker does not say by whose right it asks. */
 export const unknownActor = { id: "unknown" };
 
 type Row = typeof audit.$inferSelect;

@@ -12,8 +12,8 @@ const refused = (detail: string): ColloquyError => new ColloquyError("unauthoriz
 export type Credentials = ReturnType<typeof createCredentials>;
 
 /**
- * What tokens and sessions hang on, which no signature shows: the generation of their entity, the key or the admin that
- * made them, the session's row (L7).
+ * Conditions of tokens and sessions that no signature shows (L7): their entity's generation, the key or admin that made
+ * them, the session's row.
  */
 export const createCredentials = (
   clock: Clock,

@@ -27,15 +27,15 @@ import { erasures, erasureVisits } from "./schema.ts";
 import type { SpaceIndex } from "./space-index.ts";
 
 /**
- * Erasures: of each a job for every object that may hold something, phase by phase, until all of them have let it go.
+ * An erasure has a job for every object that may hold something, phase by phase, until all of them have let it go.
  *
  * Invariants
- * 1. An object is a visit, a row that is stored with its job. A visit goes on from what is stored of it, so what a crash cuts is
- *    asked again, and what is counted is counted once. Visits stay, with ids and numbers, as long as the erasure does.
+ * 1. Each object has a visit, a row that is stored with its job. A visit goes on from its stored state: what a crash
+ *    cut is asked again, and nothing is counted twice. Visits stay, with ids and numbers, as long as the erasure does.
  * 2. A phase begins in the transaction that ends the one before. Agents forget an entity's names after the spaces told all of them.
- * 3. After each go of a space no other goes on until its pause is over: people post meanwhile. An object is visited first a little
- *    later, so that what is visited is done before others begin. One that waits for others holds nobody up. The pauses are in
- *    memory: a crash begins them anew.
+ * 3. After each go of a space no other goes on until its pause is over: people post meanwhile. An object's first visit
+ *    waits a little, so that visits under way are done before others begin. One that waits for others holds nobody up.
+ *    The pauses are in memory: a crash begins them anew.
  * 4. Names are kept until the end of an erasure. Then ids and numbers are all that is left of it.
  */
 const kind = "erase";
@@ -55,7 +55,7 @@ const itsEnd = " end";
 /** One that waits is asked less and less often, up to so many times `eraseAgainMs` apart. */
 const mostAgain = 4;
 
-/** A first visit waits so much longer than a go of a visited space, and costs as many rows: all hear that the entity has left. */
+/** A first visit waits longer by this, and costs these rows: all in the space hear that the entity has left. */
 const firstVisitPauseMs = 300;
 const firstVisitRows = 10;
 
@@ -210,7 +210,7 @@ export const createErasures = (surroundings: Surroundings) => {
 
   const store = (row: Row, before: Visit, { names = [], ...step }: Step): void =>
     db.transaction(() => {
-      // What is told of an object's others is gone from it in the end.
+      // In the end an object tells no more of its others, which are gone: the largest number counts.
       const objects = Math.max(step.objects, before.objects);
       // How many rows held the words would prove guesses of what is said there (C19).
       const isHidden = spaces.confidential([]).some(({ id }) => id === before.target);
@@ -295,7 +295,7 @@ export const createErasures = (surroundings: Surroundings) => {
     }
   };
 
-  /** What is erased, by the names that it has. Throws where there is no such thing. */
+  /** The names of what is erased. Throws where there is no such thing. */
   const namesOf = ({ kind: what, id }: CreateErasure): string[] => {
     const nowhere = new ColloquyError(
       "not_found",
@@ -352,8 +352,8 @@ export const createErasures = (surroundings: Surroundings) => {
       ),
 
     /**
-     * A space that was being made meanwhile has who was erased, or is of a workspace that is: it is visited too, and agents are
-     * once more after it, since they may have heard the name there.
+     * A space that was being made meanwhile has somebody who was erased, or is of an erased workspace. It is visited
+     * too. Agents are visited once more after it, since they may have heard the name there.
      */
     followed({ space, deleted }: IndexDelivery): void {
       if (deleted) return;

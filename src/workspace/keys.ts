@@ -110,8 +110,8 @@ export const createKeys = (db: Database, clock: Clock, ended: (id: string) => vo
     all: (): Key[] => living().map(keyOf),
 
     /**
-     * Until when it may sign in an entity of that role, 0 where it may not: one of scope `tokens` gives nobody more than it
-     * has, so no admin hangs on it.
+     * Until when it may sign in an entity of that role, 0 where it may not. A key of scope `tokens` gives nobody more
+     * than it has, so no admin hangs on it.
      */
     signsInUntil(id: string, role: Role): number {
       const row = find(id);

@@ -17,7 +17,7 @@ export const requireStorage = ({ limits }: { limits: WorkspaceLimits }, bytes: n
 /** Throws `limit_reached` where there is no room for one more. `bound`: the deployment's own. */
 export type RequireRoom = (name: LimitName, used: number, bound: number, what: string, remedy: string) => void;
 
-/** What a limit refused. */
+/** The limit that was reached. */
 export type Reached = { name: LimitName; most: number; used: number };
 
 /** Throws where the operator's limit leaves no room, which `reached` is told of, else where the deployment's bound does. */
@@ -38,8 +38,8 @@ export const roomWithin =
  * L8: what the operator allows a workspace.
  *
  * Invariants
- * 1. What is made counts in the transaction that makes it, and a space from its admission on: so no limit is exceeded by
- *    what comes at the same time, or by what a crash cut.
+ * 1. What is made counts in the transaction that makes it, and a space from its admission on. So neither concurrent
+ *    requests nor a crash exceed a limit.
  * 2. A limit below what is used takes nothing away. It is refused, unless the operator says that it is meant.
  */
 export const createLimits = (

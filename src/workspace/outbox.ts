@@ -167,7 +167,7 @@ export const createOutbox = (surroundings: Surroundings) => {
     for (const target of targets) tell("credentials", target, subject);
   };
 
-  /** What hangs on the entity itself, or on its session, has ended: its spaces are told, and the agents there. */
+  /** Credentials of the entity, or of its session, have ended: its spaces are told, and the agents there. */
   const tellOfEnd = (entityId: string, subject: string): void => {
     tellSpaces("credentials", entityId, subject);
     tellMinds(entityId, subject);
@@ -181,7 +181,7 @@ export const createOutbox = (surroundings: Surroundings) => {
     /** An entity has signed out everywhere. */
     signedOut: (entityId: string): void => tellOfEnd(entityId, entityId),
 
-    /** A key, or an admin, may not sign anybody in any more: who was signed in by it may be in any space, and follow any block. */
+    /** A key, or an admin, may sign in nobody more. Those it signed in may be in any space, and follow any block. */
     makerEnded(maker: string): void {
       for (const target of spaces.livingIds()) tell("credentials", target, maker);
       tellMinds(undefined, maker);

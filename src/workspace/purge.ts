@@ -29,7 +29,7 @@ import type { TokenLeases } from "./token-leases.ts";
 import type { Usage } from "./usage.ts";
 import type { WaitingCalls } from "./waiting-calls.ts";
 
-/** What leaves the workspace's own object with who, or what, is removed or erased. */
+/** The services that hold something of an entity that is removed or erased. */
 type Removing = {
   directory: Directory;
   signInCodes: SignInCodes;
@@ -70,7 +70,7 @@ export const removeEntity = (services: Removing, id: string): Entity => {
   return entity;
 };
 
-/** What the workspace's own object holds of who, or what, was erased. In a transaction. Answers how many rows went. */
+/** Deletes what the workspace's own object holds of something erased. In a transaction. Answers how many rows. */
 export const purge = (services: Purging, kind: ErasureKind, id: string): number => {
   const { db, self, requests, registered, directory } = services;
   if (kind === "space") return requests.forgetEntity(id);
@@ -78,7 +78,7 @@ export const purge = (services: Purging, kind: ErasureKind, id: string): number 
   if (kind !== "workspace") return 1 + requests.forgetEntity(id);
   const rows = purged.reduce((sum, table) => sum + db.delete(table).returning({ one: sql`1` }).all().length, 0);
   db.update(workspaces).set({ name: erasedName, auth: null, auditWebhook: null, reseal: null }).run();
-  // What is erased still is gone from all objects by now.
+  // All objects have let go by now of what is still being erased.
   db.update(erasures).set({ names: [] }).run();
   self.forget();
   directory.forget();

@@ -26,8 +26,8 @@ export const registeredOf = ({ id, name, createdAt, suspended, deletedAt }: Work
 });
 
 /**
- * The deployment's list of workspaces, for its operator. It is written when a workspace is created, renamed, suspended,
- * resumed or deleted, and read by nobody else, so it is on no hot path.
+ * The deployment's list of workspaces, read by its operator alone. It is written when a workspace is created, renamed,
+ * suspended, resumed or deleted. So it is on no hot path.
  */
 export const createRegistry = (db: Database) => ({
   register(workspace: RegisteredWorkspace): void {

@@ -20,7 +20,7 @@ const callerOf = (principal: string): string => principal.split(":", 2).join(":"
 const isOfCaller = (caller: string) =>
   or(eq(requests.principal, caller), and(gte(requests.principal, `${caller}:`), lt(requests.principal, `${caller};`)));
 
-/** Of a request whose answer told what was deleted since. */
+/** The status of a request whose answer told something that was deleted since. */
 const deletedStatus = 410;
 
 export type Requests = ReturnType<typeof createRequests>;

@@ -35,8 +35,8 @@ type Surroundings = {
 };
 
 /**
- * Has all that is sealed in a workspace sealed by the ring's first secret: its secrets, the answers that it keeps, its
- * agents' copies of the secrets and their hooks. A test compares this with the code.
+ * Reseals a workspace by the ring's first secret: its secrets, the answers that it keeps, its agents' copies of the
+ * secrets and their hooks. A test compares this with the code.
  *
  * Invariants
  * 1. What is still to be visited has a job: whatever is cut goes on. A visit of what is sealed anew changes nothing.
@@ -67,7 +67,7 @@ export const createResealing = (surroundings: Surroundings) => {
       else secrets.replace(name, sealed, fresh);
     }
     for (const { principal, key, body } of requests.sealed()) {
-      // What cannot be opened is given to nobody, and is forgotten within a day.
+      // An answer that cannot be opened is given to nobody, and is forgotten within a day.
       const fresh = await resealed(env, workspaceId, key, body).catch(() => body);
       requests.replace({ principal, key }, body, fresh);
     }

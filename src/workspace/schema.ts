@@ -37,11 +37,11 @@ export const workspaces = sqliteTable("workspace", {
   retentionDays: integer("retention_days"),
   /** It is over: the row is all that it answers of. */
   deletedAt: integer("deleted_at"),
-  /** What the operator allows, where that is less than the bounds. */
+  /** The operator's limits, where they are less than the bounds. */
   limits: text("limits", { mode: "json" }).$type<WorkspaceLimits>().notNull().default({}),
 });
 
-/** Of the registry alone: all workspaces of the deployment. */
+/** All workspaces of the deployment. Only the registry has rows here. */
 export const registry = sqliteTable(
   "registry",
   {
@@ -52,7 +52,7 @@ export const registry = sqliteTable(
   (table) => [uniqueIndex("registry_id").on(table.id)],
 );
 
-/** Of a shard of the deployment's figures alone: what was counted, by its name and labels. */
+/** Counts of the deployment, by name and labels. Only a shard of the figures has rows here. */
 export const counters = sqliteTable("counters", {
   series: text("series").primaryKey(),
   value: real("value").notNull(),
@@ -176,7 +176,7 @@ export const spaces = sqliteTable(
   },
   (table) => [
     uniqueIndex("spaces_id").on(table.id),
-    // What one person made in the last day, and in all, is counted without reading the others.
+    // To count what one person made in the last day, and in all, without reading the others.
     index("spaces_created_by").on(table.createdBy, table.createdAt).where(sql`created_by is not null`),
   ],
 );
@@ -202,8 +202,8 @@ export const tokenLeases = sqliteTable(
 );
 
 /**
- * What was used on a day, as each mind and space told: `usage.ts`. The row of the day "" is no use: its `runs` say up to which of
- * its own rows the reporter has told, and its `tokens` what it stores.
+ * What was used on a day, as each mind and space told: `usage.ts`. The row of the day "" is not usage. Its `runs` say
+ * up to which of its own rows the reporter has told, its `tokens` how many bytes it stores.
  */
 export const usage = sqliteTable(
   "usage",
@@ -241,7 +241,7 @@ export const waitingCalls = sqliteTable(
   (table) => [uniqueIndex("waiting_calls_id").on(table.toolCallId), index("waiting_calls_agent").on(table.agentId)],
 );
 
-/** What was done: `audit.ts`. `once` names an act that is noted once. */
+/** The audit log: `audit.ts`. `once` names an act that is noted once. */
 export const audit = sqliteTable(
   "audit",
   {
@@ -263,7 +263,7 @@ export const audit = sqliteTable(
   ],
 );
 
-/** What is erased, or was: `erasures.ts`. `names`: until it is. `rows` and `objects`: once it is. */
+/** Erasures, under way and over: `erasures.ts`. `names`: until it is over. `rows` and `objects`: once it is. */
 export const erasures = sqliteTable(
   "erasures",
   {

@@ -15,7 +15,7 @@ import { signInCodes } from "./schema.ts";
  *
  * Invariants
  * 1. A code signs in once: it is deleted by the transaction that answers it.
- * 2. It signs in while who made it could make it still: the key lives, the admin is one, the JWTs by which that came are taken.
+ * 2. It signs in only while its maker could still make it: the key lives, the admin is one, the maker's JWTs are taken.
  * 3. One that is past its time is as if it had never been; it goes when the next is made.
  */
 export const createSignInCodes = (

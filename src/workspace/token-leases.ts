@@ -6,7 +6,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { maxTokensLeased } from "./bounds.ts";
 import { tokenLeases } from "./schema.ts";
 
-/** What is left is leased in parts, so that one agent does not take it all. */
+/** The rest of the day's tokens is leased in parts, so that one agent does not take it all. */
 const parts = 8;
 
 export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
@@ -16,8 +16,8 @@ export const dayOf = (time: number): string => new Date(time).toISOString().slic
  *
  * Invariants
  * 1. What is leased anew fits: all leases of a day together are within its limit then.
- * 2. An agent has no more than its row says. It says itself what it has, and that stands in place of what was leased before: so
- *    an answer that was lost is given back with the next question.
+ * 2. An agent has no more than its row says. It says itself what it has, which replaces what was leased before. So a
+ *    lost answer is given back with the next question.
  * 3. What an agent has leased stays leased after its end, whoever is made under its id.
  * 4. Questions are taken in the order of their numbers. One that is overtaken changes nothing.
  */
@@ -59,7 +59,7 @@ export const createTokenLeases = (db: Database, clock: Clock, limit: () => numbe
         .onConflictDoUpdate({ target: [tokenLeases.day, tokenLeases.agentId], set: values })
         .run();
       if (need <= leased) return { seq, leased, is: "leased" };
-      // What others have leased beyond what they booked is all that may come back.
+      // Only what others have leased beyond what they booked may come back.
       return { seq, leased, is: (on(day)?.booked ?? 0) - booked + need > most ? "spent" : "booked" };
     },
   };

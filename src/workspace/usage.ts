@@ -18,7 +18,7 @@ import { dayOf } from "./token-leases.ts";
 
 /** Rows that are stored before those that are too many, or too old, are looked for. */
 const pruneEvery = 1000;
-/** Of the row that says how far a reporter has come. */
+/** The day of the row that says how far a reporter has come. */
 const noDay = "";
 
 const isPlaceOfAny = eq(usage.day, noDay);
@@ -52,15 +52,15 @@ const figuresWithout = (hidden: string[]) => {
  * L15: what was used in the workspace, as its agents and spaces tell it about once a minute.
  *
  * Invariants
- * 1. Each reporter has its own rows. Its tokens replace those that it told before; runs and messages are added where they follow
- *    on what it told before, else nothing: so nothing counts twice, whatever is told again or late.
+ * 1. Each reporter has its own rows. Its tokens replace those that it told before; runs and messages are added only
+ *    where they follow on what it told before. So nothing counts twice, whatever is told again or late.
  * 2. The row of the day "" says up to which row its reporter has told, and, as its tokens, how many bytes it stores.
  * 3. Days longer ago than `usageDays` leave. Where there are too many rows of persons, agents in spaces and spaces, those of the
  *    oldest day leave first; the totals stay.
  */
 export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, mostDetails = maxUsageDetails) => {
   let stored = pruneEvery;
-  /** What all reporters store: the rows that say how far each has come hold it as their tokens. */
+  /** The bytes that all reporters store: the rows that say how far each has come hold them as tokens. */
   const storing = new Remembered(db, () => {
     const { tokens: bytes } = figuresWithout([]);
     return db.select({ bytes }).from(usage).where(isPlaceOfAny).get()?.bytes ?? 0;
@@ -120,7 +120,7 @@ export const createUsage = (db: Database, clock: Clock, ownBytes: () => number, 
       return { upTo: now.runs };
     },
 
-    /** What is stored, as was told last. */
+    /** The bytes that are stored, as told last. */
     bytes: (): number => storing.get() + ownBytes(),
 
     /** The agent is gone, and its compartments: they store nothing, whether or not they could say so. */

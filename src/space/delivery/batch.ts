@@ -31,8 +31,8 @@ type Subscriber = Pick<SubscriberRow, "id" | "kind"> & Partial<Pick<SubscriberRo
 type Place = Subscriber & Pick<SubscriberRow, "cursor" | "inside">;
 
 /**
- * Whether what is said at this place of the log is for this mind of an agent (C17): up to `openUpTo` for its open mind,
- * after it for its compartment. In an open space `openUpTo` has no end.
+ * Whether this mind of an agent hears what is said at this place of the log (C17). Its open mind hears up to
+ * `openUpTo`, its compartment what comes after. In an open space `openUpTo` has no end.
  */
 export const hears = ({ compartmentOf = null }: Subscriber, seq: number, openUpTo: number): boolean =>
   seq > openUpTo === (compartmentOf !== null);
@@ -99,9 +99,9 @@ const indexBatch = (subscriber: Place, rows: LogRow[], openUpTo: number): Batch 
 };
 
 /**
- * An agent is told everything that was stored while it was a member, except what this mind of it said and read marks, and every
- * decision about its own calls. Its own leaving ends a batch, so that a return begins a new one. What is said in a
- * confidential space is for its compartment alone.
+ * An agent is told everything that was stored while it was a member, and every decision about its own calls. Left out
+ * are read marks, and what this mind of it said. Its own leaving ends a batch, so that a return begins a new one. What
+ * is said in a confidential space is for its compartment alone.
  */
 const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen, openUpTo: number): Batch => {
   const member = memberOf(subscriber);

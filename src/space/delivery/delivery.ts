@@ -36,7 +36,7 @@ import { indexSubscriber, memberOf, type Place, type SubscriberRow, type Subscri
  * 1. A subscriber's cursor moves only after the subscriber has answered; what is pending is what lies after it. Of
  *    messages it is stored `storeHeardMs` later, or with the next event: after a crash before that they are told again.
  * 2. One delivery at a time for each subscriber, in the log's order; a receiver ignores what it has already.
- * 3. While anything is pending the timer `deliver`, a guard, is set, since the transaction that appended it; so a crash
+ * 3. While anything is pending the timer `deliver`, a guard, is set, since the transaction that appended it. So a crash
  *    anywhere is followed by a delivery without any outside call. A message that is held back has a job of the router.
  * 4. A subscriber that left goes away only after it was told of all its stays, however often it came back.
  * 5. What wakes an agent goes at once, with all that lies before it. Messages that it only hears go about once in

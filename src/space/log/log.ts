@@ -13,18 +13,18 @@ import { createRecentRows } from "./recent-rows.ts";
  *
  * Invariants
  * 1. `seq` counts 1, 2, 3 … without a gap, in the order of appending; it is the only order, and every cursor.
- * 2. A message's `messageCount` is its ordinal among the messages, so that pages, windows, totals and unread counts
- *    read as many rows as they answer, however long the log is.
- * 3. The frame in a row is what goes over the wire, byte by byte. A row is changed by the edit or deletion of its message
- *    alone: its own frame then holds it as it is, and those of older changes hold none of its words, so that a replay from
- *    any cursor tells no old ones.
+ * 2. A message's `messageCount` is its ordinal among the messages. So pages, windows, totals and unread counts read as
+ *    many rows as they answer, however long the log is.
+ * 3. The frame in a row is what goes over the wire, byte by byte. Only an edit or a deletion of its message changes a
+ *    row. Its own frame then holds it as it is, those of older changes none of its words. So a replay from any cursor
+ *    tells no old words.
  * 4. The head and the newest rows are kept in memory as they are stored: this object is the table's only writer.
  */
 export type LogRow = typeof log.$inferSelect;
 
 export type Head = { seq: number; messageCount: number };
 
-/** Of an edit or a deletion: where its `was` was told, and the agent whose open mind said the message. */
+/** Of an edit or a deletion: where its old words were said, and the agent whose open mind has them as its own. */
 type Left = { wasAt: number; by: string | null };
 
 /** An event before it has its place in the log. */
@@ -120,8 +120,8 @@ export const createLog = (db: Database) => {
     },
 
     /**
-     * The message in `row`, as it was before, is edited or deleted by the event at `changedSeq`, and by that of its call up to
-     * `updatedSeq`. `saidAt`: of another text. In the transaction that appended the event.
+     * Stores an edited or deleted message, in the transaction that appended the event at `changedSeq`. `row` is as it
+     * was before. `updatedSeq`: the last event of its call, up to which all are rewritten. `saidAt`: of another text.
      */
     amend(row: LogRow, message: Message, changedSeq: number, updatedSeq = row.seq, saidAt?: SaidAt): void {
       const told = (each: LogRow, message: Message): LogRow => ({

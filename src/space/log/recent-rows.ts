@@ -1,6 +1,6 @@
 /**
- * Rows of the log in memory, those that were kept last: all who follow the log are told of the same rows, and the first
- * alone reads them from the database. Their frames have `maxLength` characters at most.
+ * The last rows of the log, in memory. All who follow the log are told of the same rows, and only the first reads them
+ * from the database. Their frames have `maxLength` characters at most.
  */
 export const createRecentRows = <Row extends { seq: number; frame: string }>(maxLength: number) => {
   const rows = new Map<number, Row>();

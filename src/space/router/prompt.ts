@@ -86,7 +86,7 @@ const fold = (name: string): string => name.normalize("NFC").trim().replace(/^@/
 
 /**
  * The agents that a model's answer wakes, by id, in the order of `agents`. Whatever stands around the JSON (fences,
- * prose, thoughts) is passed over, and the last `wake` counts; names are taken for ids, and unknown ones ignored.
+ * prose, thoughts) is passed over, and the last `wake` counts. Names are taken for ids, and unknown ones ignored.
  * Undefined: the answer holds no `wake`.
  */
 export const wakesIn = (text: string, agents: readonly RoutedAgent[]): string[] | undefined => {

@@ -13,8 +13,8 @@ type Around = { env: Pick<Env, "WORKSPACE">; clock: Clock; settings: Settings; l
  * L10: the router's tokens are leased from its workspace's day, as agents' are.
  *
  * Invariants
- * 1. A call is reserved in the ledger only once so much is leased. Questions are asked one by one, and each says what the
- *    ledger has: what was leased and not reserved, as a crash came between, is given back by the next.
+ * 1. A call is reserved in the ledger only once so much is leased. Questions are asked one by one, and each says what
+ *    the ledger has. If a crash came between lease and reservation, the next question gives the lease back.
  * 2. A lease is of what the call needs and no more: nothing waits to be given back.
  */
 export const createRouterLease = ({ env, clock, settings, ledger }: Around) => {

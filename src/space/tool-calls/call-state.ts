@@ -16,8 +16,8 @@ import { shownFields } from "./shown-fields.ts";
  * 1. Nothing changes a call that is over. Only people take a call out of `requires_action` towards its execution.
  * 2. Of an answer the first that is valid counts; of an approval each person's first, until enough have approved or
  *    one has rejected. Those who had left by then are not among those who decided.
- * 3. An approval counts for the arguments that its person was shown, and for no others, while that person is in the space; one of
- *    an impersonated session while the workspace allows that.
+ * 3. An approval counts for the arguments that its person was shown, and for no others, while that person is in the
+ *    space. One of an impersonated session counts while the workspace allows that.
  * 4. Once it is decided, or a person has answered, anything else is a `conflict`; once nobody waits any more, `gone`.
  */
 const over: ToolCall["status"][] = ["complete", "error", "expired", "canceled"];

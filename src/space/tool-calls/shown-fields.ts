@@ -5,8 +5,8 @@ import { jsonOf, quote } from "../../shared/quote.ts";
 import { maxShownFields } from "../bounds.ts";
 
 /**
- * What people must see before they approve a call: its tool, where it goes, who reads it there, what its config sends, and every value of its
- * input. Nothing is left out, whatever the fields are called. Where there are too many to list, they stand together as JSON. Pure.
+ * What people must see before they approve a call: tool, target, readers there, what its config sends, and its whole
+ * input. Nothing is left out, whatever its fields are called. Too many fields to list stand together as JSON. Pure.
  */
 
 /** How deep an input is listed field by field, and how long a path may be to be continued. */
