@@ -53,7 +53,7 @@ const MessagesAnswer = pageOf(Message).transform(
 );
 const DeletedAnswer = z.object({ message: Message, related: z.array(RelatedItem) });
 const OriginAnswer = z.object({ message: Message, spaceName: z.string() });
-/** Of an agent, what its people see of it. */
+/** The part of an agent that its people see. */
 const AgentAnswer = z
   .object({
     agent: z.object({
@@ -130,11 +130,11 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
       return http({ method: "DELETE", path, query: { space }, answer: NoAnswer });
     },
     /**
-     * Answers a tool call that waits for people: an approval with `{result: {approved, inputHash, note?}}`, any other
-     * with a result that matches its schema, or with an error. Who approves has seen every field of the call's
+     * Answers a tool call that waits for people. An approval takes `{result: {approved, inputHash, note?}}`, any other
+     * call a result that matches its schema, or an error. Who approves has seen every field of the call's
      * `awaits.shown`, and sends its `awaits.inputHash`. Resolves to the call's message as it is then. The same answer
-     * again changes nothing. Rejects with `forbidden`, `conflict` (others were first), `approval_changed` (its arguments
-     * are others now), `gone` (too late) or `answer_invalid`, with its issues.
+     * again changes nothing. Rejects with `forbidden`, `conflict` (others were first), `approval_changed` (its
+     * arguments are others now), `gone` (too late) or `answer_invalid`, with its issues.
      */
     answerToolCall: (spaceId: string, toolCallId: string, body: ToolAnswer) => {
       const path = at("spaces", spaceId, "tool-calls", toolCallId, "result");

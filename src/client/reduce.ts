@@ -286,7 +286,7 @@ const spent = (state: SpaceState, frame: NonNullable<WelcomeFrame["spent"]>[numb
 /** Notes help people who watch. The runs API keeps the history. */
 const maxNotes = 50;
 
-/** What tells a note from others: the run or message that it is about, or whose budget. */
+/** Tells one note from others: by the run or message that it is about, or by whose budget. */
 export const keyOfNote = (note: Note): string => {
   if (note.kind === "spent") return [note.entityId, note.personId ?? "", note.resetsAt].join(" ");
   return note.kind === "unrouted" ? note.messageId : note.runId;

@@ -19,8 +19,8 @@ export type Typing = { entityId: string; until: number };
 export type ReadMark = { messageId: string; seq: number; outcome?: RunOutcome; reason?: string };
 
 /**
- * Something that left no message. It is shown after the message at `afterSeq`. It tells of a run that failed, was
- * canceled or stayed silent, of a router that failed on this message, or of an agent without tokens for today.
+ * Something that left no message, shown after the message at `afterSeq`. A run failed, was canceled or stayed silent, a
+ * router failed on this message, or an agent has no tokens for today.
  */
 export type Note = { reason?: string; afterSeq: number } & (
   | { runId: string; entityId: string; kind: "failed" | "silent" | "canceled" }

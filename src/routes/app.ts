@@ -67,12 +67,12 @@ const exposed = ["allow", "etag", "idempotency-replayed", "www-authenticate"].jo
 export const app = new Hono<HttpEnv>();
 
 /**
- * Pages of any origin may call the API, by a token of their own: credentials of the browser's own are never allowed to
+ * Pages of any origin may call the API, by a token of their own. The browser's own credentials are never allowed to
  * them, and a session's cookie counts for its own origin alone (`auth/session-cookie.ts`). What is answered is for the
  * caller only, and nobody keeps it, unless the route says otherwise (C15).
  *
- * The headers are set on the answer that there is: made before it, as `cors` does, they are a second response that is
- * merged into it.
+ * The headers are set on the finished answer. Made before it, as `cors` does, they are a second response that is merged
+ * into it.
  */
 app.use(async (context, next) => {
   if (context.req.method === "OPTIONS") return preflight(context, next);

@@ -93,8 +93,8 @@ const ofModels = (models: (ModelConfig | EmbedderConfig | null | undefined)[]) =
   );
 
 /**
- * An admin may not read secrets, so nothing that an admin sets sends one where it did not go: to another host than those that it
- * names itself, or to its hosts in a body or an address, which they may keep and show (L9). Throws `forbidden`.
+ * An admin may not read secrets, so no setting of an admin's sends one where it did not go before (L9). That is a host
+ * that the secret does not name, or a body or an address, which a host may keep and show. Throws `forbidden`.
  */
 export const checkSends = async (
   principal: Principal,
@@ -172,7 +172,7 @@ export const secretsNamed = (config: AgentConfig): string[] => {
   return [...new Set([...inTexts, ...ofItsModels, ...ofTools].filter((name) => typeof name === "string"))].sort();
 };
 
-/** What an imported config names and its new workspace does not have: secrets, and people who approve and answer. */
+/** Names in an imported config that its new workspace lacks: secrets, and people who approve and answer. */
 export const missingIn = async (
   workspace: Pick<WorkspaceRpc, "secretNames" | "entity">,
   config: AgentConfig,

@@ -11,7 +11,7 @@ import { idempotencyHeader } from "./route-parts.ts";
 
 /**
  * `Idempotency-Key`: the same request again gets the same answer and makes nothing twice. The workspace holds the
- * answers; ids of what is made follow from caller and key, so that what a crash cut off is found again.
+ * answers. Ids of what is made follow from caller and key, so a retry finds what a crash cut off.
  */
 export const replayedHeader = "Idempotency-Replayed";
 

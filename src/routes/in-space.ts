@@ -13,8 +13,8 @@ const standingAt = (context: HttpContext, entityId: string): Promise<Standing | 
   standingOf(workspaceOf(context), context.get("principal").workspaceId, entityId);
 
 /**
- * Asks a space as the caller. Only where the space refuses an entity is the workspace asked whether it is an admin,
- * so that members' own work never touches the workspace.
+ * Asks a space as the caller. The workspace is asked whether an entity is an admin only if the space refuses it. So
+ * members' own work never touches the workspace.
  */
 export const inSpace = async <T>(
   context: HttpContext,

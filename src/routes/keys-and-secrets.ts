@@ -20,7 +20,7 @@ const CreatedKey = component("CreatedKey", { key: Key, secretKey: secretKeyShown
 const RolledKey = component("RolledKey", { key: Key, secretKey: secretKeyShown, previous: Key });
 const OneKey = z.object({ key: Key });
 
-/** What opens the workspace, and secrets for tools and models, which are written here and never read back. */
+/** Keys of the workspace, and secrets for tools and models, which are written here and never read back. */
 export const keysAndSecrets = new Resource("Keys and secrets");
 
 /** Agents that one request asks where a secret went. */

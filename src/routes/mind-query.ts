@@ -37,7 +37,7 @@ export const mindIdOf = ({ var: { ids } }: HttpContext, agentId: string, space: 
 /** The looks into agents' minds that this isolate had noted. */
 const looks = new ExpiringMap<true>(60 * 60_000, 10_000);
 
-/** An admin has read what an agent keeps, and with it what was said where the admin may not be: noted once in an hour. */
+/** An admin has read what an agent keeps, so also words from where the admin may not be: noted once in an hour. */
 export const noteLook = async (context: HttpContext, agentId: string): Promise<void> => {
   const { principal } = context.var;
   if (principal.kind === "key") return;

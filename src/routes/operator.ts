@@ -11,7 +11,7 @@ const OneOverview = z.object({ workspace: WorkspaceOverview });
 
 const at = ({ env }: HttpContext, workspaceId: string): WorkspaceRpc => env.WORKSPACE.getByName(workspaceId);
 
-/** What who runs the deployment may do to its workspaces, and see of them: nothing that is in them. */
+/** The operator runs the deployment. It may manage workspaces, and sees nothing that is in them. */
 export const operator = new Resource("Operator");
 
 operator.route("GET /v1/operator/workspaces", {

@@ -11,7 +11,7 @@ const probeMs = 2000;
 /** How long an answer is given again: asking often costs nothing more. */
 const keptMs = 5000;
 
-/** Of each class an object that was never created: it says so, and stores nothing. */
+/** Names an object of each class that was never created: it says so, and stores nothing. */
 const probe = "readyz";
 const nobody = { kind: "key", workspaceId: probe, keyId: probe } as const;
 const probes: Record<string, (env: Env) => Promise<Outcome<unknown>>> = {

@@ -29,7 +29,7 @@ export const pageQuery = (maximum = 100) => z.object({ limit: limitQuery(maximum
 /** The problems of a bad `pageQuery`. */
 export const badPage: ErrorCode[] = ["invalid_request", "invalid_cursor"];
 
-/** Of what browsers open without headers. It is read with the credentials. */
+/** For what browsers open without headers. It is read with the credentials. */
 export const streamQuery = z.object({
   as: entityId.optional().meta({ description: "As `X-Entity-Id`, for browsers, which cannot set headers here" }),
   workspace: workspaceId.optional().meta({ description: "As `X-Workspace-Id`, for the JWT of a workspace's own user" }),

@@ -33,7 +33,7 @@ type Description<Query = z.ZodType, Headers = z.ZodObject, Body = z.ZodType, Ans
   ownBody?: Record<string, { schema: z.ZodType }>;
   /** It takes an `Idempotency-Key`. `sealed`: its answer holds a secret, and is stored sealed. */
   idempotent?: true | "sealed";
-  /** What it answers as JSON, and its description. If left out, it answers 204 without a body. */
+  /** The JSON that it answers, and its description. If left out, it answers 204 without a body. */
   answers?: [Answer, string];
   /** 200, if left out. */
   status?: 201 | 202;
@@ -65,7 +65,7 @@ type Call<Address, Query, Headers, Body, Answer> = {
   /** The agent, or with `?space=` its compartment, and the space that the path names. */
   agent: "agentId" extends NamesIn<Address> ? AskedAgent : undefined;
   space: "spaceId" extends NamesIn<Address> ? SpaceRpc : undefined;
-  /** What owns the ids of what the asked mind makes. */
+  /** The owner of the ids that the asked mind makes. */
   mindId: string;
   idempotencyKey: string | undefined;
   /** Makes the answer once for each `Idempotency-Key` of this caller at this address; without a key, each time. */
@@ -170,7 +170,7 @@ export class Resource {
       const isRead = (guarded || body) && !description.ownBody && req.raw.body;
       const text = isRead ? await req.text() : "";
       const json = text === "" ? undefined : soundJsonIn(text);
-      // What is open to anybody, and a hook, gets the queries that other systems add.
+      // Open routes, and hooks, get queries that other systems add.
       if (guarded && req.url.includes("?")) requireKnown(context, inQuery);
       if (mindOf !== undefined) await requireReader(context, mindOf);
       const principal = context.get("principal");

@@ -87,7 +87,7 @@ const agentsOf = async (context: HttpContext): Promise<{ ids: string[]; more: bo
 
 type Hit = WorkspaceSearchAnswer["items"][number];
 
-/** What several agents may read, a message or a shared block, is one thing. */
+/** A message or a shared block that several agents may read is one hit. */
 const keyOf = ({ type, id, agentId, source }: Hit): string => {
   if (type === "message") return id;
   return type === "block" ? `${source.authorId} block ${source.label}` : `${agentId} ${type} ${id}`;

@@ -25,7 +25,7 @@ import { Resource } from "./route.ts";
  * Signing in to the page: a link holds a one-time code, which becomes a cookie that no script reads (C14).
  *
  * Invariants
- * 1. A browser that is signed in takes no other session before its person has said so; the code is not used up by asking.
+ * 1. A browser that is signed in takes no other session before its person has said so. Asking does not use up the code.
  * 2. A session that is left, for none or for another, is ended: its cookie counts for nobody, wherever it was copied to.
  * 3. A code is looked up only in a workspace that was issued here, and not for an address that guesses.
  */
@@ -53,7 +53,7 @@ sessions.route("POST /v1/entities/{entityId}/sign-in-links", {
   },
 });
 
-/** What a workspace says of a code. One that was never made knows of none. */
+/** A workspace's answer about a code. A workspace that was never made knows of none. */
 const offerOf = (outcome: Outcome<OfferedSession>): OfferedSession => {
   if (outcome.ok || outcome.problem.code !== "not_found") return unwrap(outcome);
   throw new ColloquyError("unauthorized", "The sign-in code is not valid: ask for a new link.");
@@ -66,7 +66,7 @@ const setCookie = (context: HttpContext, token: string, seconds: number): void =
 
 type Claims = Proven & { sessionId: string };
 
-/** What is sealed in the request's cookie; null where there is none that counts, or its time is over. */
+/** The claims of the request's cookie; null where there is none that counts, or its time is over. */
 const claimsIn = async ({ env, req, get }: HttpContext): Promise<Claims | null> => {
   const token = sessionToken(req.raw, env.PUBLIC_ORIGIN);
   if (token === undefined) return null;
@@ -98,7 +98,7 @@ const sessionOf = async ({ env }: HttpContext, claims: Claims | null): Promise<S
   return { entity, expiresAt: isoTime(end), madeBy: await makerIn(workspace, claims.impersonatedBy) };
 };
 
-/** Who made a session for another person, as that person is told. */
+/** The maker of a session for another person, as that person is told. */
 const makerIn = async (workspace: WorkspaceRpc, id: string | undefined | null): Promise<Session["madeBy"]> => {
   const maker = id ? await entityAt(workspace, id) : null;
   return maker && { id: maker.id, name: maker.name };

@@ -42,7 +42,7 @@ const spaceWith = async (context: HttpContext, { spaceId, agentId, label }: Addr
   const [first = agentId, ...others] = mindsOf(context, space, agentId);
   const inside =
     others.length === 0 ? undefined : await agentAt(context, first).block(workspaceId, label, undefined, spaceId);
-  // Only a compartment that says so has no such block: words that are meant for it go to no open block of that label (C17).
+  // Open only if the compartment says it has no such block: words for it go to no open block of that label (C17).
   if (inside?.ok === false && inside.problem.code !== "not_found") unwrap(inside);
   const mindId = inside?.ok === false ? agentId : first;
   const mind: AskedAgent = askedAgent(agentAt(context, mindId), workspaceId);

@@ -47,7 +47,7 @@ const schemasByName: Check = (value, report, walk) => {
   for (const [name, each] of Object.entries(value)) walk(each, name);
 };
 
-/** Of the schema that is being checked. */
+/** The sum over the schema that is being checked. */
 let patternSizes = 0;
 
 const pattern: Check = (value, report) => {

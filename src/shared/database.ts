@@ -99,7 +99,7 @@ export class Remembered<Value> {
     return this.#known.value;
   }
 
-  /** What was written just now. */
+  /** `value` was written just now. */
   set(value: Value): void {
     this.#known = { value, epoch: this.#db[this.#follows] };
   }

@@ -113,7 +113,7 @@ export class ColloquyError extends Error {
   }
 }
 
-/** What a suspended workspace, and all that is in it, refuses by. */
+/** The refusal of a suspended workspace, and of all that is in it. */
 export const suspendedError = (): ColloquyError =>
   new ColloquyError(
     "suspended",

@@ -37,11 +37,11 @@ const messageOf = ({ keyword, error }: OutputUnit): string => {
   return aboutNumbers.has(keyword) ? error.slice(error.indexOf("is ")) : error;
 };
 
-/** What applying a schema costs: some microsecond. */
+/** The steps of applying a schema: about a microsecond. */
 const applicationSteps = 16;
-/** What an entry costs that is gone through, with its name and its place in what is complained of. */
+/** The steps of going through an entry, with its name and its place in complaints. */
 const entrySteps = 8;
-/** What it costs to ask for a name that is missing, and to complain of it. */
+/** The steps of asking for a missing name, and of complaining of it. */
 const missingSteps = 4;
 /** How many characters are gone through in a step, of a name and of a text. */
 const stepCharacters = 8;
@@ -71,7 +71,7 @@ const longestText = (value: unknown): number => {
   return Object.values(value).reduce<number>((most, held) => Math.max(most, longestText(held)), 0);
 };
 
-/** Of the value that is being checked. */
+/** Both are of the value that is being checked. */
 let textSteps = 0;
 let levels = 0;
 

@@ -67,7 +67,7 @@ const compile = (source: string): RE2JS => {
 };
 
 const atoms = /\\[pP]\{[^}]*\}|\\u\{[^}]*\}|\\.|\{\d+(?:,\d*)?\}|[\s\S]/gu;
-/** What a class of Unicode takes to compile, against a character. */
+/** A class of Unicode takes as much to compile as so many characters. */
 const classWeight = 8;
 
 /** About how many instructions a pattern has when it is compiled; never far below. */
@@ -77,7 +77,7 @@ export const patternSize = (source: string): number => {
   let last = 0;
   let inClass = false;
   for (const [atom] of source.matchAll(atoms)) {
-    // What it quotes would be counted as syntax.
+    // The text that it quotes would be counted as syntax.
     if (atom === "\\Q") {
       throw new ColloquyError("invalid_request", "holds \\Q: put a backslash before each character instead");
     }
@@ -114,7 +114,7 @@ export const requireSmallPatterns = (sources: string[]): void => {
 
 const compiled = new Map<string, RE2JS>();
 let cachedSteps = 0;
-/** What a test costs beside what its text does. */
+/** Each test costs these steps, beside those of its text. */
 const testSteps = 16;
 
 /** Stands in for `RegExp` where a library compiles such patterns and only tests by them. */

@@ -57,7 +57,7 @@ const createMeter = () => {
       if (gauges.has(place) || gauges.size < maxGauges) gauges.set(place, [family, object, value]);
     },
 
-    /** What is to be reported, if a minute has passed since the last report; `now` in milliseconds, or at once. */
+    /** Takes what is to be reported: a minute after the last report, or `atOnce`. `now` is in milliseconds. */
     take(now: number, atOnce = false) {
       reportedAt ??= now;
       const isDue = atOnce || now - reportedAt >= reportEveryMs;

@@ -4,14 +4,14 @@
  */
 const wordsOf = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
-/** Of networks' own name servers: reserved names (RFC 6761, 6762, 8375, 9476), those that ICANN never delegates, and products'. */
+/** Networks' own name servers: reserved names (RFC 6761, 6762, 8375, 9476), those ICANN never delegates, products'. */
 const privateSuffixes = wordsOf(`
   localhost local localnet localdomain internal intranet private lan home corp mail home.arpa invalid test onion alt
   svc cluster default kube-system kube-public consul nomad docker podman mesos openstacklocal novalocal
   mshome.net fritz.box workgroup domain belkin dlink
 `);
 
-/** Of clouds: what tells a machine its credentials. */
+/** Metadata servers of clouds, which tell a machine its credentials. */
 const metadataNames = wordsOf(`
   metadata.goog metadata.tencentyun.com metadata.cloud.ibm.com metadata.packet.net metadata.platformequinix.com
 `);

@@ -8,7 +8,7 @@ const separators = /[\u2028\u2029]/g;
 
 const byCode = (character: string): string => `\\u{${character.charCodeAt(0).toString(16).toUpperCase()}}`;
 
-/** What most texts are made of, and shows: this is asked first, since composing asks for every line. */
+/** Characters of most texts, all of them visible. They are tested first, since composing asks for every line. */
 const seen =
   /^[\t\n\r -~\u00a0-\u00ac\u00ae-\u034e\u0370-\u061b\u061d-\u10ff\u2010-\u2027\u2030-\u205e\u2070-\u27ff\u2801-\u2fff\u3000-\u3163\u3165-\ud7ff\ue000-\ufdff]*$/;
 
@@ -80,7 +80,7 @@ export const briefJson = (text: string, length: number): string => {
 
 const bar = "  | ";
 const emptyBar = bar.trimEnd();
-/** What readers take for the end of a line, as far as it is not escaped. */
+/** What readers take for the end of a line, unless it is escaped. */
 const lineEnd = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/;
 
 export const linesIn = (text: string): string[] => text.split(lineEnd);

@@ -71,7 +71,7 @@ export const ringOf = ({ SIGNING_SECRET: one, SIGNING_SECRETS: all }: RingEnv): 
   return parsed.ring;
 };
 
-/** What `open` makes of the first secret that it opens by: it throws for the others. Throws its last error if it opens by none. */
+/** The result of `open` with the first secret with which it does not throw. Throws its last error if it always does. */
 export const openedByAny = async <T>(secrets: NamedSecret[], open: (secret: string) => Promise<T>): Promise<T> => {
   let failure: unknown = new Error("the secret that it was made with is not in the ring");
   for (const { secret } of secrets) {

@@ -74,7 +74,7 @@ export const credentialsUntil = async (workspace: CredentialRpc, principal: Prin
   return lives.ok && lives.value ? neverEnds : 0;
 };
 
-/** What credentials hang on, as a text: those of one text hold together. */
+/** The conditions of credentials, as a text. Credentials of one text hold together. */
 export const credentialName = (principal: Principal): string =>
   principal.kind === "key" ? `${principal.keyId} ${principal.scopes ?? ""}` : JSON.stringify(credentialOf(principal));
 
@@ -99,7 +99,7 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
   const { isTold = () => false } = surroundings;
   const sessions = new Map<WebSocket, Session<Data>>();
   let questions = 0;
-  /** Of whom an end was told lately, and when: who was let in before may be on the way here. */
+  /** When each subject's end was told lately: a socket that was let in before may be on its way here. */
   const told = new Map<string, number>();
   for (const socket of ctx.getWebSockets()) {
     const attachment = Attachment.safeParse(socket.deserializeAttachment());
@@ -229,7 +229,7 @@ export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data
       for (const session of sessions.values()) if (isMeant(session)) close(session, code, reason);
     },
 
-    /** What hangs on this entity, key or session may have ended: it is proven at once, and is closed if it cannot be. */
+    /** Credentials of this entity, key or session may have ended: each is proven at once, or its socket closes. */
     proveAgain(subject: string): void {
       const [now, soon] = [clock.now(), clock.now() + proofLeadMs];
       for (const [each, at] of told) if (at < now - proofMs) told.delete(each);

@@ -82,7 +82,7 @@ const routerWords = ({ model }: NonNullable<NonNullable<SpaceState["space"]>["ro
 
 type ReleaseDialogProps = { state: SpaceState; release: Release | undefined; onClose: () => void };
 
-/** Who of the people may let an agent say elsewhere what it was told here. */
+/** Asks which people may let an agent say elsewhere what it was told here. */
 const ReleaseDialog = ({ state, release, onClose }: ReleaseDialogProps) => {
   const { client } = useSignedIn();
   const people = state.members.filter(({ type }) => type === "human");

@@ -69,7 +69,7 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
   );
 };
 
-/** What of the agent's config cannot work, and whether its storage nears its end. Only admins may ask, and change it. */
+/** Parts of the agent's config that cannot work, and whether it is nearly full. Only admins may ask, and change it. */
 const Warnings = ({ agentId }: { agentId: string }) => {
   const { client } = useSignedIn();
   const { answer } = useRequest(useCallback(() => client.getAgent(agentId), [client, agentId]));

@@ -96,7 +96,7 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
   );
 };
 
-/** What was not sent outlives a change of space, a reload and a sign-out, and is sent as nobody else. */
+/** Unsent text outlives a change of space, a reload and a sign-out, and is sent as nobody else. */
 const useOutbox = (entityId: string, spaceId: string): Outbox =>
   useMemo(() => {
     const key = `colloquy.outbox.${entityId}.${spaceId}`;

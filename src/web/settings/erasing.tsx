@@ -10,7 +10,7 @@ import { numberText } from "./limits.tsx";
 
 type Person = Pick<Entity, "id" | "name">;
 
-/** What goes with a person, and what nobody can know of. */
+/** Says what is erased with a person, and what nobody can know of. */
 export const EraseQuestion = ({ name }: { name: string }) => (
   <>
     <p>

@@ -14,7 +14,7 @@ export const bytesText = (bytes: number): string => {
   return new Intl.NumberFormat("en", format).format(bytes / 1000 ** power);
 };
 
-/** What an agent or a space stores of what it may; null while there is room. */
+/** How much of its room an agent or a space stores; null while there is room. */
 export const storageWords = (storage: StorageUse | undefined): string | null => {
   if (!storage || storage.state === "ok") return null;
   const stores = `Stores ${bytesText(storage.bytes)} of ${bytesText(storage.maxBytes)}`;
@@ -23,7 +23,7 @@ export const storageWords = (storage: StorageUse | undefined): string | null => 
     : `${stores}, or its workspace is full: what is new is refused until something is deleted.`;
 };
 
-/** What an id is of, as far as it is there and an admin may read it. */
+/** The name and the storage behind an id, as far as it is there and an admin may read it. */
 export type About = { name?: string; storage?: StorageUse | undefined };
 
 /** Asks what an entity or a space is called, and what it stores. */
@@ -51,7 +51,7 @@ const names: Record<LimitName, string> = {
   maxTokensPerDay: "Tokens leased today",
 };
 
-/** What the operator allows, and what is used of it. */
+/** The operator's limits, and what is used of each. */
 export const Limits = ({ limits, used }: LimitsInUse) => {
   const partOf = (name: LimitName): number => used[name] / (limits[name] ?? Number.POSITIVE_INFINITY);
   // Nobody leases tokens where they have no limit.

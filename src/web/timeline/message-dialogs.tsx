@@ -36,7 +36,7 @@ const EditDialog = ({ asked: { message }, live, onClose }: MessageDialogProps) =
 
 const DeleteDialog = ({ asked: { message }, live, nameOf, onClose }: MessageDialogProps) => {
   const { client } = useSignedIn();
-  /** What agents wrote down of it; null until it is deleted. */
+  /** Items that agents wrote from it; null until it is deleted. */
   const [related, setRelated] = useState<readonly RelatedItem[] | null>(null);
   const remove = async (): Promise<void> => {
     const kept = await live.deleteMessage(message.id);
