@@ -29,7 +29,7 @@ const faultIn = (value: unknown, depth: number): Fault | undefined => {
 
 /**
  * Why a parsed JSON value is refused before any schema sees it. It nests too deeply, has ill-formed text that no
- * database gives back as it was, or has a field that objects lose on the way. Undefined if it is sound.
+ * database gives back as it was, or has a field that objects lose. Undefined if it is sound.
  */
 export const unsoundness = (json: unknown): Issue | undefined => {
   const fault = faultIn(json, 0);

@@ -59,7 +59,7 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
     const names = new Set([space.name]);
     const rows = log.after(after, maxForgottenEvents);
     let [upTo, length] = [after, 0];
-    // What an agent had before the space said it stays: nobody removes it by saying it and deleting the space.
+    // Agents keep what they had before the space said it: nobody removes it by saying it and deleting the space.
     let since = after === 0 ? space.createdAt : clock.now();
     for (const row of rows) {
       if (length > maxForgottenCharacters) break;
