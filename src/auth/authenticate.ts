@@ -34,7 +34,7 @@ const isProvable = (bearer: string): boolean => {
   return workspaceId === undefined ? tokenPattern.test(bearer) : isKnownKey(workspaceId, hashSecretKey(bearer));
 };
 
-/** The caller that a token, or a session, proves. Neither counts in the other's place. */
+/** The caller that a valid token, or session, proves. Neither counts in the other's place. */
 const entityCaller = async (
   env: Env,
   { workspaceId, expiresAt, ...credential }: Proven,

@@ -141,8 +141,8 @@ export type TokenLease = {
 };
 
 /**
- * Why a step does not start: no room in its day, in the share of the person who pays, or in the workspace's
- * day. `…_booked`: it may have some once steps under way are settled.
+ * Why a step does not start: no room in its day, in the share of the person who pays, or in the workspace's day.
+ * `…_booked`: it may have some once steps under way are settled.
  */
 export type TokensBooked = "reserved" | "day" | "share" | "workspace" | "day_booked" | "share_booked";
 

@@ -194,7 +194,7 @@ export const closeCodes = {
   tokenExpired: 4401,
   removed: 4403,
   spaceDeleted: 4404,
-  /** Its person's rights have changed. Opened again, the stream tells the new ones. */
+  /** Its person's rights have changed. Opened again, the socket tells the new ones. */
   rightsChanged: 4409,
   slowDown: 4429,
   /** Opened again once the workspace is resumed, it goes on. */

@@ -76,7 +76,7 @@ export type PostMessage = z.infer<typeof PostMessage>;
 export const EditMessage = strictComponent("EditMessage", { text: MessageText });
 export type EditMessage = z.infer<typeof EditMessage>;
 
-/** An agent wrote it in a run that knew a message: it may hold its words, or what the agent made of them. */
+/** An agent wrote it in a run that knew a message. The message's words may be in it, or what was made of them. */
 export const RelatedItem = component("RelatedItem", {
   agentId: entityId,
   spaceId: spaceId

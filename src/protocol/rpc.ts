@@ -60,7 +60,7 @@ export type SpaceSnapshot = Pick<
   deleted?: true;
 };
 
-/** How another mind of the agent said it: `let_out` of a confidential space by people, or from `outside` it. */
+/** Another mind of the agent said it: `let_out` by a confidential space's people, or from `outside` into this one. */
 export type OwnWords = "let_out" | "outside";
 
 /** One message as one agent gets it. `repliesToIt`: it replies to a message that the agent said. */
