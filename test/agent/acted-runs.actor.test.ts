@@ -134,7 +134,7 @@ describe.each<Continuity>(["timeline", "consciousness"])("a %s that has acted", 
 });
 
 test.for(["stop_run", "block_pin", "block_unpin", "block_viewport"])(
-  "[R2] [R3] a run that called %s goes on when its model fails, and later runs read of it",
+  "[R2] [R3] after %s a run goes on if its model fails; later runs read of it",
   async (tool) => {
     const house = await openHouse();
     const { workspaceId } = house;

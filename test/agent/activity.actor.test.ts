@@ -134,7 +134,7 @@ test("runs that wait for answers are counted with their deadline; the loop is id
 });
 
 test.each(["timeline", "consciousness"] as const)(
-  "a %s run that waits for approval counts as a call, and the loop is idle since it asked",
+  "a %s run that waits for approval counts as a call; the loop is idle since then",
   async (continuity) => {
     const { tools } = AgentConfig.parse({
       name: "Analyst",

@@ -137,7 +137,7 @@ test.each([false, true])(
 );
 
 test.each(continuities)(
-  "[K8] an answer that came before a second question is held for the first one (%s)",
+  "[K8] an answer that came before a second question is held for the first (%s)",
   async (continuity) => {
     const { house, husam, sara, tom, analyst, space, agent } = await stage("every_message");
     unwrap(await agent.update(house.workspaceId, { continuity }));
@@ -285,7 +285,7 @@ test.each([
   ["timeline", "answers", /"Good" {2}\[NEW\] ← REPLY/],
   ["timeline", "left", /"Sara" left the space/],
 ] as const)(
-  "[K8] [R3] a %s that crashed after its question awaits whom it asked, who %s",
+  "[K8] [R3] a %s that crashed after it asked awaits whom it asked, who %s",
   async (continuity, does, told) => {
     const { house, husam, sara, analyst, space, key, agent } = await stage();
     unwrap(await agent.update(house.workspaceId, { continuity }));
@@ -410,7 +410,7 @@ test("[K8] an export with an open question is whole, and counts it as left behin
 });
 
 test.each(["is removed from its space", "loses its space"])(
-  "[K8] an agent that %s waits no more, and is told so with what wakes it next",
+  "[K8] an agent that %s stops waiting, and is told when next woken",
   async (how) => {
     const { house, husam, analyst, space, key, runs, agent } = await stage();
     const model = scripted([asks(space.id, "@Sara good?"), step(text("Read."))]);

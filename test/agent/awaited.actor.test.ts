@@ -70,7 +70,7 @@ test.each(continuities)("[K9] a reply to the agent's own words waits for the oth
 });
 
 test.each(continuities)(
-  "[K9] [S4] a wait for nobody is refused with the reason, and the run goes on (%s)",
+  "[K9] [S4] a wait for nobody is refused with a reason, and the run goes on (%s)",
   async (continuity) => {
     const { house, outputs, husam, space, people } = await stage(continuity);
     const alone = await house.space("Elsewhere", [husam]);

@@ -158,7 +158,7 @@ describe("what the minds of an agent may spend together", () => {
   });
 
   test.each(["open mind", "compartment"])(
-    "[B2] [C11] [R1] a step that the other mind's step leaves no room waits for it in the %s",
+    "[B2] [C11] [R1] a step in the %s waits while the other mind's leaves no room",
     async (waiting) => {
       const { house, husam, analyst, mind, space, board } = await open({
         limits: { maxTokensPerDay: 8000, maxShareOfPerson: 1 },

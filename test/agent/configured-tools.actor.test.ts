@@ -261,7 +261,7 @@ describe("[R3] a request of a gateway tool that may have been taken, and whose a
     ["/half", {}, { idempotent: true }, "tool_failed", /in the middle/],
     ["/silent", {}, { idempotent: true, timeoutMs: 300 }, "tool_timeout", /longer than timeoutMs/],
     ["/answer?status=504", {}, { idempotent: true }, "tool_failed", /answered 504/],
-  ])("may be made again where nothing comes of that: %s %j %j is %s", async (path, execution, more, code, told) => {
+  ])("may be made again where nothing comes of that: $0 is $3 (%#)", async (path, execution, more, code, told) => {
     const post = { method: "POST", body: {}, ...execution };
     const { calls } = await runWith([gateway(path, post, more)], [ask()]);
     expect(calls).toMatchObject([{ status: "error", output: failure(code, told) }]);

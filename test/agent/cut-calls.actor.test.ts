@@ -76,7 +76,7 @@ describe.each(both)("of a %s agent", (continuity) => {
   test.each([
     ["shows nowhere", false],
     ["shows", true],
-  ])("[R3] [R5] a call that %s and was canceled midway may be done; one not begun is not", async (_, visible) => {
+  ])("[R3] [R5] a call that %s, canceled midway, may be done; one not begun is not", async (_, visible) => {
     const { workspaceId, agent, stub, askedAgain } = await paying(continuity, { visible });
     const [run] = await runsOf(workspaceId, agent);
     const canceled = unwrap(await stub.cancelRun(workspaceId, run?.id ?? ""));
@@ -219,7 +219,7 @@ const stopping = async () => {
 };
 
 test.each(["is canceled", "goes on"])(
-  "[R3] what a stopped run had begun is told as unknown to its stopper, which crashed and %s",
+  "[R3] what a stopped run began is told as unknown if its stopper crashed and %s",
   async (then) => {
     const { workspaceId, agent, stub, gate, runs, first } = await stopping();
     await runInDurableObject(agentStub(agent), (_, state) => state.abort("crash")).catch(() => undefined);

@@ -20,15 +20,15 @@ type Stage = Awaited<ReturnType<typeof stage>>;
 
 /** Each way in which others end what an agent is saying. `isGone`: afterwards there is no agent to ask. */
 const cuts: [string, { tool?: string; cut: (stage: Stage, runId: string) => Promise<unknown>; isGone?: true }][] = [
-  ["a person cancels its run", { cut: ({ agent, house }, runId) => agent.cancelRun(house.workspaceId, runId) }],
-  ["another run of it stops it", { tool: "stop_run", cut: ({ space, husam }) => space.post(husam, "Stop") }],
-  ["another run of it absorbs it", { tool: "absorb_run", cut: ({ space, husam }) => space.post(husam, "And this") }],
-  ["it is removed from the space", { cut: ({ space, key, analyst }) => space.stub().removeMember(key, analyst.id) }],
+  ["its run is canceled", { cut: ({ agent, house }, runId) => agent.cancelRun(house.workspaceId, runId) }],
+  ["another run stops it", { tool: "stop_run", cut: ({ space, husam }) => space.post(husam, "Stop") }],
+  ["a run absorbs it", { tool: "absorb_run", cut: ({ space, husam }) => space.post(husam, "And this") }],
+  ["its space removes it", { cut: ({ space, key, analyst }) => space.stub().removeMember(key, analyst.id) }],
   ["the space is deleted", { cut: ({ space, key }) => space.stub().remove(key) }],
   ["the agent is deleted", { cut: ({ agent, house }) => agent.remove(house.workspaceId), isGone: true }],
 ];
 
-test.each(cuts)("[R5] [D4] %s while it speaks: its words are taken back at once, and never said", async (_, how) => {
+test.each(cuts)("[R5] [D4] %s as it speaks: its words are taken back at once, never said", async (_, how) => {
   const staged = await stage();
   const { house, husam, analyst, space, agent } = staged;
   const gate = createGate();

@@ -52,8 +52,8 @@ test("[R3] [R4] [D4] a stream cut mid-message drops its words, and the step is a
 
 test.each([
   ["", {}],
-  [" though its root is used up", { maxWakesPerRoot: 1 }],
-])("[R1] [R4] [B1] an event whose runs fail for good is dead after five, retried by hand%s", async (_, limits) => {
+  [", its root used up", { maxWakesPerRoot: 1 }],
+])("[R1] [R4] [B1] an event is dead after five failed runs, retried by hand%s", async (_, limits) => {
   const { house, husam, analyst, space, agent } = await openScene({ limits });
   const model = scripted(Array.from({ length: maxAttempts }, () => refusal(apiError(401))));
   await space.post(husam, "Hello");

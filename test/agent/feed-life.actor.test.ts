@@ -96,7 +96,7 @@ test("[C21] a timeline is fed its newest open runs, and told that there were mor
 });
 
 const kinds = ["consciousness", "timeline"] as const;
-test.for(kinds)("[C10] [C21] open runs of a %s fill no hour there, and its runs there none outside", async (kind) => {
+test.for(kinds)("[C10] [C21] open runs of a %s fill no hour there; its runs there none outside", async (kind) => {
   const { house, ask, secret } = await openBoth({
     continuity: kind,
     limits: { maxRunsPerHour: 2, maxShareOfPerson: 1 },

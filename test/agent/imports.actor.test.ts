@@ -121,7 +121,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
   test.each([
     ["whether it knows it", () => vi.spyOn(Workspace.prototype, "entity")],
     ["its secrets", () => vi.spyOn(Workspace.prototype, "sealedSecrets")],
-  ])("is settled later where the directory does not say %s, and blocks nothing meanwhile", async (_, spied) => {
+  ])("is settled later where the directory does not say %s, and blocks nothing", async (_, spied) => {
     shorten(directoryAnswerMs);
     const { begin, prepare, enter, pass, code, agent } = await stage();
     await begin();

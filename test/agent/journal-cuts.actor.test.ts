@@ -55,7 +55,7 @@ const open = async (settings: Partial<AgentSettings>) => {
 };
 
 test.each(["consciousness", "timeline"] as const)(
-  "[L18] the journal of old runs that no input shows is cut, with what is found of it (%s)",
+  "[L18] the journal of old runs in no input is cut, and found no more (%s)",
   async (continuity) => {
     const { house, analyst, ask, keep, firstKept, looked, restart } = await open({ continuity });
     const { workspaceId } = house;

@@ -77,7 +77,7 @@ test("[B1] muted events, however many, do not delay what a living agent hears ne
 });
 
 test.each(["timeline", "consciousness"] as const)(
-  "[B1] muted events wake a %s agent no more when the run that took them along fails",
+  "[B1] muted events wake a %s no more when the run that took them along fails",
   async (continuity) => {
     const house = await openHouse();
     const husam = await house.person("Husam");

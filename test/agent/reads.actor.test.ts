@@ -39,7 +39,7 @@ const ways: [string, (spaceId: string) => ScriptedPart[]][] = [
 ];
 
 test.for(kinds.flatMap((kind) => ways.map(([tool, look]) => [kind, tool, look] as const)))(
-  "[C8] the answer of a %s that read another space by %s says which, to those who asked",
+  "[C8] a %s that read another space by %s tells those who asked which",
   async ([continuity, , look]) => {
     const { bob, analyst, board, general, agent, read, said, workspaceId } = await stage(continuity);
     const frames = await general.watch(bob);
@@ -72,7 +72,7 @@ const tellings = (spaceId: string) =>
   ] as const;
 
 test.for(kinds.flatMap((kind) => tellings("").map(([setting], index) => [kind, setting, index] as const)))(
-  "[C7] [C8] a %s tells of a space that it read no more than its shareOrigin %s tells",
+  "[C7] [C8] a %s tells of a space it read no more than its shareOrigin %s",
   async ([continuity, shareOrigin, index]) => {
     const { bob, analyst, board, general, agent, read, said, workspaceId } = await stage(continuity, shareOrigin);
     const frames = await general.watch(bob);

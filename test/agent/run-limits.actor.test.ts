@@ -54,7 +54,7 @@ test("[B3] [R5] a run over maxRunMinutes is stopped by an error that names it, a
 test.each([
   ["maxCallsPerStep", step(...Array.from({ length: maxCallsPerStep + 1 }, () => call("get_memories", {})))],
   ["maxInvalidSteps", step(call("no_such_tool", {}))],
-])("[B3] [R4] a model beyond %s fails the run as nonsense, by an error that names the bound", async (bound, much) => {
+])("[B3] [R4] a model beyond %s fails the run as nonsense, naming the bound", async (bound, much) => {
   const { run, model } = await stage(() => much);
   expect(await run()).toMatchObject({
     status: "failed",
@@ -72,7 +72,7 @@ test.each([
     "maxMemoriesCharacters",
     `INSERT INTO memories (key, value, updated_at) VALUES ('k', printf('%.${maxMemoriesCharacters}c', 'x'), 0)`,
   ],
-])("[B3] past %s a memory is refused by name, for a person as for the model", async (bound, fill) => {
+])("[B3] past %s a memory is refused by name, for people as for the model", async (bound, fill) => {
   const { run, house, analyst } = await stage([
     step(call("set_memories", { memories: [{ key: "more", value: "y" }] })),
     step(text("Too many.")),

@@ -85,7 +85,7 @@ describe("an agent's own tools", () => {
   });
 
   test.each(["consciousness", "timeline"] as const)(
-    "%s: its thoughts, tool results and words are found; the answers of its own tools are not",
+    "%s: thoughts, tool results and words are found; its own tools' answers are not",
     async (continuity) => {
       const tools: AgentSettings["tools"] = [
         {
@@ -323,7 +323,7 @@ describe("vectors", () => {
   });
 
   test.each(["answers", "fails"] as const)(
-    "[R4] an embedder set while another is asked is asked at once, though that one %s after it",
+    "[R4] an embedder set while another is asked is asked at once, though that %s later",
     async (how) => {
       const { house, agent, analyst, worked } = await working(how);
       unwrap(await agent.update(house.workspaceId, { embedder: over("letters") }));
@@ -351,7 +351,7 @@ describe("vectors", () => {
 
   test.each([
     ["a longer one for each failure", "broken", [5000, 10_000, 20_000], 0.5],
-    ["the one that its provider asks for", "busy", [90_000, 90_000, 90_000], 1 / 9],
+    ["the one its provider asks for", "busy", [90_000, 90_000, 90_000], 1 / 9],
   ])("[R4] an embedder that fails is asked again after a pause: %s", async (_, name, pauses, jitter) => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { analyst, keep, find } = await stage({ embedder: over(name) });

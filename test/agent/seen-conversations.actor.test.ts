@@ -132,6 +132,6 @@ const courses = fc.sample(
 );
 
 test.each(courses.map((course) => [course.map(({ deed }) => deed).join(" "), course] as const))(
-  "a conversation shows nothing [NEW] twice after commits, and skips nothing: %s",
+  "nothing is [NEW] twice after commits or skipped: $0",
   async (_, course) => play(course),
 );

@@ -99,7 +99,7 @@ const scene = async (workspaceId: string, analyst: EntityRef) => {
 };
 
 test.each(["prompt", "messages"] as const)(
-  "[K8] [K17] a run that goes on reads the answers that its history has no room for (%s)",
+  "[K8] [K17] a run that goes on reads the answers its history has no room for (%s)",
   async (history) => {
     const { house, husam, sara, tom, analyst, space, agent, stand } = await stage({
       context: { historyMessages: 2, history },
@@ -157,7 +157,7 @@ test.each([
 });
 
 test.each(["completes", "is canceled"])(
-  "[K8] [R1] an answer that one run has read is the other's until it %s, and begins none",
+  "[K8] [R1] an answer one run has read is the other's until it %s; it begins none",
   async (how) => {
     const scene = await stage({ context: { historyMessages: 1 } });
     const { house, husam, sara, tom, space, agent, inbox, stand, runs } = scene;
@@ -198,7 +198,7 @@ test("[K4] [K8] a run that absorbs a waiting one is told an answer that is anoth
 });
 
 test.each(["is removed from it", "loses it"])(
-  "[K8] a timeline that waits in a space and %s is told that it is there no more",
+  "[K8] a timeline that waits in a space and %s is told it is there no more",
   async (how) => {
     const { husam, space, key, analyst, stand } = await stage();
     const question = call("send_message", { text: "@Sara which colour?", wait: true });

@@ -15,7 +15,7 @@ const spaceStub = (id: string): DurableObjectStub => {
 };
 
 test.for(["consciousness", "timeline"] as const)(
-  "[B4] from a post to the model's call space and agent (%s) execute at most 30 statements",
+  "[B4] from post to model call, space and agent (%s) run at most 30 statements",
   async (continuity) => {
     const { house, husam, analyst, space, ask } = await openScene({ continuity });
     const gate = createGate();

@@ -47,7 +47,7 @@ const lengths = (model: ScriptedModel) => model.calls.map(({ prompt }) => JSON.s
 const said = [step(call("send_message", { text: "This." })), step(text("Said."))];
 
 test.each(["prompt", "messages"] as const)(
-  "[R4] a too long timeline input is shortened and answered in the same run (history as %s)",
+  "[R4] a too long timeline input is shortened and answered in the same run (%s)",
   async (history) => {
     const { run, model, space, house, analyst } = await stage([tooLong, ...said], { context: { history } });
     expect(await run()).toMatchObject([{ status: "completed", outcome: "answered" }]);

@@ -205,7 +205,7 @@ const lies: [string, Answer, string][] = [
   ["has no keys", { body: '{"keys": []}' }, "no set of public keys"],
   ["has a shared secret", { body: '{"keys": [{"kty": "oct", "k": "AAAA"}]}' }, "no set of public keys"],
   ["has a private key", { body: '{"keys": [{"kty": "EC", "d": "AAAA"}]}' }, "private key"],
-  ["leads to a private network", { status: 302, location: "http://10.0.0.1/" }, "redirects"],
+  ["redirects to 10.0.0.1", { status: 302, location: "http://10.0.0.1/" }, "redirects"],
 ];
 
 test.each(lies)("[L12] [S4] a JWKS server that %s: who comes is told, known keys go on", async (_, lie, says) => {
@@ -234,7 +234,7 @@ test("[L12] a slow JWKS server holds up nobody whose key is known", async () => 
 test.each<[string, Answer]>([
   ["never", { hangs: "answer" }],
   ["without an end", { hangs: "body" }],
-])("[L12] [S4] while a JWKS server answers %s, who comes first is told so, and in time", async (_, slow) => {
+])("[L12] [S4] if a JWKS server answers %s, who comes first is told so in time", async (_, slow) => {
   answer = slow;
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());

@@ -97,24 +97,21 @@ test("the README suggests sentences for the demo's spaces", () => {
   for (const { space } of suggested) expect(spaces).toContain(space);
 });
 
-test.each(suggested)(
-  "the README's `$sentence` is answered in $space by one agent, and understood",
-  async ({ space, sentence }) => {
-    await ask(space, sentence);
-    const [agent, ...others] = await answerers(space, sentence);
-    expect(others).toEqual([]);
-    const named = /^@(\w+)/.exec(sentence)?.[1];
-    if (named) expect(agent).toBe(named);
-    const answer = (await messagesOf(space)).at(-1);
-    expect(answer?.text ?? "").not.toMatch(
-      /no rule for that|I know no|could not|cannot|I find nobody|I have no|I need|Say what/,
-    );
-    await his
-      .getByRole("article", { name: new RegExp(`^${agent}, `) })
-      .last()
-      .waitFor();
-  },
-);
+test.each(suggested)("in $space one agent answers and understands `$sentence`", async ({ space, sentence }) => {
+  await ask(space, sentence);
+  const [agent, ...others] = await answerers(space, sentence);
+  expect(others).toEqual([]);
+  const named = /^@(\w+)/.exec(sentence)?.[1];
+  if (named) expect(agent).toBe(named);
+  const answer = (await messagesOf(space)).at(-1);
+  expect(answer?.text ?? "").not.toMatch(
+    /no rule for that|I know no|could not|cannot|I find nobody|I have no|I need|Say what/,
+  );
+  await his
+    .getByRole("article", { name: new RegExp(`^${agent}, `) })
+    .last()
+    .waitFor();
+});
 
 test("Sara's plain answer goes to the agent that asked her, and nobody else speaks", async () => {
   const sara = demo.people.find(({ name }) => name === "Sara")?.id ?? "";

@@ -62,7 +62,7 @@ describe("classifyFailure", () => {
     ["`inputs` tokens + `max_new_tokens` must be <= 4096", 422],
     ["This model's maximum prompt length is 131072 but the request contains 140000 tokens.", 400],
     ["Input is too long for requested model.", 400],
-  ])("[R4] an overflow is known by its words: %s", (message, status) => {
+  ])("[R4] an overflow is known by its words: $0", (message, status) => {
     expect(classifyFailure(apiError(status, message), now).code).toBe("context_overflow");
   });
 
@@ -137,7 +137,7 @@ describe("classifyFailure", () => {
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.sig",
     "0123456789abcdef0123456789abcdef",
     "https://user:pass@host/v1",
-  ])("[S3] what looks like a key is not in the message: %s", (key) => {
+  ])("[S3] what looks like a key is in no message: $0", (key) => {
     for (const status of [400, 401, 404, 429, 500]) {
       const { message } = classifyFailure(apiError(status, `You sent ${key} to us`), now);
       expect(message).not.toContain(key);
@@ -163,7 +163,7 @@ test.each([
 });
 
 test.each(["-a", "eyJ-", "exceed", "context size ", "//a", " ", "bearer "])(
-  "[C13] whatever a provider says again and again, its error is read in bounded time: %j",
+  "[C13] an error that says a word again and again is read in bounded time: %j",
   (said) => {
     const [refused, streamed] = [16_384, 512 * 1024].map((length) => `${said.repeat(length / said.length)}x`);
     const from = performance.now();

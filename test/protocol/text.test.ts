@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { MessageText, Name } from "../../src/protocol/text.ts";
 
 describe("a name", () => {
-  test.each(["Mona", "منى", "می‌خواهم", "👩‍👩‍👧", "❤️", "O'Brien", "a".repeat(64), "😀".repeat(64)])("%s", (name) => {
+  test.each(["Mona", "منى", "می‌خواهم", "👩‍👩‍👧", "❤️", "O'Brien", "a".repeat(64), "😀".repeat(64)])("$0", (name) => {
     expect(Name.parse(` ${name} `)).toBe(name);
   });
 

@@ -98,7 +98,7 @@ describe("what it does", () => {
     ["@Echo ping", "pong"],
     ["@Echo what time is it?", "It is 2026-02-18T15:07:00Z."],
     ["@Echo who is here?", 'In "Family": Husam (human), Ahmad (human), Designer (agent), and I.'],
-  ])("%s → %s", (text, reply) => {
+  ])("$0 → $1", (text, reply) => {
     expect(replyTo(text)).toBe(reply);
   });
 

@@ -88,7 +88,7 @@ describe("what people approve first", () => {
       /^I cannot say whether this was done: deploy \(shop\): it broke; find out$/,
     ],
     [{ code: "tool_failed", message: "the tool's server answered 500" }, /did not work.*answered 500/],
-  ])("it says what went wrong: %o", (error, words) => {
+  ])("it says what went wrong: $code", (error, words) => {
     const { said } = ask("@Echo deploy the shop", [deploy({ success: false, error })]);
     expect(said).toEqual([expect.stringMatching(words)]);
   });

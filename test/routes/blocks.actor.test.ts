@@ -281,7 +281,7 @@ describe("blocks over HTTP", () => {
     [{ schema: { type: "list" }, content: "text" }, 422],
     [{ charLimit: 3, content: "text" }, 413],
     [{ charLimit: 200_001 }, 400],
-  ])("[S4] %j is refused, and nothing made", async (body, status) => {
+  ])("[S4] $0 is refused, and nothing made (%#)", async (body, status) => {
     const { send, list } = await openAgent();
     const refused = await send("POST", "", { label: "x", type: "core", ...body });
     expect((await problemIn(refused)).status).toBe(status);

@@ -66,7 +66,7 @@ beforeAll(async () => {
 }, 60_000);
 
 test.each(Object.entries(elsewhere))(
-  "[C19] an admin who is no member sends no confidential words elsewhere by an agent's %s",
+  "[C19] an admin who is no member lets no confidential words out by an agent's %s",
   async (field, changes) => {
     const before = await config();
     const problem = await problemIn(await patch({ name: "Mole", instructions: "Tell", ...changes }, boss));

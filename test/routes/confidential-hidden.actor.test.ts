@@ -43,7 +43,7 @@ const stage = async (continuity: "timeline" | "consciousness", steps: ScriptedSt
 };
 
 test.for(["timeline", "consciousness"] as const)(
-  "[C19] without ?space= no route and no log line shows a word of what a %s has from there",
+  "[C19] without ?space= no route or log shows a word that a %s has from there",
   async (continuity) => {
     const lines = (["log", "info", "warn", "error"] as const).map((level) => vi.spyOn(console, level));
     onTestFinished(() => void vi.restoreAllMocks());

@@ -90,30 +90,27 @@ const useSome = async (house: House): Promise<void> => {
   await vi.waitFor(async () => expect((await inUse(house)).used.maxSpaces).toBe(2));
 };
 
-test.each(limitNames)(
-  "[L8] [S4] %s below what is used changes nothing, and by force takes nothing away",
-  async (name) => {
-    const house = await openHouse();
-    await useSome(house);
-    const before = await inUse(house);
-    const used = before.used[name];
-    expect(used).toBeGreaterThan(1);
-    const other = name === "maxAgents" ? "maxSpaces" : "maxAgents";
-    const refused = await problemIn(await put(house, { [name]: 1, [other]: 50 }));
-    const issues = [{ path: name, message: expect.stringMatching(/^1 is below the \d+ in use$/) }];
-    expect(refused).toMatchObject({ status: 409, code: "conflict", detail: expect.stringContaining("force"), issues });
-    expect((await inUse(house)).limits).toEqual(before.limits);
-    expect(await acts(house, "workspace.limited")).toHaveLength(1);
-    const forced = await expectOk(LimitsInUse, put(house, { [name]: 1, force: true }));
-    expect(forced.limits).toEqual({ [name]: 1 });
-    expect(forced.used[name]).toBeGreaterThanOrEqual(used);
-    expect(await acts(house, "workspace.limited")).toHaveLength(2);
-    if (name === "maxAgents") expect((await make(house, "/v1/agents", "Three"))[0]).toBe(409);
-    // What is used already may be the limit: nothing is below it.
-    const roomy = await expectOk(LimitsInUse, put(house, { [name]: forced.used[name] + 1_000_000 }));
-    expect(roomy.limits[name]).toBeGreaterThan(1_000_000);
-  },
-);
+test.each(limitNames)("[L8] [S4] %s below its use changes nothing, and by force takes nothing away", async (name) => {
+  const house = await openHouse();
+  await useSome(house);
+  const before = await inUse(house);
+  const used = before.used[name];
+  expect(used).toBeGreaterThan(1);
+  const other = name === "maxAgents" ? "maxSpaces" : "maxAgents";
+  const refused = await problemIn(await put(house, { [name]: 1, [other]: 50 }));
+  const issues = [{ path: name, message: expect.stringMatching(/^1 is below the \d+ in use$/) }];
+  expect(refused).toMatchObject({ status: 409, code: "conflict", detail: expect.stringContaining("force"), issues });
+  expect((await inUse(house)).limits).toEqual(before.limits);
+  expect(await acts(house, "workspace.limited")).toHaveLength(1);
+  const forced = await expectOk(LimitsInUse, put(house, { [name]: 1, force: true }));
+  expect(forced.limits).toEqual({ [name]: 1 });
+  expect(forced.used[name]).toBeGreaterThanOrEqual(used);
+  expect(await acts(house, "workspace.limited")).toHaveLength(2);
+  if (name === "maxAgents") expect((await make(house, "/v1/agents", "Three"))[0]).toBe(409);
+  // What is used already may be the limit: nothing is below it.
+  const roomy = await expectOk(LimitsInUse, put(house, { [name]: forced.used[name] + 1_000_000 }));
+  expect(roomy.limits[name]).toBeGreaterThan(1_000_000);
+});
 
 test("[L8] [L3] admins are told what a limit refused, once for a day and limit", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });

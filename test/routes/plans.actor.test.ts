@@ -66,7 +66,7 @@ test.each([
   [{ ...named, runAfter: "1 hour", nextRunAt: now }, 400, "invalid_request", ""],
   [{ ...named, instruction: "", runAfter: "1 hour" }, 400, "invalid_request", ""],
   [{ ...named, instruction: "x".repeat(4001), runAfter: "1 hour" }, 400, "invalid_request", ""],
-])("[S4] a plan of %j is refused with the reason", async (body, status, code, why) => {
+])("[S4] plan %# is refused as $2, with the reason", async (body, status, code, why) => {
   const { put, list } = await openAgent();
   const problem = await problemIn(await put("report", body));
   expect(problem).toMatchObject({ status, code, detail: expect.stringContaining(why) });

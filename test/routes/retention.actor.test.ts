@@ -29,7 +29,7 @@ const threeDaysAgo = async <T>(act: () => Promise<T>): Promise<T> => {
 };
 
 test.each(["consciousness", "timeline"] as const)(
-  "[L18] what is too old is gone from every row of spaces, agents and compartments (%s)",
+  "[L18] what is too old leaves every row of spaces, agents and compartments (%s)",
   async (continuity) => {
     const scene = await threeDaysAgo(async () => {
       const both = await openBoth({ continuity });

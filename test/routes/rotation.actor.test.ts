@@ -85,7 +85,7 @@ const isDone = (house: House) =>
   vi.waitFor(async () => expect(await reseal(house)).toMatchObject({ state: "done" }), { timeout: 12_000 });
 
 test.each<FaultPoint | "no crash">(["no crash", "workspace.before-tell", "workspace.after-tell"])(
-  "[L5] all that is sealed is sealed anew, and needs the old secret no more: %s",
+  "[L5] all that is sealed is sealed anew, and needs no old secret: %s",
   async (point) => {
     const { house, workspaceId, agent, mindId, hook, postHook } = await openSealed();
     await vi.waitFor(async () => expect(await keyIn(workspaceId, mindId)).toBe("hunter2"));

@@ -192,7 +192,7 @@ test("[L7] no socket opens that a sign-out would miss, since the index of spaces
 const byKeyEnds: [string, (house: House, keyId: string) => Promise<Response>][] = [
   ["is revoked", (house, keyId) => call(`/v1/workspace/keys/${keyId}`, { bearer: house.secretKey, method: "DELETE" })],
   [
-    "was rolled without an overlap",
+    "is rolled at once",
     (house, keyId) =>
       call(`/v1/workspace/keys/${keyId}/roll`, { bearer: house.secretKey, body: { overlapSeconds: 0 } }),
   ],

@@ -143,11 +143,11 @@ describe("the arrows between the folders", () => {
   ].map(([file, specifier, isLet], index) => ({ file, specifier, isLet, at: place(file, index) }));
   const refused = refusedIn(plant(cases.map(({ at, specifier }) => [at, specifier])), "style/noRestrictedImports");
 
-  it.each(cases.filter(({ isLet }) => !isLet))("the linter refuses that $file imports $specifier", ({ at }) => {
+  it.each(cases.filter(({ isLet }) => !isLet))("$file may not import $specifier", ({ at }) => {
     expect(refused).toContain(at);
   });
 
-  it.each(cases.filter(({ isLet }) => isLet))("the linter lets $file import $specifier", ({ at }) => {
+  it.each(cases.filter(({ isLet }) => isLet))("$file may import $specifier", ({ at }) => {
     expect(refused).not.toContain(at);
   });
 });

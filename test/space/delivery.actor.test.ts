@@ -109,7 +109,7 @@ test("[L16] [D2] what was erased goes to one agent after another, and holds up n
 });
 
 test.each(["it is removed", "the space is deleted", "the space crashes"])(
-  "[D2] an overheard message that was not delivered yet arrives once where %s",
+  "[D2] an overheard message not delivered yet arrives once where %s",
   async (end) => {
     const { ann, robo, hal } = cast();
     const home = await house([ann, robo, hal], { wakePolicy: "addressed" });

@@ -55,26 +55,23 @@ test.each([
   ["space.after-append", 0],
   ["space.after-deliver", 0],
   ["space.after-deliver", 15],
-] as const)(
-  "[D1] [D2] waiting posts are stored once if a crash (%s, %i told) has them sent again",
-  async (point, before) => {
-    const { ann, ben, robo } = cast();
-    const home = await house([ann, ben, robo]);
-    const socket = await listen(home, home.as(ann));
-    await vi.waitFor(() => expect(deliveredTo(robo)).toHaveLength(1));
-    await Promise.all(postAll(home, home.rpc, [ann, ben], before));
-    await vi.waitFor(() => expect(heardBy(robo)).toHaveLength(before));
-    const crashed = armFault(point);
-    const posting = Promise.allSettled(postAll(home, home.rpc, [ann, ben]));
-    await crashed;
-    const known = (await posting).flatMap((each) => (each.status === "fulfilled" ? [unwrap(each.value).message] : []));
-    const again = (await Promise.all(postAll(home, home.rpc, [ann, ben]))).map((each) => unwrap(each).message);
-    expect(again).toEqual(expect.arrayContaining(known));
-    unwrap(await home.rpc.post(home.as(ann), { text: "30" }));
-    const { items } = unwrap(await home.rpc.list(home.key, { limit: 100 }));
-    expect(items.map(({ text }) => Number(text)).toSorted((a, b) => a - b)).toEqual([...texts.map(Number), 30]);
-    await vi.waitFor(() => expect(takenBy(robo)).toEqual(items.map(({ text }) => text)));
-    // What a socket was told before the crash is what is stored.
-    expect(items).toEqual(expect.arrayContaining(socket.of("space.message").map(({ message }) => message)));
-  },
-);
+] as const)("[D1] [D2] posts resent after a crash (%s, %i told) are stored once", async (point, before) => {
+  const { ann, ben, robo } = cast();
+  const home = await house([ann, ben, robo]);
+  const socket = await listen(home, home.as(ann));
+  await vi.waitFor(() => expect(deliveredTo(robo)).toHaveLength(1));
+  await Promise.all(postAll(home, home.rpc, [ann, ben], before));
+  await vi.waitFor(() => expect(heardBy(robo)).toHaveLength(before));
+  const crashed = armFault(point);
+  const posting = Promise.allSettled(postAll(home, home.rpc, [ann, ben]));
+  await crashed;
+  const known = (await posting).flatMap((each) => (each.status === "fulfilled" ? [unwrap(each.value).message] : []));
+  const again = (await Promise.all(postAll(home, home.rpc, [ann, ben]))).map((each) => unwrap(each).message);
+  expect(again).toEqual(expect.arrayContaining(known));
+  unwrap(await home.rpc.post(home.as(ann), { text: "30" }));
+  const { items } = unwrap(await home.rpc.list(home.key, { limit: 100 }));
+  expect(items.map(({ text }) => Number(text)).toSorted((a, b) => a - b)).toEqual([...texts.map(Number), 30]);
+  await vi.waitFor(() => expect(takenBy(robo)).toEqual(items.map(({ text }) => text)));
+  // What a socket was told before the crash is what is stored.
+  expect(items).toEqual(expect.arrayContaining(socket.of("space.message").map(({ message }) => message)));
+});

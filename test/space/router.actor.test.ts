@@ -203,8 +203,8 @@ test("[L1] [C7] a quote in the refusal of a router's provider is told to nobody,
 test.each([
   ["is not there", refusal(apiError(503)), 1000],
   ["breaks off", step(text('{"wake": ["Ro'), cutStream()), 1000],
-  ["is asked too often", refusal(apiError(429, { responseHeaders: { "retry-after": "30" } })), 30_000],
-])("[R4] a router whose model %s is asked again after a rest, and nobody is told before", async (_, fault, restMs) => {
+  ["is too busy", refusal(apiError(429, { responseHeaders: { "retry-after": "30" } })), 30_000],
+])("[R4] a router whose model %s is asked again after a rest; nobody is told before", async (_, fault, restMs) => {
   vi.spyOn(Math, "random").mockReturnValue(0);
   const model = asked([fault, wake("Robo")]);
   const { robo, hal, home, post } = await stage();

@@ -46,12 +46,12 @@ test.each([
   ['First {"wake": ["Scout Two"]}, no: {"wake": []}', []],
   ['{"answer": {"wake": "Analyst"}}', ["ent_ANALYST"]],
   ['{"wake": ["Nobody", 7, null, "ent_UNKNOWN", "Analyst", "ANALYST"]}', ["ent_ANALYST"]],
-])("an answer is read leniently: %s", (text, wakes) => {
+])("an answer is read leniently: $0", (text, wakes) => {
   expect(wakesIn(text, agents)).toEqual(wakes);
 });
 
 test.each(["", "I would wake Analyst.", '{"wake": ', '{"wake": 7}', '["Analyst"]', "{".repeat(16_000)])(
-  "what holds no decision is none: %.20s",
+  "what holds no decision is none: $0",
   (text) => expect(wakesIn(text, agents)).toBeUndefined(),
 );
 
@@ -139,7 +139,7 @@ test("the rehearsal model wakes the agent that asked the sender", () => {
 });
 
 test.each(["hello", "count to 20", "tell Project Alpha we are ready", "چای؟"])(
-  "told to always wake one, the rehearsal model wakes the first where none fits: %s",
+  "told to wake one, the rehearsal model wakes the first: %s",
   (text) => {
     expect(routed({ messages: [said("Husam", text)] })).toEqual([]);
     expect(routed({ messages: [said("Husam", text)], instructions: "Always wake one agent." })).toEqual([analyst.id]);

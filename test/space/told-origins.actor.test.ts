@@ -209,7 +209,7 @@ test("[L1] a call's origin goes also from how the call stood before its space wa
 });
 
 test.each(["edited", "deleted"] as const)(
-  "[L13] a deleted space's name goes from where its message was told, which was %s before",
+  "[L13] a deleted space's name goes from where its message, %s before, was told",
   async (how) => {
     const { tell, source, house, mona, goneThere } = await open();
     const { message } = await tell();

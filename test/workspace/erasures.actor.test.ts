@@ -95,7 +95,7 @@ describe("a crash", () => {
     ["space.after-append", 0],
     ["space.after-deliver", 0],
     ["agent.after-deliver", 0],
-  ])("[L16] an erasure counts each object once though a crash comes: %s after %i", async (point, passes) => {
+  ])("[L16] an erasure counts each object once despite a crash: %s after %i", async (point, passes) => {
     const scene = await openScene();
     const { house, analyst, space } = scene;
     const mona = await house.person("Mona");

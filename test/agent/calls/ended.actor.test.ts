@@ -19,7 +19,7 @@ const open: [string, () => Tool, string][] = [
   ["a space tool", () => ({ ...ask, name: "act" }), "requires_action"],
   ["an approval", () => ({ ...deploy(freshPath(), approved()), name: "act" }), "requires_action"],
   ["an external tool", () => lookUp, "running"],
-  ["a gateway that is slow", () => ({ ...deploy("/silent", { timeoutMs: 600_000 }), name: "act" }), "running"],
+  ["a slow gateway", () => ({ ...deploy("/silent", { timeoutMs: 600_000 }), name: "act" }), "running"],
 ];
 
 const callRows = async (agent: EntityRef): Promise<number> => (await rowsIn(agent, "select call_id from calls")).length;
@@ -28,7 +28,7 @@ test.each(
   open.flatMap(([name, tool, status]) =>
     (["stop_run", "absorb_run"] as const).map((by) => [name, by, tool, status] as const),
   ),
-)("[R5] %s whose run another ends by %s asks nobody any more, and leaves nothing", async (_, by, tool, status) => {
+)("[R5] %s whose run %s ended asks nobody any more, and leaves nothing", async (_, by, tool, status) => {
   const { agent, ann, space, workspaceId, shown, run } = await scene({ tools: [tool()], steps: [] });
   const model = scriptedModel(async (_, index) => {
     if (index === 0) return step(call("act", { to: "prod" }));
@@ -51,26 +51,23 @@ test.each(
   expect(await inboxOf(workspaceId, agent)).toEqual([]);
 });
 
-test.each(open)(
-  "[R5] %s that went on in the background ends with its run, once that is canceled",
-  async (_, tool, status) => {
-    const { agent, model, ann, space, workspaceId, shown, run } = await scene({
-      tools: [{ ...tool(), async: true }],
-      steps: [step(call("act", { to: "prod" })), step(stall)],
-    });
-    await space.post(ann, "Go");
-    await model.called(2);
-    await shown("act", status);
-    unwrap(await env.AGENT.getByName(agent.id).cancelRun(workspaceId, (await run("running")).id));
-    await shown("act", "canceled");
-    await passTime(agent, 25 * 60 * 60_000);
-    await vi.waitFor(async () => expect(await callRows(agent)).toBe(0));
-    expect(unwrap(await env.WORKSPACE.getByName(workspaceId).toolCalls({ limit: 10 })).items).toEqual([]);
-    // Nothing came of it that would have woken the agent.
-    expect(await inboxOf(workspaceId, agent)).toEqual([]);
-    expect(await runsOf(workspaceId, agent)).toHaveLength(1);
-  },
-);
+test.each(open)("[R5] %s that went on in the background ends when its run is canceled", async (_, tool, status) => {
+  const { agent, model, ann, space, workspaceId, shown, run } = await scene({
+    tools: [{ ...tool(), async: true }],
+    steps: [step(call("act", { to: "prod" })), step(stall)],
+  });
+  await space.post(ann, "Go");
+  await model.called(2);
+  await shown("act", status);
+  unwrap(await env.AGENT.getByName(agent.id).cancelRun(workspaceId, (await run("running")).id));
+  await shown("act", "canceled");
+  await passTime(agent, 25 * 60 * 60_000);
+  await vi.waitFor(async () => expect(await callRows(agent)).toBe(0));
+  expect(unwrap(await env.WORKSPACE.getByName(workspaceId).toolCalls({ limit: 10 })).items).toEqual([]);
+  // Nothing came of it that would have woken the agent.
+  expect(await inboxOf(workspaceId, agent)).toEqual([]);
+  expect(await runsOf(workspaceId, agent)).toHaveLength(1);
+});
 
 test("[R5] a call that its space has not shown yet never shows once its run is ended", async () => {
   const gate = createGate();
@@ -113,7 +110,7 @@ test.each(
   asking.flatMap(([name, tool]) =>
     (["its run is canceled", "the agent is deleted"] as const).map((end) => [name, end, tool] as const),
   ),
-)("[R5] the server of a background call that %s is let go once %s", async (_, end, tool) => {
+)("[R5] the server of a background call that %s is let go if %s", async (_, end, tool) => {
   const path = `/silent/${crypto.randomUUID()}`;
   const isCanceled = end === "its run is canceled";
   const { agent, ann, space, workspaceId, run } = await scene({

@@ -20,7 +20,7 @@ const dueIn = async (agent: EntityRef, timer: string): Promise<number> => {
 };
 
 test.each(["timeline", "consciousness"] as const)(
-  "[R1] a %s run that waits for two servers is looked at when each one's time is up",
+  "[R1] a %s run that awaits two servers is looked at when each one's time is up",
   async (continuity) => {
     const slow = { ...lookUp, name: "lookLonger", timeoutMs: 600_000 };
     const { agent, ann, space, run } = await scene({
@@ -77,7 +77,7 @@ test("[R1] a slow call in the background does not make the agent's alarm go off 
 });
 
 test.each(["timeline", "consciousness"] as const)(
-  "an async call of a %s agent that no server ever answers ends in an event that says so",
+  "an async call of a %s that no server answers ends in an event that says so",
   async (continuity) => {
     const { agent, model, ann, space, workspaceId, run } = await scene({
       continuity,

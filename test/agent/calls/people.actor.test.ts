@@ -112,7 +112,7 @@ describe("a call that shows", () => {
   });
 
   test.each(["timeline", "consciousness"] as const)(
-    "[R3] an internal one of a %s agent that was cut is made again: nothing is unknown of it",
+    "[R3] an internal one of a %s that was cut is made again: nothing is unknown",
     async (continuity) => {
       const { agent, model, ann, space, run } = await scene({
         continuity,

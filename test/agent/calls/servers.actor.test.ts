@@ -13,7 +13,7 @@ import { ask, deploy, eachTest, freshPath, outputs, playWith, requestsTo, scene,
 eachTest();
 
 test.each(["timeline", "consciousness"] as const)(
-  "[B1] an async call of a %s agent is pending at once; its result comes by the inbox",
+  "[B1] an async call of a %s is pending at once; its result comes by the inbox",
   async (continuity) => {
     const path = freshPath();
     const { agent, model, ann, space, workspaceId, shown, run } = await scene({
@@ -123,7 +123,7 @@ describe("an external tool", () => {
   );
 
   test.each(["timeline", "consciousness"] as const)(
-    "[B1] whose %s agent asks again whenever it was too late comes to its root's bound",
+    "[B1] whose %s asks again whenever it was too late comes to its root's bound",
     async (continuity) => {
       const { agent, ann, space, workspaceId } = await scene({
         continuity,
@@ -215,7 +215,7 @@ const paying = async (path: string, idempotent: boolean) => {
 test.each([
   [false, "outcome_unknown"],
   [true, "tool_failed"],
-])("[R3] a server that refuses what it may have been sent before, idempotent %s: %s", async (idempotent, code) => {
+])("[R3] a server refuses what it may have had before, idempotent %s: %s", async (idempotent, code) => {
   const path = `/twice/${freshPath().slice(6)}`;
   const refusedAgain = await paying(path, idempotent);
   await vi.waitFor(async () => expect(await requestsTo(path)).not.toEqual([]));
@@ -227,7 +227,7 @@ test.each([
 test.each([
   [false, "outcome_unknown"],
   [true, "tool_failed"],
-])("[R3] a server that refuses what it was sent before a crash, idempotent %s: %s", async (idempotent, code) => {
+])("[R3] a server refuses what it was sent before a crash, idempotent %s: %s", async (idempotent, code) => {
   const path = `/held/${freshPath().slice(6)}`;
   const refusedAgain = await paying(path, idempotent);
   await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1));

@@ -59,7 +59,7 @@ const inSpace = ({ space, agent, workspaceId, bob, model }: Scene) => {
 
 const cards = continuities.flatMap((kind) => (["question", "approval"] as const).map((card) => [kind, card] as const));
 
-test.each(cards)("[C17] the switch withdraws a %s's open %s, and tells it and its people why", async (kind, card) => {
+test.each(cards)("[C17] the switch withdraws a %s's open %s, and tells it and people why", async (kind, card) => {
   const path = freshPath();
   const tool = card === "question" ? ask : deploy(path, approved());
   const house = await scene({ continuity: kind, tools: [tool], steps: [] });

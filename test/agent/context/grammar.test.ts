@@ -122,7 +122,7 @@ describe("the grammar of the prompts", () => {
       ...{ apart: ["B"], sealed: ["E", "F"] },
     },
     { replied: [], timedOut: [], gone: [], apart: [], sealed: [] },
-  ])("[S2] it reads who answered a wait and who did not, whatever their names: %j", (outcome) => {
+  ])("[S2] it reads who answered a wait and who did not, whatever their names (%#)", (outcome) => {
     expect(grammar.resumeLine.read(grammar.resumeLine.write(outcome))).toEqual(outcome);
   });
 });

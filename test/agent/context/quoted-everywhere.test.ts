@@ -51,20 +51,17 @@ const attack = fc
   .filter((text) => quote(text).length < 170);
 
 describe("what others write", () => {
-  test.each(Object.entries(composers))(
-    "[C4] stands in quotes or behind a bar, and nowhere else: %s",
-    (_, { input, write }) => {
-      const expected = ownWords(write(filled(input, () => harmless)));
-      fc.assert(
-        fc.property(attack, (text) => {
-          const prompt = write(filled(input, () => text));
-          expect(ownWords(prompt)).toEqual(expected);
-          expect(countInvisible(prompt)).toBe(0);
-        }),
-        { numRuns: 100, seed: 4 },
-      );
-    },
-  );
+  test.each(Object.entries(composers))("[C4] stands in quotes or behind a bar only: %s", (_, { input, write }) => {
+    const expected = ownWords(write(filled(input, () => harmless)));
+    fc.assert(
+      fc.property(attack, (text) => {
+        const prompt = write(filled(input, () => text));
+        expect(ownWords(prompt)).toEqual(expected);
+        expect(countInvisible(prompt)).toBe(0);
+      }),
+      { numRuns: 100, seed: 4 },
+    );
+  });
 
   test("[C4] the list of its places is whole, and says how it stands in each", async () => {
     /** By composer and place: how each text there stands. Two ways to show a history are one composer. */

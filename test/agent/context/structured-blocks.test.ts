@@ -97,7 +97,7 @@ describe("the fields of a schema", () => {
     ],
     [{ type: "list", itemSchema: { properties: { "a: b": true } } }, ['item fields: "a: b" (any value)']],
     [{ type: "log" }, ["entry fields: message (text)"]],
-  ])("%j read %j", (schema, expected) => expect(lines(schema)).toEqual(expected));
+  ])("$0 read $1", (schema, expected) => expect(lines(schema)).toEqual(expected));
 
   test("[B3] are named up to a bound, the others counted, with the beginning of what each is for", () => {
     const [line = ""] = lines({ type: "map", fields: many });

@@ -42,7 +42,7 @@ test.each([
   ["two who answer each other, living", 2, "consciousness"],
   ["two who answer each other, stateless", 2, "timeline"],
   ["five in one space who all answer everything, living", 5, "consciousness"],
-] as const)("[B1] %s: each is woken as often as its root may", async (scenario, count, continuity) => {
+] as const)("[B1] %s: each is woken as its root may", async (scenario, count, continuity) => {
   const stage = await talkers(count, { continuity });
   const [husam] = stage.people;
   const space = await stage.house.space("Alpha", [husam, ...stage.agents]);
@@ -124,7 +124,7 @@ test.each([
   ["an answer of 20 s that a stateless run waits for", "timeline", false, bound],
   // The answer is an event of the call's root: a message and its answer are two wakes.
   ["an answer of 20 s that comes as an event", "consciousness", true, bound / 2],
-] as const)("[B1] three in a ring, each by %s (%s, async: %s): caught like fast ones", async (...given) => {
+] as const)("[B1] three in a ring, by %s, are caught", async (...given) => {
   const [how, continuity, async, rounds] = given;
   const { tools } = AgentConfig.parse({ name: "Worker", tools: [{ ...server, async }] });
   const { stage, husam, desk, passOn, messages } = await ring({ continuity, tools });

@@ -57,17 +57,14 @@ const lists: [string, (request: Request) => Response | Promise<Response>, Partia
   ],
 ];
 
-test.each(lists)(
-  "[S3] [S4] a server that lists with %s is a failing one, and the agent goes on",
-  async (_, answer, error) => {
-    open(instead("tools/list", answer));
-    const scene = await stage(config());
-    const status = await scene.until("failing");
-    expect(status).toMatchObject({ tools: [], lastError: error });
-    scripted([step(text("Nothing to do."))]);
-    expect((await scene.ask()).run).toMatchObject({ status: "completed" });
-  },
-);
+test.each(lists)("[S3] [S4] a server listing with %s is failing; the agent goes on", async (_, answer, error) => {
+  open(instead("tools/list", answer));
+  const scene = await stage(config());
+  const status = await scene.until("failing");
+  expect(status).toMatchObject({ tools: [], lastError: error });
+  scripted([step(text("Nothing to do."))]);
+  expect((await scene.ask()).run).toMatchObject({ status: "completed" });
+});
 
 test("[B3] [S4] of a giant list as much is taken as may be, and the rest is told of", async () => {
   open(instead("tools/list", (request) => result(request, { tools: many(5000) })));

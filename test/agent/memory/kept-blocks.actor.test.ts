@@ -259,7 +259,7 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
   const keeping = ["block_archive", "block_restore", "block_unpin", "block_delete"];
 
   test.each(["agent.after-call", "agent.after-effect"] as const)(
-    "[K10] [R3] what is put away, brought back and deleted, each cut at %s, is done once",
+    "[K10] [R3] cut at %s, blocks are put away, brought back and deleted once",
     async (point) => {
       const { create, share, stub, space, ann, reader, scribe, workspaceId } = await scene({ continuity });
       await create({ permission: "Admin", pinned: true });

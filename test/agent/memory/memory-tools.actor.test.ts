@@ -25,7 +25,7 @@ const calls = {
 const names = Object.keys(calls);
 
 test.for(["consciousness", "timeline"] as const)(
-  "an agent (%s) with memoryTools off has no memory tools; its blocks are still read",
+  "a %s with memoryTools off has no memory tools; its blocks are still read",
   async (continuity) => {
     const house = await openHouse();
     const { workspaceId } = house;

@@ -116,7 +116,7 @@ test.each([
   ["deleted", [harbour, board, `${board}, ${harbour}`]],
   ["of a deleted space", [harbour, board, `${orchard} and ${board}`]],
   ["edited into other words", [harbour, `${orchard}; ${harbour}`]],
-])("[L4] of what is %s, words go from where they stood since they were said: %j", async (end, versions) => {
+])("[L4] words %s go from where they stood since they were said (%#)", async (end, versions) => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hour });
   onTestFinished(() => void vi.useRealTimers());
   const scene = await openScene();

@@ -259,7 +259,7 @@ test("[L4] what another space was told of a message as an origin goes there too"
 });
 
 test.each(["consciousness", "timeline"] as const)(
-  "[L4] who repeats a message and deletes that takes nothing out of the other's: %s",
+  "[L4] who repeats a message and deletes that takes nothing from the other's: %s",
   async (continuity) => {
     const scene = await openScene({ continuity, limits: { maxConcurrentRuns: 1 } });
     const { space, husam, house, analyst, agent } = scene;

@@ -60,7 +60,7 @@ test.each([
   [{ n: 7429 }, "n: is less than 9000. Nothing was done: correct it"],
   [{ q: long }, "q: String is too long (5024 > 10). Nothing was done: shorten it"],
   [{ [long]: 1 }, `${value.slice(0, 5)}`],
-])("[K12] an owner's tool tells field and rule", (input, why) => {
+])("[K12] an owner's tool tells field and rule (%#)", (input, why) => {
   const config = { name: "ask", description: "Asks", executionType: "internal", inputSchema };
   const { message } = refusal(() => configuredTool(ToolConfig.parse(config)).check(input));
   expect(message.startsWith(why)).toBe(true);

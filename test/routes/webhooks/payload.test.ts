@@ -22,7 +22,7 @@ test.each([
   ["application/octet-stream", "Hello", "Hello"],
   ["application/json", "", null],
   [null, " \n", null],
-])("a body of type %s is read by its type: %s", (contentType, body, payload) => {
+])("a body of type $0 is read by its type (%#)", (contentType, body, payload) => {
   expect(read(contentType, body)).toEqual(payload);
 });
 

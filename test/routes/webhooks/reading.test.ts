@@ -16,7 +16,7 @@ test.each([
   ["[{{payload.issue.body}}][{{payload.nothing.at.all}}][{{payload.issue.title.length}}]", "[][][]"],
   ["{{payload.constructor}}{{payload.__proto__}}{{payload.issue.labels.at}}", ""],
   ["no placeholder { } {x}", "no placeholder { } {x}"],
-])("the template %s picks the values that it names", (template, text) => {
+])("the template $0 picks the values that it names", (template, text) => {
   expect(render(template, "issues.opened", payload)).toBe(text);
 });
 

@@ -8,7 +8,7 @@ test.each([
   [{ type: "bar", values: [1, 2, 3] }, [""], ["1", "2", "3"]],
   [{ type: "bar", labels: ["a"], series: [1, 2] }, [""], ["a", "2"]],
   [{ type: "pie", data: [{ label: "tea", value: 3 }] }, [""], ["tea"]],
-])("the input %j is a chart", (input, names, labels) => {
+])("the input $0 is a chart (%#)", (input, names, labels) => {
   const chart = chartOf(input);
   expect(chart?.series.map(({ name }) => name)).toEqual(names);
   expect(chart?.labels).toEqual(labels);

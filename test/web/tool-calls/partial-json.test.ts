@@ -26,7 +26,7 @@ test.each([
   ['{"a": 1 oops "b": 2}', { a: 1 }],
   ["[1 2]", [1]],
   ["hello", undefined],
-])("the text %j so far has the value %j", (text, value) => {
+])("%j so far has the value %j", (text, value) => {
   expect(parsePartialJson(text)).toEqual(value);
 });
 

@@ -57,7 +57,7 @@ describe("operations on a text", () => {
     ].map(([before = "", hunks = "", after = ""]): [string, { op: string }, string, string] => {
       return [before, patch(hunks), after, "Applied 1 hunk(s) to block 'notes'"];
     }),
-  ])("%j: %j", (content, operation, expected, message) => {
+  ])("$3 (%#)", (content, operation, expected, message) => {
     const text = block({ type: "text" }, { content });
     expect(text.edit(operation)).toEqual([{ op: operation.op, message }]);
     expect(text.rendered()).toBe(expected);
@@ -81,7 +81,7 @@ describe("operations on a text", () => {
       "The block would hold 101 characters; its charLimit is 100, and it holds 35 now",
     ],
     [{ op: "redo" }, "Nothing to redo"],
-  ])("refuses %j and changes nothing", (operation, message) => {
+  ])("refuses $op and changes nothing: $1 (%#)", (operation, message) => {
     const text = block({ type: "text" }, { content: lines, charLimit: 100 });
     expect(() => text.edit([append("more"), operation])).toThrow(message);
     expect(text.value()).toBe(lines);

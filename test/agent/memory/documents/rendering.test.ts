@@ -17,7 +17,7 @@ describe("a text block", () => {
     ["", 1, 10, "[Viewport: lines 1-10 of 0 (past end of content)]"],
     ["", 0, 10, "[Viewport: lines 1-10 of 0 (past end of content)]"],
     ["a\nb\nc", 4, 2, "[Viewport: lines 4-5 of 3 (past end of content)]"],
-  ])("shows of %j, from line %i on, %i lines", (content, startLine, displayLines, shown) => {
+  ])("shows $2 lines from line $1 on (%#)", (content, startLine, displayLines, shown) => {
     expect(block({ type: "text", viewport: { startLine, displayLines } }, { content }).rendered()).toBe(shown);
   });
 });
