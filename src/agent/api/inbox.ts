@@ -26,7 +26,7 @@ const inboxView = (row: InboxRow): InboxItem => ({
   receivedAt: isoTime(row.receivedAt),
 });
 
-/** A service's way into the inbox, what waits there, and what becomes of dead letters. */
+/** A service's way into the inbox, what waits there, and what becomes of dead events. */
 export const inboxArea: Area<"trigger" | "inbox" | "retryEvent" | "retryDeadEvents" | "discardEvent"> = {
   trigger: ({ services, loop }, event, idempotencyKey, root) => {
     const accepted = acceptTrigger(services, event, idempotencyKey, root);

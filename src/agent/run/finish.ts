@@ -113,7 +113,7 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
   return ended;
 };
 
-/** Acknowledges, requeues or dead-letters the run's events. Answers the read marks of each space. */
+/** Acknowledges or requeues the run's events, or marks them dead. Answers the read marks of each space. */
 const settleEvents = (services: RunServices, run: RunRow, { all }: RunRows, ending: Ending): Receipt[] => {
   const { inbox } = services;
   // The events of an absorbed run belong to the run that absorbed it.
