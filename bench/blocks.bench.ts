@@ -6,7 +6,7 @@ import { residentMiB } from "./support/resident.ts";
 import { postJson, withRivals } from "./support/servers.ts";
 
 /**
- * The cost of editing a long block and keeping every version of it: 1,000 edits, each of one line in a text of 100 kB.
+ * The cost of editing a long block and keeping every version of it: 1,000 edits, each of one line in 100 kB of text.
  * The baseline is a bare object that keeps each version as its whole text. Both answer an edit with the whole text.
  * Then the cost of a restart: the block is read, and the first edit opens the document with its history. Last, the cost
  * for an agent without blocks: its first answer after a start, and the memory of workerd then.

@@ -4,9 +4,9 @@ import { type Bench, percentile } from "./support/figure.ts";
 import { closeSockets, type Listening, now, openSockets, whenAll } from "./support/sockets.ts";
 
 /**
- * What an agent's compartments cost its open mind: one agent that is in twenty confidential spaces, where as much was said
- * as in its open one, against one that is in none. Posting to it, composing its input, and searching in it, by turns in
- * one house. Beside it, what a run in a compartment costs against an open one: it is fed before it begins.
+ * The cost of an agent's compartments for its open mind. An agent is in twenty confidential spaces, where as much was
+ * said as in its open one. It is held against an agent in none: posting to it, composing its input, and searching in
+ * it, by turns in one house. Also the cost of a run in a compartment against an open one: it is fed before it begins.
  */
 const compartments = 20;
 const saidInEach = 5;

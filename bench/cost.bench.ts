@@ -10,9 +10,9 @@ import { withRivals } from "./support/servers.ts";
 import { closeSockets, openSockets, whenAll } from "./support/sockets.ts";
 
 /**
- * The cost of one person's message and one agent's reply of 200 deltas in a space of three, as the platform counts it:
- * requests to Durable Objects (alarms and socket frames included), and rows that SQLite reads and writes. Then of an edit,
- * against a post in the same run, and of verifying a customer's JWT by a key that is known.
+ * The cost of one person's message and one agent's reply of 200 deltas in a space of three. As the platform counts, it
+ * is requests to Durable Objects (alarms and socket frames too), and rows that SQLite reads and writes. Then the cost
+ * of an edit, against a post in the same run, and of verifying a customer's JWT by a known key.
  */
 const cases: { name: string; bounds: Partial<Record<Kind, number>> }[] = [
   {

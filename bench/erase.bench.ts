@@ -4,8 +4,8 @@ import { type Bench, percentile } from "./support/figure.ts";
 import { now } from "./support/sockets.ts";
 
 /**
- * A person who said 10,000 messages in 50 spaces, each with 20 agents that heard them, is erased: how long that takes, and what
- * it costs. Meanwhile other people post into the same spaces, as they did before it began: their slowest posts are compared.
+ * The time and cost to erase a person who said 10,000 messages in 50 spaces, each with 20 agents that heard them.
+ * Meanwhile other people post into the same spaces, as they did before it began: their slowest posts are compared.
  */
 const spaces = 50;
 const agents = 20;

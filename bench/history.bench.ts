@@ -6,9 +6,9 @@ import { postJson, withRivals } from "./support/servers.ts";
 import { closeSockets, openSockets, whenAll } from "./support/sockets.ts";
 
 /**
- * A space's length costs nothing (B4). Three things take the same time and read the same rows in a space of 1,000
- * messages and in one of 200,000: to post into it, to open it (a socket to its welcome, and the newest page), and to
- * compose the next input of an agent that is asked there. Spaces are filled by copies of a message, in SQLite.
+ * A space's length costs nothing (B4). Three things take the same time and read the same rows at 1,000 messages and at
+ * 200,000: posting, opening the space, and composing. To open is a socket to its welcome, and the newest page; to
+ * compose is the next input of an agent asked there. Spaces are filled by copies of a message, in SQLite.
  */
 const sizes = [1000, 200_000] as const;
 const rounds = 40;

@@ -7,8 +7,8 @@ import { residentMegabytes } from "../test/kill/memory.ts";
 import type { Bench } from "./support/figure.ts";
 
 /**
- * Memory of the worker after agents were used once and rest, against the same process before it had any agent: what lives
- * in its heap, which is bounded, and what is resident, which its allocator keeps
+ * Memory of the worker after agents were used once and rest, against the same process before it had any agent. What
+ * lives in its heap is bounded; what is resident its allocator keeps
  * (docs/decisions/2026-11-23-what-resting-agents-hold.md).
  */
 const agents = 100;

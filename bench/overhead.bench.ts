@@ -7,11 +7,11 @@ import { postJson, type Rivals, withRivals, withServer } from "./support/servers
 import { closeSockets, type Listening, now, openSockets, whenAll } from "./support/sockets.ts";
 
 /**
- * The time that Colloquy adds to a conversation, with a model that answers at once: from a person's POST to the model being
- * called, and from the model's first word to the first frame at a client. The first is held against the packages alone
- * (`bench/packaged`), which send a model as many messages, bytes and tools. The second is held against a bare object that
- * does one insert and one broadcast: from the POST to the frame at its client. The POST's own answer, in a space whose
- * agent wakes and in one without agents, is held against the bare object's answer.
+ * The time that Colloquy adds to a conversation, with a model that answers at once. First, the time from a person's
+ * POST to the model being called. It is held against the packages alone (`bench/packaged`), which send a model as many
+ * messages, bytes and tools. Second, the time from the model's first word to the first frame at a client. It is held
+ * against a bare object that does one insert and one broadcast, from the POST to the frame. The POST's own answer is
+ * held against the bare object's, in a space whose agent wakes and in one without agents.
  */
 /** How many times the baseline's p50 ours may take; for the first frame, also how many times its p99. */
 const most = { toModel: 1.6, toClient: 1, answer: 2, toClientP99: 2 };

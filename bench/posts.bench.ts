@@ -5,9 +5,9 @@ import { postJson, withRivals } from "./support/servers.ts";
 import { closeSockets, type Listening, openSockets, whenAll } from "./support/sockets.ts";
 
 /**
- * Fifty people who post at once, each the next when the last is answered, into one space of five agents that hear all
- * of it and stay silent: no post fails, `seq` has no gap, and all who listen see one order. Held against a bare object
- * behind the same kind of worker that does one insert for each post and has nobody to tell.
+ * Fifty people post at once, each the next when the last is answered. Five agents in the space hear all of it and stay
+ * silent. No post fails, `seq` has no gap, and all who listen see one order. Held against a bare object behind the same
+ * kind of worker that does one insert for each post and has nobody to tell.
  */
 const people = 50;
 const agents = 5;

@@ -9,9 +9,9 @@ import { literalLayout } from "./support/literal-layout.ts";
 import { script } from "./support/script.ts";
 
 /**
- * How much of a model's input is the beginning of the one before, in a conversation of 200 turns in three spaces with
- * plans and memories that change: both continuities, held against the first design's literal layout (time first,
- * everything made anew) for the same turns. A provider with a prefix cache bills such a beginning at a tenth.
+ * How much of a model's input is the beginning of the one before, in 200 turns in three spaces whose plans and memories
+ * change. Both continuities are held against the first design's literal layout (time first, everything made anew). A
+ * provider with a prefix cache bills such a beginning at a tenth.
  */
 const turns = 200;
 const leastReuse = 0.99;

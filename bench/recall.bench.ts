@@ -5,8 +5,8 @@ import { isReal, realConversations } from "./support/real-conversations.ts";
 import { postJson, type Rivals, withRivals } from "./support/servers.ts";
 
 /**
- * How much of the labelled evidence is among the ten best hits: of an agent's search over the spaces that it is in, by
- * HTTP, and of BM25 over the texts of the same messages, in plain SQLite with the same tokenizer.
+ * How much of the labelled evidence is among the ten best hits of an agent's search over its spaces, by HTTP. It is
+ * held against BM25 over the texts of the same messages, in plain SQLite with the same tokenizer.
  */
 /** How search ranks was chosen on seeds 1 and 2: these were not looked at. */
 const seeds = [11, 12, 13];

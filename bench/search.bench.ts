@@ -4,9 +4,9 @@ import { percentile } from "./support/figure.ts";
 import { postJson, withRivals } from "./support/servers.ts";
 
 /**
- * How long a search takes, by HTTP, in an agent that has lived: by words among 100,000 passages, by likeness among 5,000
- * and 50,000. The limit is the same query of the same texts in plain SQLite, and a plain loop over vectors that are all
- * held in memory, in the same object and by HTTP as well.
+ * How long a search takes, by HTTP, in an agent that has lived: by words among 100,000 passages, by likeness among
+ * 5,000 and 50,000. The limits are the same query in plain SQLite and a plain loop over vectors that are all held in
+ * memory. Both run in the same object and by HTTP as well.
  */
 const cases = [
   { mode: "fts", plain: "words", passages: 100_000, embedder: { provider: "none" } },

@@ -82,8 +82,8 @@ const lives = async (server: Inspected, count: number, use: (index: number) => P
 };
 
 /**
- * How long each kind takes to wake, p50. One of each is woken in turn, so that all have the same machine: the last `woken`
- * of them, since none of those was looked at since it was used.
+ * How long each kind takes to wake, p50. One of each is woken in turn, so that all have the same machine. They are the
+ * last `woken` of them, which were not looked at since they were used.
  */
 const wake = async (kinds: { count: number; ask: (index: number) => Promise<unknown> }[]): Promise<number[]> => {
   const times = kinds.map((): number[] => []);

@@ -7,10 +7,10 @@ import { postJson } from "./support/servers.ts";
 import { closeSockets, type Listening, now, openSockets, whenAll } from "./support/sockets.ts";
 
 /**
- * Ten thousand runs that wait for a person, a thousand of each of ten agents: what they hold in memory once their
- * objects sleep, against the same house without them after the same work; and how long an answer takes to the model
- * that goes on with it, against a plain message to the model that it wakes. The runs that are answered were made by
- * asking; the others are copies of one of them, in SQLite.
+ * Ten thousand runs that wait for a person, a thousand of each of ten agents. What they hold in memory once their
+ * objects sleep is held against the same house without them, after the same work. How long an answer takes to the model
+ * that goes on with it is held against a plain message. The runs that are answered were made by asking; the others are
+ * copies of one of them, in SQLite.
  */
 const agents = 10;
 const asked = 6;

@@ -5,9 +5,8 @@ import type { RenderedTable } from "../test/faults/table.ts";
 import { recordMeasured } from "./measured.ts";
 
 /**
- * `npm run test:faults`: a crash at every fault point in every scenario, each time that the scenario reaches the point,
- * and two crashes in one run. Prints the table and fails if a cell of it fails. `--write` writes the figures into
- * `docs/measured.md`.
+ * `npm run test:faults`: a crash at every fault point in every scenario, each time that it is reached, and two crashes
+ * in one run. Prints the table and fails if a cell of it fails. `--write` writes the figures into `docs/measured.md`.
  */
 const { values } = parseArgs({ options: { write: { type: "boolean", default: false } } });
 process.env.FAULTS = "all";

@@ -4,9 +4,9 @@ import type { FuzzReport } from "../test/fuzz/findings.ts";
 import { recordMeasured } from "./measured.ts";
 
 /**
- * `npm run fuzz`: generated and mutated input to every route, over sockets, to webhooks' addresses and from models,
- * 100,000 of it unless `--inputs N` says otherwise. `--seed S` gives the same inputs again. Names, such as `lives`, take
- * those files alone. Fails if anything does.
+ * `npm run fuzz`: generated and mutated input to every route, over sockets, to webhooks' addresses and from models. It
+ * is 100,000 inputs unless `--inputs N` says otherwise. `--seed S` gives the same inputs again. Names, such as `lives`,
+ * take those files alone. Fails if anything does.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,

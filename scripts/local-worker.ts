@@ -3,8 +3,8 @@ import app from "../src/worker.ts";
 export { Agent, Space, Workspace } from "../src/worker.ts";
 
 /**
- * The product's worker as it runs on this machine. It answers only what is sent to a name of this machine, so that no
- * page elsewhere reaches it under a name of its own (DNS rebinding). The local runtime does the same for its own paths.
+ * The product's worker on this machine. It answers only requests to a name of this machine. Otherwise a page elsewhere
+ * could reach it under its own name (DNS rebinding). The local runtime does the same for its own paths.
  */
 const ownNames = ["127.0.0.1", "localhost", "[::1]"];
 

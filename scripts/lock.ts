@@ -3,8 +3,8 @@ import { join, resolve } from "node:path";
 
 /**
  * Keeps `package-lock.json` whole for every platform. npm leaves out optional binaries that it could not see where the
- * lock was written, and `npm ci` then fails, there or on the platform that needs them (npm/cli#4828). Adds what is
- * missing; `--check` writes nothing and fails instead.
+ * lock was written. `npm ci` then fails, there or on the platform that needs them (npm/cli#4828). Adds what is missing;
+ * `--check` writes nothing and fails instead.
  */
 type Entry = { version?: string; optionalDependencies?: Record<string, string> } & Record<string, unknown>;
 type Lock = { packages: Record<string, Entry> };

@@ -5,9 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 import { isDeepStrictEqual } from "node:util";
 
 /**
- * `npm run migrations` writes what each actor's schema needs beyond its history; `--check` writes nothing and fails
- * if something would be written, or if a history is out of order (the migrator would skip a migration silently).
- * `newest.sql` beside each history holds the tables that it ends in, for a new object.
+ * `npm run migrations` writes what each actor's schema needs beyond its history. `--check` writes nothing. It fails if
+ * something would be written, or if a history is out of order (the migrator would skip one silently). `newest.sql`
+ * beside each history holds the tables that it ends in, for a new object.
  */
 const root = resolve(import.meta.dirname, "..");
 const actors = ["workspace", "space", "agent"];

@@ -112,8 +112,8 @@ export const workspacesOf = async (operator: Api, named: string[]): Promise<stri
 };
 
 /**
- * A workspace that the deployment lists and does not know any more: its ids were made by another SIGNING_SECRET than it has
- * now, which somebody put by hand. The list says nothing by which it could tell before there is a workspace.
+ * A workspace that the deployment lists but no longer knows: its ids were made by an earlier SIGNING_SECRET, replaced
+ * by hand. The list says nothing by which it could tell before there is a workspace.
  */
 export const orphanOf = async (operator: Api): Promise<string | undefined> => {
   const [id] = await workspacesOf(operator, []).catch(() => []);

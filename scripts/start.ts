@@ -6,8 +6,8 @@ import { buildPage } from "./page.ts";
 import { isPortFree, startServer } from "./server.ts";
 
 /**
- * `npm start`: the whole house on this machine. Builds the page, writes keys, starts the edge, seeds a workspace to
- * look at, says how to get in, and ends every process that it started when it is told to end.
+ * `npm start`: the whole house on this machine. Builds the page, writes keys, starts the edge, seeds a workspace and
+ * says how to get in. When it is told to end, it ends every process that it started.
  */
 const root = resolve(import.meta.dirname, "..");
 const dataDirectory = join(root, ".wrangler/state");

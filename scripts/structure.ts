@@ -41,8 +41,8 @@ export type Structure = {
   /** Two folders of one parent, each with all that it holds, of which each imports something of the other. */
   mutualFolders: string[];
   /**
-   * Imports of a file that stands in a folder above. Leaf modules do not count: `schema.ts`, `bounds.ts`, `types.ts`,
-   * `env.ts` (the types of the worker's bindings), and a module that imports nothing of its own folder but leaf modules of it.
+   * Imports of a file that stands in a folder above. Leaf modules do not count. These are `schema.ts`, `bounds.ts`,
+   * `types.ts`, `env.ts` (the worker's bindings), and a module whose only imports of its own folder are leaf modules.
    */
   upwardImports: string[];
   /** Comparisons with a continuity's name, but in `run/continuity`, `context` and `protocol`. `continuityFacts` says what differs. */

@@ -2,7 +2,7 @@
 export type Line = { id: string; name: string; text: string; at: number };
 
 /**
- * Appends messages to a space's log as posting them would have left it, everybody who follows it having taken them:
+ * Appends messages to a space's log as posting them would, with everybody who follows it having taken them. They are
  * copies of its newest message, with other words, senders and times. Answers their ids, in order.
  */
 export const fillConversation = ({ sql }: DurableObjectStorage, lines: Line[]): string[] => {

@@ -1,6 +1,6 @@
 /**
- * Makes of an agent's newest run, which waits for people, many: by copies of all its rows, in the agent and in the
- * space that shows its call, as that many runs would have left them. Copies are never answered: their ids are no ids.
+ * Copies an agent's newest run, which waits for people, many times. All its rows are copied, in the agent and in the
+ * space that shows its call. Copies are never answered: their ids are no ids.
  */
 type Sql = DurableObjectStorage["sql"];
 

@@ -1,6 +1,6 @@
 /**
- * Makes the log of a space `messages` long by copies of its newest message, as posting them would have left it, and
- * everybody who follows it having taken them. Answers the newest frame.
+ * Makes a space's log `messages` long by copies of its newest message. Posting them would leave it so, once everybody
+ * who follows it has taken them. Answers the newest frame.
  */
 export const fillLog = ({ sql }: DurableObjectStorage, messages: number): string => {
   sql.exec(
@@ -35,8 +35,8 @@ export const leaveWaiting = ({ sql }: DurableObjectStorage, spaceName: string, f
 const rowsInCycle = 2;
 
 /**
- * Gives an agent that has not lived yet `cycles` cycles, as living through them would have left them: compacted after
- * each `inWindow`, but for the last ones.
+ * Gives a new agent `cycles` cycles, as living through them would have left them. They are compacted after each
+ * `inWindow`, but for the last ones.
  */
 export const fillCycles = ({ sql }: DurableObjectStorage, cycles: number, inWindow: number): void => {
   const counted = "with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)";

@@ -8,9 +8,9 @@ import { Hono } from "hono";
 import * as z from "zod";
 
 /**
- * The least that the packages of this project cost on the way from a POST to a model: a Hono route, a body parsed by Zod, a row
- * by Drizzle in each of two objects, a conversation read by Drizzle and sent by the AI SDK, with as many messages, bytes and tools
- * as the product sent. Nothing of ours: no key is checked, nobody is woken again, nothing is counted or kept of the answer.
+ * The least that the packages of this project cost from a POST to a model. Hono routes it, Zod parses the body, and
+ * Drizzle writes a row in each of two objects and reads the conversation. The AI SDK sends as many messages, bytes and
+ * tools as the product. Nothing of ours: no key is checked, nobody is woken again, nothing is counted or kept.
  */
 type Env = { ROOM: DurableObjectNamespace<Room>; MIND: DurableObjectNamespace<Mind> };
 

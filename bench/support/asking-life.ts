@@ -19,8 +19,8 @@ type Runs = { items: { status: string; completedAt?: string }[] };
 const rounds = 12;
 
 /**
- * The inputs of a consciousness in a real house: it asks a person and waits, again and again, while blocks with schemas
- * come, change and go, another agent shares one and takes it back, and messages that wake nobody are said beside it.
+ * The inputs of a consciousness in a real house that asks a person and waits, again and again. Blocks with schemas
+ * come, change and go; another agent shares one and takes it back; messages are said that wake nobody.
  */
 export const askingLife = async (): Promise<SentInput[]> => {
   const model = await startFakeOpenAi();

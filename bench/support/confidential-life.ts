@@ -9,8 +9,8 @@ const rounds = 6;
 const names = ["Board", "People", "Legal"];
 
 /**
- * The inputs of a consciousness in a real house, in each of its three confidential spaces: between two of their questions
- * it answers in the open and keeps an open memory, and it keeps one of each space's own.
+ * The inputs of a consciousness in a real house, in each of its three confidential spaces. Between two of their
+ * questions it answers in the open. It keeps an open memory, and one of each space's own.
  */
 export const confidentialLife = async (): Promise<SentInput[][]> => {
   const model = await startFakeOpenAi();

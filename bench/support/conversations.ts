@@ -1,9 +1,9 @@
 import { type Random, seededRandom } from "../../test/kill/random.ts";
 
 /**
- * Conversations with labelled evidence, the same for the same seed: a dozen people talk in four spaces for half a year,
- * about thirty things, of which some change; they mention each other, ask and answer, and chat. Each question names what
- * it asks in words of its own, and its evidence is every message that answers it.
+ * Conversations with labelled evidence, the same for the same seed. For half a year a dozen people talk in four spaces
+ * about thirty things, some of which change. They mention each other, ask, answer and chat. Each question names what it
+ * asks in words of its own, and its evidence is every message that answers it.
  */
 export type Said = { sender: string; space: string; text: string; at: number };
 export type Question = { kind: string; text: string; evidence: Said[] };

@@ -4,8 +4,8 @@ import { composeTimeline, type TimelineSnapshot } from "../../src/agent/context/
 const order = ["trigger", "active_space", "history", "spaces", "goals", "memories", "plans", "active_runs"];
 
 /**
- * The layout that the first design wrote down, to the letter: everything in the system prompt and made anew each time,
- * in the order of its blocks: identity with the time, trigger, active space, history, spaces, state, instructions.
+ * The layout that the first design wrote down, to the letter: everything in the system prompt and made anew each time.
+ * Its blocks in order: identity with the time, trigger, active space, history, spaces, state, instructions.
  */
 export const literalLayout = (snapshot: TimelineSnapshot): { instructions: string; messages: [] } => {
   const { state, now, config } = snapshot;

@@ -4,9 +4,9 @@ import * as z from "zod";
 import type { Conversations, Said } from "./conversations.ts";
 
 /**
- * Labelled conversations from outside, in the form of LoCoMo (`locomo10.json`, or a folder with a file for each talk):
- * two people, a few dozen sessions, and questions that name their evidence. Not kept here: its licence forbids it.
- * `CONVERSATIONS=FOLDER npm run bench -- recall` measures them beside the generated ones.
+ * Labelled conversations from outside, in the form of LoCoMo (`locomo10.json`, or a folder with a file for each talk).
+ * Each has two people, a few dozen sessions, and questions that name their evidence. Not kept here: its licence forbids
+ * it. `CONVERSATIONS=FOLDER npm run bench -- recall` measures them beside the generated ones.
  */
 const Turn = z.object({ speaker: z.string(), dia_id: z.string(), text: z.string() });
 const Asked = z.object({ question: z.string(), evidence: z.array(z.string()), category: z.int() });

@@ -5,8 +5,8 @@ import type { Member } from "../../src/protocol/entity.ts";
 import type { Message } from "../../src/protocol/message.ts";
 
 /**
- * A scripted conversation: people write to one agent in three spaces in turn, the agent answers, and now and then a
- * plan or a memory of it changes. The same at every run: nothing is drawn by lot.
+ * A scripted conversation. People write to one agent in three spaces in turn, and it answers. Now and then a plan or a
+ * memory of it changes. The same at every run: nothing is random.
  */
 export type Turn = {
   now: string;

@@ -4,7 +4,7 @@ import { launchBrowser } from "../../test/e2e/support/browser.ts";
 import { type Message, named, order, type Stage, type Tries } from "./holes-stage.ts";
 import { until } from "./scene.ts";
 
-/** Holes 1, 4 and 9 in two browsers: the victim's, and that of somebody else; the attacker has a page on another port of the same host. */
+/** Holes 1, 4 and 9 in the browsers of the victim and another; the attacker's page is on another port of the host. */
 const open = async (browser: Browser, address: string, beside?: Page): Promise<Page> => {
   const context = beside?.context() ?? (await browser.newContext());
   const page = await context.newPage();

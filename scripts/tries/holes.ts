@@ -23,9 +23,9 @@ const plays: [holes: number[], play: (stage: Stage, tries: Tries) => Promise<voi
 ];
 
 /**
- * `npm run try -- holes [HOLE…]`: the ten holes that were found in what is said in private and in what is approved, tried as
- * an attacker would over HTTP and in two browsers: as they were found, and around the guard that closed them. Prints a line
- * for each try. Answers whether all are closed.
+ * `npm run try -- holes [HOLE…]`: the ten holes that were found in what is said in private and in what is approved.
+ * They are tried as an attacker would, over HTTP and in two browsers, as they were found and around the guard that
+ * closed them. Prints a line for each try. Answers whether all are closed.
  */
 export const tryHoles = async (only: number[]): Promise<boolean> => {
   const tries = createTries(only);

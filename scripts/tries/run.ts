@@ -8,9 +8,9 @@ import { knows } from "./knows.ts";
 import { answerTo, openScene, type Play } from "./scene.ts";
 
 /**
- * `npm run try -- knowing [LINE…]`: what an agent knows of all that it did, tried as a new user would: over HTTP, on a
- * house of its own, with models whose words are scripted and whose inputs are read. One line a check; fails if one does
- * not hold. `npm run try -- holes [HOLE…]`: the same as an attacker would (`holes.ts`).
+ * `npm run try -- knowing [LINE…]`: what an agent knows of all that it did, tried as a new user would. It works over
+ * HTTP, on a house of its own. Its models' words are scripted, and their inputs are read. One line a check; fails if
+ * one does not hold. `npm run try -- holes [HOLE…]`: the same as an attacker would (`holes.ts`).
  * `npm run try -- operators`: what an operator does by the docs' commands (`operators.ts`).
  */
 const tries: Record<string, Play[]> = { knowing: [...knows, ...canDo] };

@@ -9,8 +9,8 @@ import { toolOf } from "../support/tool-of.ts";
 import { ended, inboxOf, openHouse, passTime, rowsIn, scripted } from "./fixture.ts";
 
 /**
- * Alice asks in her board, and an agent speaks because of it in General, where Bob and another agent are who are not in
- * the board. Every place where they could read of it is looked through for the board's words and names.
+ * Alice asks in her board, and because of it an agent speaks in General. Bob and another agent are in General but not
+ * in the board. Every place where they could read is searched for the board's words and names.
  */
 const secrets = { space: "Zanzibar board", sender: "Quetzalia", words: "the xylophone costs 9000" };
 const kinds = ["timeline", "consciousness"] as const;

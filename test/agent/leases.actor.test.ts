@@ -14,8 +14,8 @@ import { createTimers } from "../../src/timers/timers.ts";
 import { agentStub, openHouse, undoLater } from "./fixture.ts";
 
 /**
- * A compartment's steps are booked in its open mind over a network on which questions and answers are lost and come late,
- * while the compartment crashes. The network and the clock are the test's; ledger, budget, jobs and timers are not.
+ * A compartment books its steps in its open mind. The network loses and delays questions and answers, and the
+ * compartment crashes. The network and the clock are the test's; ledger, budget, jobs and timers are not.
  */
 undoLater();
 const limit = 10_000;

@@ -13,8 +13,8 @@ import { call, step, text, waitAt } from "../support/scripted-model.ts";
 import { agentStub, ended, inboxOf, openHouse, passTime, rowsIn, runsOf, scripted } from "./fixture.ts";
 
 /**
- * The ledger against what it promises, in whatever order runs reserve, are billed, are refused and crash, beside payers
- * that have no journal, over midnights and clocks that go back. The model remembers every call that was made.
+ * The ledger against what it promises. Runs reserve, are billed, are refused and crash in any order, beside payers
+ * without a journal. Midnights pass, and clocks go back. The model remembers every call that was made.
  */
 const hourMs = 3_600_000;
 const limit = 10_000;

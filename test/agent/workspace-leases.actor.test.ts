@@ -17,8 +17,8 @@ import { withStorage } from "../workspace/fixture.ts";
 import { ended, openHouse, passTime, rowsIn, scripted } from "./fixture.ts";
 
 /**
- * Agents lease the tokens of their workspace's day, over a network on which questions come late, twice and out of order and
- * answers are lost, while agents crash and days end. Ledgers and leases are the real ones.
+ * Agents lease the tokens of their workspace's day. Questions come late, twice and out of order, and answers are lost.
+ * Agents crash, and days end. Ledgers and leases are the real ones.
  */
 const hourMs = 3_600_000;
 const limit = 10_000;

@@ -14,9 +14,9 @@ export type Act = {
 };
 
 /**
- * One thing that happens in a house. `unknown` names where equality is not to be had: a call that is not to be
- * repeated, cut there, has no outcome that anybody knows. It says at which of the point's passes, and how often its
- * server was asked by then.
+ * One thing that happens in a house. `unknown` names where the end cannot be equal: a call that must not be repeated
+ * and was cut has an unknown outcome. It says at which of the point's passes, and how often its server was asked by
+ * then.
  */
 export type Scenario = {
   name: string;
@@ -27,8 +27,8 @@ export type Scenario = {
   /** How often the server is asked by a call that may be repeated, and is. */
   repeated?: { [point: string]: { pass: number; effects: number } };
   /**
-   * The call goes on beside its run. Where the run is cut, the call may be under way or done with: its outcome is
-   * unknown, and said to be so, or all is as without the crash.
+   * The call goes on beside its run. If the run is cut meanwhile, the call's outcome is told as unknown, or all is as
+   * without the crash.
    */
   beside?: true;
 };

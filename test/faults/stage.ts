@@ -21,8 +21,8 @@ import { Onlooker } from "./onlooker.ts";
  */
 
 /**
- * Years ahead of the platform's clock, so that alarms go off in ticks alone. Those of a house that was left would else
- * come to fault points while another one is played, and be counted or crash in its place.
+ * Years ahead of the platform's clock, so that alarms go off in ticks alone. Otherwise the alarms of an earlier house
+ * would reach fault points while another is played.
  */
 const beganAt = Date.UTC(2031, 0, 1, 9);
 const tickMs = 26_000;

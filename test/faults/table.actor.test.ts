@@ -6,11 +6,10 @@ import { scenarios } from "./scenarios.ts";
 import { type Cell, renderTable } from "./table.ts";
 
 /**
- * Every fault point in every scenario: the object that comes to it crashes, nobody calls, and in the end all is as
- * without the crash: timelines, receipts, runs, memories, effects; no inbox holds anything, no client shows a stream,
- * no other timer is left. `npm run test:faults` runs each cell, and each time that a point is come to; the normal run
- * takes a single reply whole, and else the first time: of each point in the first scenario that comes to it, and of a
- * fixed part of the rest.
+ * Every fault point in every scenario: the object that reaches it crashes, and nobody calls. In the end all is as
+ * without the crash: timelines, receipts, runs, memories, effects. No inbox holds anything, no client shows a stream,
+ * no other timer is left. `npm run test:faults` runs each cell, each time that a point is reached. The normal run takes
+ * a single reply whole. Of the rest it takes first times: each point in one scenario, and a fixed part of the others.
  */
 afterEach(() => {
   disarmFaults();

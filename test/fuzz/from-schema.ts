@@ -4,8 +4,8 @@ import { hostileText, type Json } from "./hostile.ts";
 import { named } from "./named.ts";
 
 /**
- * Values that a JSON Schema of the API's own document allows, as far as that is said there; where a name says more
- * than its schema (`cron`, `url`), from `named`. Ids are marks such as `@ent0@`, which the stage has values for.
+ * Values that a JSON Schema of the API's own document allows, as far as it says. Where a name says more than its schema
+ * (`cron`, `url`), the value is from `named`. Ids are marks such as `@ent0@`, which the stage has values for.
  */
 const SchemaObject = z.looseObject({
   $ref: z.string().optional(),

@@ -15,7 +15,7 @@ const manyInputs = 10_000;
 /** Of a run that gets only what others leave of the processors. */
 export const longestMs = 24 * 60 * 60_000;
 
-/** As many cases as `npm run fuzz` has inputs; half of the few inputs of the normal run, since a case is a whole run. */
+/** As many cases as `npm run fuzz` has inputs. A case is a whole run, so the normal run takes half as many. */
 const casesOf = (inputs: number): number => Math.round((inputs < manyInputs ? inputs / 2 : inputs) / continuities);
 
 /** Plays random lives of agents of one continuity, and holds every input of each to all that was before it. */

@@ -5,7 +5,7 @@ import { comparedWorlds, compareWorlds, conversationsInWorld, happenings, worlds
 
 /** Half of all conversations: those of agents of one continuity. */
 const continuities = 2;
-/** A whole run takes hours: this many quiet worlds apart it says how far it is, so that one that is cut goes on from there. */
+/** Every so many quiet worlds a run of hours says how far it is, so that a cut one goes on from there. */
 const seedsBetweenWords = 10;
 /** What happens seldom needs some conversations to have happened. */
 const tellingCases = 400;

@@ -10,8 +10,8 @@ import { inputsOf } from "./plan.ts";
 import { quietModel } from "./quiet-model.ts";
 
 /**
- * Exported agents in which something is not as it should be: each is refused in words and leaves nothing, or makes an
- * agent that can be asked for all that it is.
+ * Exported agents in which something is wrong. Each is refused in words and leaves nothing, or makes an agent that can
+ * be asked for all that it is.
  */
 const Lines = z.array(z.json());
 

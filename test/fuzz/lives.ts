@@ -21,8 +21,8 @@ import {
 import { type Reader, unreachable, watchInputs } from "./reach.ts";
 
 /**
- * Random lives of an agent. Each thing that it is told and each thing that it does holds a word of its own. A case is one
- * input of a life, to which all words from before it are held: each stands in it, or can be reached from it (`reach.ts`).
+ * Random lives of an agent. Each thing that it is told or does holds a word of its own. A case is one input of a life:
+ * every earlier word stands in it, or can be reached from it (`reach.ts`).
  */
 const speak = (spaceId: string, message: string, more: object = {}): ScriptedPart[] => [
   call("enter_space", { spaceId, limit: 1 }),

@@ -13,11 +13,11 @@ import { maxSearchLimit } from "../../src/protocol/search.ts";
 import { ColloquyError } from "../../src/shared/errors.ts";
 
 /**
- * What can be reached from one input: what stands in it, and what the tools that it offers return when they are called
- * with what it names, or with what an earlier one of these answers names.
+ * Everything that can be reached from one input. It is what stands in it, and what its tools return when they are
+ * called with what it or an earlier answer names.
  *
- * The tools are executed as the run itself would, in the run and at the step that reads the input: with its services, its
- * room and its spaces. They are not called by the model, because their answers would then be part of the life: each
+ * The tools are executed as the run itself would, in the run, at the step that reads the input. They have its services,
+ * its room and its spaces. The model does not call them, because their answers would then be part of the life. Each
  * later input of a consciousness would hold all that was ever looked up.
  */
 export type Reader = { live: LiveRun; step: number; activeSpaceId: string | null };

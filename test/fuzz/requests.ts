@@ -204,8 +204,8 @@ const requestOf = (operation: Operation): fc.Arbitrary<FuzzedRequest> => {
 /** Webhook deliveries have their own inputs. */
 const asked = operations.filter(({ path }) => path !== "/v1/hooks/{hookId}");
 /**
- * Those that take much are asked more often than those that take an id; what is the same for everybody, and what
- * leaves nothing to ask the next, seldom.
+ * Operations that take much input are asked more often than those that take an id. Those that answer everybody the
+ * same, or that leave nothing to ask next, are asked seldom.
  */
 const weightOf = ({ method, path, requestBody, security }: Operation): number => {
   if (

@@ -1,10 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import type { Stage } from "./stage.ts";
 
-/**
- * What the objects of a stage hold, told cheaply: an object in which nothing was written since it was looked at last
- * still holds the same, and is not read again.
- */
+/** What the objects of a stage hold, told cheaply. An object is not read again if nothing was written in it since. */
 export class WatchedState {
   readonly #stage: Stage;
   readonly #compared: "told" | "all";

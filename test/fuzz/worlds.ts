@@ -198,8 +198,8 @@ const anonymous = (rows: unknown[]): string =>
 const isApart = (table: string): boolean =>
   /^(sqlite_|_cf_|ledger$|timers$|compartments$)|_(data|idx|docsize|config)$/.test(table);
 /**
- * Columns that may differ and show nowhere: how far the confidential space was followed, in which order things were
- * indexed, and how much of an input was repeated, which counts characters of ids.
+ * Columns that may differ and show nowhere: how far the confidential space was followed, and the order of indexing.
+ * Also how much of an input was repeated, since that counts characters of ids.
  */
 const unshown: Record<string, string[]> = {
   spaces: ["cursor", "version", "processed_seq", "acknowledged"],

@@ -12,8 +12,8 @@ import { insist, visit } from "./taken-away.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
 /**
- * One seed: people speak, the power goes once or twice at moments that the seed says, and after the last of it people
- * speak once more, or (one seed in five) say nothing, so that everything has to come back by its own alarms.
+ * One seed. People speak, and the power goes once or twice at moments that the seed says. After the last they speak
+ * once more. In one seed of five they say nothing, so that everything has to come back by its own alarms.
  */
 export type Round = { verdict: Verdict; kills: number; recoveriesMs: number[]; seconds: number; deleted: string[] };
 

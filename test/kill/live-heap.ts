@@ -2,8 +2,8 @@ import { WebSocket } from "ws";
 import * as z from "zod";
 
 /**
- * What lives in a worker's heap once all garbage is gone, with the platform's objects and buffers that it holds: that
- * may not grow; what is not collected yet says little.
+ * The part of a worker's heap that lives once all garbage is gone, with the platform's objects and buffers that it
+ * holds. It may not grow; what is not collected yet says little.
  */
 export type LiveHeap = {
   /** Collects all garbage first. In MB. */

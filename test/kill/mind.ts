@@ -3,9 +3,9 @@ import type { FakeRequest, FakeStep } from "../support/fake-openai.ts";
 import { answerPieces, type Command, commandsIn, type Said } from "./commands.ts";
 
 /**
- * The model of every agent under load. It goes by nothing but what it is given, as a model does: it carries out the
- * commands of its newest inbox message or trigger that are for it and that it has not called a tool for since. So an
- * event that is given twice is done twice, and one that is not given never.
+ * The model of every agent under load. Like a model, it goes by nothing but what it is given. It carries out the
+ * commands for it in its newest inbox message or trigger, unless it has called a tool for them since. So an event that
+ * is given twice is done twice, and one that is not given never.
  */
 const Turn = z.looseObject({
   role: z.string(),

@@ -11,9 +11,9 @@ import type { PaymentFigures, Verdict } from "./verdict.ts";
 import { watchSockets } from "./wire.ts";
 
 /**
- * `npm run test:kill -- --seeds N`: real processes, SIGKILL at random moments under load, and then a count of what was
- * lost, doubled or is stuck, and for deleted words that are found. `--seed S` repeats one. Fails unless all three are 0 and what was cut is answered soon
- * after the restart. `--write` writes the figures into `docs/measured.md`.
+ * `npm run test:kill -- --seeds N`: real processes, and SIGKILL at random moments under load. Then it counts what was
+ * lost, doubled or is stuck, and deleted words that are found. `--seed S` repeats one. Fails unless all are 0 and what
+ * was cut is answered soon after the restart. `--write` writes the figures into `docs/measured.md`.
  */
 const { values } = parseArgs({
   options: {

@@ -17,9 +17,9 @@ import { judge } from "./verdict.ts";
 import { watchSockets } from "./wire.ts";
 
 /**
- * `npm run soak -- --minutes N --warm-up M`: the load of the kill test without kills, for ten minutes, after ten others
- * in which the process takes the memory that it works with. Fails if memory grows, a timer is left over, or it has become
- * slower. `--write` writes the figures into `docs/measured.md`.
+ * `npm run soak -- --minutes N --warm-up M`: the load of the kill test without kills, for ten minutes. Ten others
+ * precede, in which the process takes the memory that it works with. Fails if memory grows, a timer is left over, or it
+ * has become slower. `--write` writes the figures into `docs/measured.md`.
  */
 const { values } = parseArgs({
   options: {

@@ -6,8 +6,8 @@ import { DatabaseSync } from "node:sqlite";
 export type StoredTimer = { object: string; name: string; dueAt: number };
 
 /**
- * Timers that are there by right when all is quiet: what was used and is told, a workspace's memory of keys, entries of the audit log that leave some
- * day, and tokens that expire.
+ * Timers that may be there when all is quiet: usage to tell, a workspace's memory of keys, audit entries and tokens
+ * that expire.
  */
 const lasting = new Set(["requests", "audit", "sockets", "usage"]);
 

@@ -12,9 +12,9 @@ import { installModel, scriptedModel, step, text, call as toolCall } from "../su
 import { countsOf, dump } from "./database.ts";
 
 /**
- * A deploy meets live data. Each fixture is the database of an actor that has lived, as the history of migrations up to
- * its name made it; today's code opens it, reads all of it and goes on. A new migration gets its fixtures by running
- * this file: they are written where they are missing, and are then never changed.
+ * A deploy meets live data. Each fixture is the database of an actor that has lived, made by the history of migrations
+ * up to its name. Today's code opens it, reads all of it and goes on. A new migration gets its fixtures by running this
+ * file: they are written where they are missing, and are then never changed.
  */
 const namespaces = { agent: env.AGENT, space: env.SPACE, workspace: env.WORKSPACE };
 type Actor = keyof typeof namespaces;

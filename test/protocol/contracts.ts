@@ -4,8 +4,8 @@ import type { Outcome } from "../../src/shared/errors.ts";
 import type * as last from "./last-release.golden.ts";
 
 /**
- * RPC contracts are additive (L14): the compiler holds today's actors to what the last release asks and reads, and the last
- * release's actors to what today's ask and read. `npm run check` fails where they do not fit.
+ * RPC contracts are additive (L14). The compiler checks that today's actors offer what the last release asks and reads,
+ * and that the last release's actors offer what today's do. `npm run check` fails where they do not fit.
  */
 type Calls<Methods> = {
   [Name in keyof Methods]: Methods[Name] extends (...asked: infer Asked) => Promise<Outcome<infer Value>>

@@ -175,7 +175,7 @@ const lateness = ({ method, path }: Operation): number => {
 };
 const inOrder = operations.toSorted((one, other) => lateness(one) - lateness(other));
 const ordinary = inOrder.filter(({ path }) => !path.endsWith("/stream") && !path.endsWith("/events"));
-/** There is no dead event to be retried or discarded, the run is over, no agent said the message, and the space has no router. */
+/** No dead event can be retried or discarded, the run is over, no agent said the message, the space has no router. */
 const origin = "GET /v1/spaces/{spaceId}/messages/{messageId}/origin";
 const routing = "GET /v1/spaces/{spaceId}/messages/{messageId}/routing";
 const refusals = [

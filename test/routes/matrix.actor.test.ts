@@ -49,8 +49,8 @@ type Who =
 const everyone: Who[] = [...nobodies, ...others, ...own, ...scoped, ...ownUsers, ...sessions];
 
 /**
- * What each of `own` gets, in that order; then what the operator and who is of another workspace get, if not 403 and 404, and
- * what an impersonated session gets, if not what its person does.
+ * The status for each of `own`, in that order. Then for the operator and who is of another workspace, if not 403 and
+ * 404. Then for an impersonated session, if it differs from its person's.
  */
 type Row = {
   own: [number, number, number, number, number, number, number];

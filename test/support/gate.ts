@@ -11,8 +11,8 @@ export type Gate = {
 const pollMs = 1;
 
 /**
- * Who waits looks for himself: in workerd a promise that another Durable Object resolves goes on in that object's
- * context, where nothing of one's own may be touched.
+ * Each waiter polls. In workerd a promise that another Durable Object resolves goes on in that object's context, where
+ * it may not touch its own.
  */
 const until = (condition: () => boolean): Promise<void> =>
   new Promise((resolve) => {

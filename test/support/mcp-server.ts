@@ -7,8 +7,8 @@ import {
 import * as z from "zod";
 
 /**
- * An MCP server, by the protocol's own library, as a function from a request to its answer: of the current revision,
- * or of 2025-11-25 with sessions. Its tools may change while it runs.
+ * An MCP server, by the protocol's own library, as a function from a request to its answer. It speaks the current
+ * revision, or 2025-11-25 with sessions. Its tools may change while it runs.
  */
 export type TestTool = {
   name: string;

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { unwrap } from "../../src/shared/errors.ts";
 import { ids } from "./house.ts";
 
-/** A tool call of the agent, or of its compartment, that waits for a person in the space, for an answer or for leave: its id. */
+/** The id of a tool call of the agent or its compartment that waits for a person's answer or leave. */
 export const question = async (
   workspaceId: string,
   spaceId: string,

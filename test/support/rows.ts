@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 
-/** Each row of each table of an object, those of its indexes of words too, as text: to look for words that are to be gone. */
+/** Each row of each table of an object as text, also of its word indexes: to look for words that must be gone. */
 export const allRows = ({ sql }: DurableObjectStorage): string[] => {
   const tables = sql
     .exec("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'")

@@ -29,8 +29,8 @@ import { routerPrompt } from "../../../src/space/router/prompt.ts";
 import { analyst, callMessages, configOf, day, designer, husam, partsOf } from "./cast.ts";
 
 /**
- * Every composer of text for a model, with inputs in which each field is set. `Required` sees to that: a field that is new in
- * the code does not compile until it stands here too, and from then on its text is a hostile one.
+ * Every composer of text for a model, with inputs in which each field is set. `Required` sees to that: a new field does
+ * not compile until it stands here too. From then on its text is a hostile one.
  */
 /** A text that others write. */
 export const free = "free text";

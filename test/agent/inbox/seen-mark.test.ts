@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { isSeen, type SeenMark, settle } from "../../../src/agent/spaces.ts";
 
 /**
- * A conversation as an agent lives through it, with the marks alone: its space's log, what was delivered of it, what
- * waits in the inbox, and runs side by side that are shown a window of the log and end in any way.
+ * A conversation as an agent lives through it, with the marks alone. It has the space's log, what was delivered of it,
+ * and what waits in the inbox. Runs side by side are shown a window of the log and end in any way.
  */
 type Kind = "wakes" | "quiet";
 type Run = { took: number[]; shown: number[]; shownNew: Set<number>; leftOut: number };

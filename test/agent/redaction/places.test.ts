@@ -7,8 +7,8 @@ import * as agent from "../../../src/agent/schema.ts";
 import * as mcp from "../../../src/agent/tools/mcp/schema.ts";
 
 /**
- * A new column of text either is looked through by redactions, or joins this list: it holds ids, kinds, times, settings, documents
- * that are deleted as such, or the agent's own short names.
+ * A new column of text is either searched by redactions or joins this list. The list holds ids, kinds, times, settings,
+ * documents that are deleted as such, and the agent's own short names.
  */
 const tables = [agent, inbox, mcp, secretUses]
   .flatMap((schema) => Object.values<unknown>(schema))

@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { type Browser, chromium, type LaunchOptions } from "playwright-core";
 
 /**
- * A real, headless Chromium with nothing to install by hand: the one that ships inside an npm package on Linux, the
- * installed Chrome elsewhere, or where that one cannot start.
+ * A real, headless Chromium with nothing to install by hand. On Linux it is the one in an npm package; elsewhere, or
+ * where that cannot start, the installed Chrome.
  */
 export const launchBrowser = async (): Promise<Browser> => {
   const failures: unknown[] = [];

@@ -22,8 +22,8 @@ const Turn = z.looseObject({
 type Turn = z.infer<typeof Turn>;
 
 /**
- * What a model says that speaks `deltas` with `send_message` whenever somebody wrote, and nothing more after that. It
- * goes by what it is given alone; where it is in no space yet, it first enters the one that the message came from.
+ * A model's answer: it speaks `deltas` with `send_message` when somebody wrote, and nothing more after that. It goes by
+ * what it is given alone. If it is in no space yet, it first enters the one that the message came from.
  */
 export const converse = ({ body }: FakeRequest, deltas: string[]): FakeStep => {
   const turns = z.array(Turn).parse(body.messages);
