@@ -32,7 +32,7 @@ const presentSecrets = (): string[] => {
   return fail(`Cloudflare cannot be asked for the secrets (npx wrangler login comes first):\n${said.trim()}`);
 };
 
-/** What the deployment tells of its secrets, while it runs. Why it cannot is a reason not to go on. */
+/** Asks the running deployment for its secrets' fingerprints. Stops if it cannot tell them. */
 const printsAt = async (url: string): Promise<Prints | undefined> => {
   const answer = await fetch(new URL("/healthz", url)).catch((cause) => fail(`${url} cannot be asked: ${cause}`));
   const told: { secrets?: Prints; detail?: string } = await answer.json().catch(() => ({}));

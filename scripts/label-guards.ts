@@ -5,7 +5,7 @@
 export type Guard = {
   name: string;
   file: string;
-  /** What guards, as it stands in the file once, and what stands there without it. */
+  /** The guard, which stands in the file once, and the code without it. */
   guard: string;
   open: string;
   tests: string;

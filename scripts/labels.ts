@@ -22,7 +22,7 @@ const moved = asked.filter((each) => sourceOf(each).split(each.guard).length !==
 for (const { name, file, guard } of moved) console.error(`${name}: ${file} does not hold this once: ${guard}`);
 if (moved.length > 0 || asked.length === 0) process.exit(1);
 
-/** What stands in the files that lack a guard now. */
+/** The original text of files that lack a guard now. */
 const originals = new Map<string, string>();
 const putBack = (): void => {
   for (const [path, before] of originals) writeFileSync(path, before);

@@ -54,7 +54,7 @@ const newestOf = (actor: string): string => {
   const { entries } = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8")) as Journal;
   const db = new DatabaseSync(":memory:");
   for (const { tag } of entries) db.exec(readFileSync(join(folder, `${tag}.sql`), "utf8"));
-  // What SQLite makes by itself has no SQL, is reserved, or is the shadow of a virtual table.
+  // SQLite's own objects have no SQL, are reserved, or are shadows of a virtual table.
   const made = db
     .prepare(
       `SELECT name, type, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'

@@ -261,7 +261,7 @@ export const confidential = async (stage: Stage, { attack }: Tries, continuity: 
     const send = (path: string, body: object) =>
       http("POST", path, { bearer: max.token, headers: { "idempotency-key": "one" }, body });
     for (const [path, body] of asks) await send(path, body);
-    // What is heard of it inside is over before anybody looks at inputs outside.
+    // The inside runs are over before anybody looks at inputs outside.
     const said = (await stage.messages(vault)).findLast(({ text }) => text === word);
     await stage.handled(vault, said?.id ?? "", agent);
     await api.delete(`/v1/spaces/${vault}/members/${max.id}`);

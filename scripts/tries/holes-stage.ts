@@ -217,7 +217,7 @@ export const createTries = (only: number[]) => {
       if (!wants(hole)) return;
       tell(`${hole}`, what, await look().catch((error: unknown) => `it could not be tried: ${error}`));
     },
-    /** What cannot be tried counts as open; the others are still tried. */
+    /** An attack that cannot be tried counts as open; the others are still tried. */
     play: (play: () => Promise<void>): Promise<void> =>
       play().catch((error: unknown) => tell("", "cannot go on", `${error instanceof Error ? error.stack : error}`)),
     counts: () => ({ open, closed }),

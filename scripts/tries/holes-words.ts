@@ -156,7 +156,7 @@ const ends = [
 
 type Turn = { role: string };
 
-/** What a model is given but its own words, which it gets back as they were. */
+/** A model's input without its own words, which it gets back as they were. */
 const turnsOf = ({ fake }: Stage, model: string): Turn[] =>
   fake.requests.flatMap(({ body, model: asked }) =>
     asked === model ? (body.messages as Turn[]).filter(({ role }) => role !== "assistant") : [],

@@ -144,7 +144,7 @@ test("[K4] [K8] a run that absorbs a waiting one is told the answers, and who ga
   expect(told).toContain(
     `[no answer from "Husam": nobody waits for it any more] ["Alpha", ${space.id}] to ${question}`,
   );
-  // Of a run that waits it reads what has come.
+  // It reads the answers that a waiting run has got.
   expect(resultsIn(model.calls[2]?.prompt)).toMatch(answers);
   await waits(workspaceId, analyst);
   await space.post(husam, "You may");

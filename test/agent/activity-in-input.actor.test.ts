@@ -66,7 +66,7 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
   return { workspaceId, husam, analyst, designer, agent, alpha, beta, model, says, wake, join, leave, context, newest };
 };
 
-/** What spaces are asked from now on; the first of them `does` not answer. */
+/** Watches what spaces are asked from now on. The first question is treated as `does` says. */
 const watchWindows = (does: "answers" | "hangs" | "fails" = "answers") => {
   const { window } = Space.prototype;
   const never = Promise.withResolvers<never>();

@@ -106,7 +106,7 @@ test.each([false, true])(
     await space.post(sara, "Good");
     if (isMuted) {
       await space.post(husam, "Sun");
-      // What wakes the agent for the last time has the same root, and leaves the answer where it is.
+      // The agent's last wake has the same root, and leaves the answer where it is.
       const root = ids.deriveOwned("evt", analyst.id, "trigger", "tick");
       await runInDurableObject(agentStub(analyst), (_, { storage }) => {
         storage.sql.exec(
@@ -422,7 +422,7 @@ test.each(["is removed from its space", "loses its space"])(
       expect(unwrap(await agent.describe(house.workspaceId)).activity?.waiting.replies).toBe(0),
     );
     expect(model.calls).toHaveLength(1);
-    // Of a space that is deleted nothing is left.
+    // Nothing is left of a deleted space.
     const [name, asked] = how === "loses its space" ? ["(deleted space)", "[deleted]"] : ["Alpha", "@Sara good?"];
     await vi.waitFor(async () =>
       expect(JSON.stringify(await rowsIn(analyst, "SELECT data FROM events"))).toContain(asked),

@@ -55,7 +55,7 @@ test("[S2] what an older release rendered is rendered anew before a prompt shows
   unwrap(await agent.shareBlock(house.workspaceId, "list", { granteeId: reader.id, permission: "ReadOnly" }));
   const [read] = unwrap(await agent.readSharedBlocks(house.workspaceId, reader.id, ["list"], false));
   expect(read?.rendered).toBe("1. milk\n  2. forged");
-  // Who asks is not noticed.
+  // Reading does not change the row.
   const { own } = unwrap(await agent.openBlocks(house.workspaceId, {}));
   expect(own).toMatchObject([{ block: { rendered: "1. milk\n  2. forged" } }]);
   expect(await rowsIn(analyst, "SELECT rendered_by, updated_at FROM blocks")).toEqual([

@@ -65,7 +65,7 @@ describe("[C19] who is told words of a compartment by a changed config, and was 
 
   test("every field is classified here, also those of the context and its compaction", () => {
     expect(Object.keys(fields).toSorted()).toEqual(Object.keys(AgentConfig.shape).toSorted());
-    // Of these, `compaction.model` alone tells somebody. Whoever adds one decides that, in `newReaders` and above.
+    // Only `compaction.model` of these tells somebody. Whoever adds a field decides that, in `newReaders` and above.
     expect([Object.keys(ContextConfig.shape).length, Object.keys(Compaction.shape).length]).toEqual([13, 4]);
   });
 

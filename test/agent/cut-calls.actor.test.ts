@@ -39,7 +39,7 @@ const rejected = refusal(apiError(400));
 type Continuity = "timeline" | "consciousness";
 const both = ["timeline", "consciousness"] as const;
 
-/** What a run of either kind does first, to be where its calls show. */
+/** The first calls of a run of either kind, so that it is where its calls show. */
 const entering = (continuity: Continuity, spaceId: string): ScriptedPart[] =>
   continuity === "timeline" ? [] : [call("enter_space", { spaceId })];
 

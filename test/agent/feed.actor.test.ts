@@ -161,7 +161,7 @@ describe.each(both)("%s:", (continuity) => {
     const now = Date.now();
     const seen = async () => {
       vi.setSystemTime(now);
-      // What the compartment's steps cost is booked there, which is all that comes back.
+      // Only the cost of the compartment's steps comes back: it is booked there.
       const { ledger: _, ...rows } = await dumpOf(analyst);
       return { rows, input: unwrap(await agent.context(workspaceId)) };
     };

@@ -50,7 +50,7 @@ export const openHouse = async () => {
       unwrap(await env.WORKSPACE.getByName(workspaceId).createAgentEntity(id, settings.name));
       const config = AgentConfig.parse(settings);
       unwrap(await env.AGENT.getByName(id).create({ id, workspaceId, config }));
-      // What it still has to do (an event that is tried again later) would take the next test's model.
+      // Its remaining work (an event that is tried again later) would take the next test's model.
       onTestFinished(async () => void (await env.AGENT.getByName(id).remove(workspaceId)));
       return { id, name: settings.name, type: "agent" };
     },
@@ -172,7 +172,7 @@ export const inboxOf = async (workspaceId: string, agent: EntityRef) =>
 export const rowsIn = (agent: { id: string }, query: string, ...values: SqlStorageValue[]) =>
   runInDurableObject(agentStub(agent), (_, { storage }) => storage.sql.exec(query, ...values).toArray());
 
-/** What an agent's ledger holds, as it is stored: of the day under "", then of each person and space within. */
+/** An agent's ledger as it is stored: the day under "", then each person and space within it. */
 export const accountsOf = async (agent: { id: string }): Promise<[of: string, spent: number, reserved: string][]> => {
   const rows = await rowsIn(agent, "SELECT day, spent, reserved, within FROM ledger ORDER BY day");
   type Within = Record<string, { spent: number; reserved: unknown }>;

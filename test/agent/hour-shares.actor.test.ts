@@ -69,7 +69,7 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     ]);
     expect(notices()).toHaveLength(1);
     expect(unwrap(await agent.describe(house.workspaceId)).activity).toMatchObject({ state: "idle" });
-    // Who comes later is told as they come.
+    // A person who comes later is told on arrival.
     const [welcome] = await space.watch(bob);
     expect(welcome).toMatchObject({ spent: [{ entityId: polaris.id, personId: bob.id, resetsAt, budget: "runs" }] });
 
@@ -132,7 +132,7 @@ test("[C12] what is held for one person leaves room for what is held for another
   const held = (
     await rowsIn(polaris, "SELECT data FROM inbox WHERE status = 'pending' AND retry_at IS NOT NULL")
   ).filter(({ data }) => String(data).includes(bob.id));
-  // What his last batch took goes back beside what was held.
+  // The events of his last batch go back beside those that were held.
   expect(held.length).toBeGreaterThanOrEqual(maxHeldEventsOfPerson);
   expect(held.length).toBeLessThanOrEqual(maxHeldEventsOfPerson + 100);
   await space.post(alice, "Mine");

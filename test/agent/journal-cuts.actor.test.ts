@@ -41,7 +41,7 @@ const open = async (settings: Partial<AgentSettings>) => {
   );
   return {
     ...scene,
-    /** What is in its memory is read anew. */
+    /** Restarts the agent, so that its memory is read anew. */
     restart: () => runInDurableObject(agentStub(analyst), (_, state) => state.abort("a crash")).catch(() => undefined),
     keep: async (retentionDays: number) => unwrap(await space.stub().update(house.key, { retentionDays })),
     firstKept: async () => (await rowsIn(analyst, "SELECT min(run_ordinal) AS first FROM journal"))[0]?.first,

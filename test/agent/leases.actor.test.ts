@@ -23,7 +23,7 @@ const hourMs = 3_600_000;
 /** Longer than the pause of any job. */
 const longestPauseMs = 11 * 60_000;
 
-/** What becomes of one question: its answer, its loss before or after it came, or that nobody hears of it for a while. */
+/** The fate of one question: answered, lost before or after it came, or not heard of for a while. */
 const way = fc.oneof(
   { weight: 2, arbitrary: fc.constant("answered" as const) },
   { weight: 3, arbitrary: fc.constantFrom("lost", "came", "late", "silent") },
@@ -127,7 +127,7 @@ const play = async (storage: DurableObjectStorage, actions: Action[], sends: Sen
   expect(storage.sql.exec("SELECT key FROM jobs").toArray()).toEqual([]);
   const [row] = storage.sql.exec("SELECT spent, reserved FROM ledger WHERE length(day) = 10").toArray();
   expect(row?.spent ?? 0).toBe(spent);
-  // What a crash cut may have been billed: it stays booked.
+  // Steps that a crash cut may have been billed: they stay booked.
   const booked = Object.keys(JSON.parse(String(row?.reserved ?? "{}")));
   expect(booked.filter((lease) => !cut.has(lease))).toEqual([]);
 };

@@ -66,7 +66,7 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
       call.answered = true;
       ledger.settle(call.step, 0);
       const isToday = call.day === today();
-      // Of the day before too, unless the step has begun anew since.
+      // The day before counts too, unless the step has begun anew since.
       const isLast = isToday || Date.parse(call.day) + 24 * hourMs === Date.parse(today());
       if (isLast) Object.assign(call, { counts: 0, settled: isToday || call.settled });
     } else if (what === "pay" && ledger.reserve(`summary:${index}`, 2 * tokens, limit)) {

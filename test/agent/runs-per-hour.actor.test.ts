@@ -101,7 +101,7 @@ test("[C10] [S4] older agents have the defaults, and a config out of bounds is r
     analyst,
     "UPDATE agent SET config = json_remove(config, '$.limits.maxRunsPerHour', '$.limits.maxShareOfPerson')",
   );
-  // What it has in memory is read again once a transaction fails.
+  // A failed transaction makes it read its memory again.
   expect(await agent.update(house.workspaceId, { limits: { maxRunsPerHour: 0 } })).toMatchObject({ ok: false });
   scripted([step(text("Read."))]);
   expect(await ask("Hello")).toMatchObject([{ status: "completed" }]);

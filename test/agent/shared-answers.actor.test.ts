@@ -60,7 +60,7 @@ test("[K8] a reply to a question that was answered, or asked others, answers no 
   await reply(sara, "Yes, light blue", colour);
   await reply(tom, "Large", size);
   expect(await inbox()).toHaveLength(3);
-  // What answers somebody else is an answer by its place.
+  // A reply to somebody else is an answer by its place.
   await reply(sara, "Not so large", await scene.last());
   await stand("completed", "waiting_reply");
   expect(model.calls).toHaveLength(3);

@@ -149,7 +149,7 @@ describe.each(both)("a %s", (continuity) => {
     await vi.waitFor(() => expect(heard.filter(isNotice)).toHaveLength(1));
     expect((await activity())?.state).toBe("budget_exhausted");
     expect(frames.filter(isNotice)).toHaveLength(1);
-    // Who comes later is told as they come.
+    // A person who comes later is told on arrival.
     const [welcome] = await other.watch(bob);
     expect(welcome).toMatchObject({ spent: [{ entityId: polaris.id, resetsAt: midnight }] });
   });
@@ -383,7 +383,7 @@ test("[C11] no order of steps, crashes and refusals has a step begin beyond its 
           const step = `${index}:${of}`;
           expect(ledger.reserve(step, tokens, 20_000, limits)).toBe(fits);
           if (fits) calls.push({ step, person, counts: tokens, isOpen: true, isUnderWay: true });
-          // What would fit if all that is under way cost nothing waits for that.
+          // A step waits if it would fit once everything under way cost nothing.
           const sure = calls.filter(({ isUnderWay }) => !isUnderWay);
           const mayFit =
             sum(undefined, sure) + tokens <= 20_000 && (person === null || sum(person, sure) + tokens <= 8000);

@@ -57,7 +57,7 @@ test.each(["prompt", "messages"] as const)(
     expect(shorter).toContain("And what of it?");
     expect(shorter).toContain(`Report ${lived}.`);
     expect(shorter).not.toContain("Report 1.");
-    // What was refused is no part of what follows.
+    // A refused input is no part of the next one.
     expect(JSON.stringify(model.calls[2]?.prompt)).not.toContain("Report 1.");
     expect((await space.texts()).filter((each) => each === "Analyst: This.")).toHaveLength(1);
     expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);

@@ -5,7 +5,7 @@ import { createGate } from "../support/gate.ts";
 import { call, step, text, waitAt } from "../support/scripted-model.ts";
 import { ended, openHouse, openScene, runsOf, scripted, userTexts, waits } from "./fixture.ts";
 
-/** What was handled without an answer is known of all the same; what was said is said, whatever happens beside it. */
+/** Later runs know what was handled without an answer. Words that were said stay said, whatever else happens. */
 afterEach(() => {
   disarmFaults();
   vi.useRealTimers();

@@ -69,8 +69,8 @@ test("[C14] a link signs in, and leaves nothing in the address or within reach o
   expect(await page.context().cookies()).toEqual([]);
   await page.reload();
   await signInPage(page);
-  // What the page does is within its policy: its own socket, no inline styles or scripts. What it asked as it signed out
-  // may be refused.
+  // The page keeps to its policy: its own socket, no inline styles or scripts. Requests during the sign-out may be
+  // refused.
   expect(troubles.filter((line) => !line.includes("401"))).toEqual([]);
 });
 
@@ -116,7 +116,7 @@ test("[C14] a link asks before it takes another's session, and no tab follows un
   const notice = first.getByRole("alert").filter({ hasText: `signed in as ${bob.name} now` });
   await notice.waitFor();
   expect(await first.getByRole("combobox").isDisabled()).toBe(true);
-  // Who leaves the page of somebody who is not signed in any more signs nobody else out.
+  // Signing out on the page of somebody who is no longer signed in signs nobody else out.
   await first.getByRole("button", { name: "Sign out" }).click();
   await notice.getByRole("button", { name: `Go on as ${bob.name}` }).click();
   await notice.waitFor({ state: "detached" });

@@ -6,7 +6,7 @@ import { openStage, type Stage } from "./stage.ts";
 
 export type Played = {
   aftermath: Aftermath;
-  /** What is due some day, by object. */
+  /** Timers that are still set, by object. */
   timers: string[];
   /** How often each point was come to. */
   passes: ReadonlyMap<FaultPoint, number>;
@@ -51,7 +51,7 @@ export const play = async (scenario: Scenario, crash: () => void = () => undefin
   }
 };
 
-/** What may have come of a crash at a point's pass: as without it, or as the scenario states. */
+/** The outcomes that a crash at a point's pass may have: as without it, or as the scenario states. */
 const allowed = (scenario: Scenario, point: FaultPoint, pass: number, { aftermath }: Played): Aftermath[] => {
   const unknown = (effects: number): Aftermath => ({ ...(scenario.withUnknown?.(aftermath) ?? aftermath), effects });
   const stated = scenario.unknown?.[point];
@@ -88,6 +88,6 @@ export const checkCut = (
   if (!may.includes(found)) throw new Error(`left ${found}\ninstead of ${may.join("\nor ")}`);
   expect(cut.timers, "timers").toEqual(whole.timers);
   expect(cut.ticks, "ticks").toBeLessThanOrEqual(whole.ticks + mostTicks * crashes);
-  // Of what was generated only the step that was cut is generated again (R3).
+  // Only the step that was cut is generated again (R3).
   expect(cut.generated, "steps").toBeLessThanOrEqual(whole.generated + crashes);
 };

@@ -7,8 +7,8 @@ export type Act = {
   does: () => Promise<unknown>;
   when?: () => Promise<boolean>;
   /**
-   * Who got no answer looks whether it was done all the same, and else does it again. Left out: does it again, as who
-   * cannot look.
+   * Tells whether it was done, for a caller that got no answer and else does it again. Left out: the caller cannot
+   * look, and does it again.
    */
   done?: () => Promise<boolean>;
 };
@@ -22,7 +22,7 @@ export type Scenario = {
   name: string;
   open: (stage: Stage) => Promise<Act[]>;
   unknown?: { [point: string]: { pass: number; effects: number } };
-  /** What is then expected, made of what is expected else. */
+  /** The outcome then expected, made of the usual one. */
   withUnknown?: (without: Aftermath) => Aftermath;
   /** How often the server is asked by a call that may be repeated, and is. */
   repeated?: { [point: string]: { pass: number; effects: number } };

@@ -27,7 +27,7 @@ import { Onlooker } from "./onlooker.ts";
 const beganAt = Date.UTC(2031, 0, 1, 9);
 const tickMs = 26_000;
 const soonMs = 60_000;
-/** What a crash cut off is taken up again, by itself, within this time (R1). */
+/** Within this time, work that a crash cut off is taken up again by itself (R1). */
 const wakeWithinMs = 30_000;
 /** Looks in a row at which nothing had moved, before time goes on. */
 const stillLooks = 10;
@@ -169,7 +169,7 @@ export const openStage = async () => {
       onlookers.push(onlooker);
       return space;
     },
-    /** What has become of it all, once it is at rest. What no client may see is in `faults`. */
+    /** The state of everything at rest. `faults` holds what no client may see. */
     aftermath: async (): Promise<{
       aftermath: Aftermath;
       timers: string[];
@@ -201,8 +201,8 @@ export const openStage = async () => {
         .catch(() => undefined);
       const withLedgers = await Promise.all(
         agents.map(async (agent) => {
-          // What a run reserved is settled once it has ended, and stored with what is reserved next. A lease, which a compartment
-          // named, stays booked where that was cut: it may have been billed.
+          // A run's reservation is settled once it has ended, and stored with the next one. A lease, which a
+          // compartment named, stays booked where that was cut: it may have been billed.
           const [row] = await rowsOf<{ reserved: number }>(
             stubIn(env.AGENT, agent.id),
             `SELECT count(*) AS reserved FROM ledger, json_each(reserved) AS step
@@ -213,7 +213,7 @@ export const openStage = async () => {
         }),
       );
       const effects = (await requestsTo(path)).length;
-      // What was used is told some time after it was, as long as it lasted.
+      // Usage is told some time later, which depends on how long it lasted.
       const told = (await look()).filter(({ name }) => name !== "usage");
       const timers = told.map(({ object, name }) => `${object}: ${name}`);
       return {

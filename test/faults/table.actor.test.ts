@@ -22,7 +22,7 @@ const pairs = new Map<string, Map<FaultPoint, Cell>>();
 const wholes = new Map<string, Played>();
 const reached = new Set<FaultPoint>();
 
-/** Of a stream each pass is like the next: the first, one in the middle and the last will do. */
+/** The passes of a stream are alike: the first, one in the middle and the last will do. */
 const passesToTry = (scenario: Scenario, point: FaultPoint, count: number): number[] => {
   if (!isAll && scenario !== scenarios[0]) return [0];
   const all = Array.from({ length: count }, (_, pass) => pass);

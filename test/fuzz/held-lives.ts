@@ -8,11 +8,11 @@ import { type Life, life, live, things, turnsInLife } from "./lives.ts";
 const continuities = 2;
 /** The normal run plays so many lives of each at least. */
 const fewestLives = 20;
-/** What happens seldom needs some lives to have happened. */
+/** From so many cases on, rare things must have happened. */
 const tellingCases = 400;
 /** A run of so many inputs is one of `npm run fuzz`. */
 const manyInputs = 10_000;
-/** Of a run that gets only what others leave of the processors. */
+/** The time for a run that gets only spare processor time. */
 export const longestMs = 24 * 60 * 60_000;
 
 /** As many cases as `npm run fuzz` has inputs. A case is a whole run, so the normal run takes half as many. */

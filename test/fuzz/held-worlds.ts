@@ -7,7 +7,7 @@ import { comparedWorlds, compareWorlds, conversationsInWorld, happenings, worlds
 const continuities = 2;
 /** Every so many quiet worlds a run of hours says how far it is, so that a cut one goes on from there. */
 const seedsBetweenWords = 10;
-/** What happens seldom needs some conversations to have happened. */
+/** From so many cases on, rare things must have happened. */
 const tellingCases = 400;
 
 /** Half as many conversations as `npm run fuzz` has inputs, since each happens in two worlds. */
@@ -37,7 +37,7 @@ export const holdWorlds = async (continuity: "consciousness" | "timeline", meta:
       const played = JSON.stringify({ seed, world, conversation, inside: insides[world], ...outside });
       findings.add(`${what} tells of the confidential space`, how, played);
     }
-    // What was found is told at once.
+    // Findings are told at once.
     if (leaked.size > 0) break;
     if ((seed + 1 - firstSeed) % seedsBetweenWords === 0) {
       log.info("fuzz.held", { continuity, conversations: findings.inputs, nextSeed: seed + 1 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** What comes from who means ill, or knows no better: texts, JSON, and valid JSON with something wrong in it. */
+/** Input from a hostile or careless sender: texts, JSON, and valid JSON with something wrong in it. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
 const prototypeNames = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf", "then"];

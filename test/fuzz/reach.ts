@@ -121,7 +121,7 @@ export const unreachable = async (
     }
   }
 
-  /** What was said, done and told from one time to another, which is halved where an answer leaves something out. */
+  /** Looks for what was said, done and told in a span, and halves the span where an answer leaves something out. */
   const look = async (query: string, between: { from?: string; to?: string }): Promise<void> => {
     const hits = await ask("search", Hits, { query, limit: maxSearchLimit, ...between });
     if (!hits || (hits.omitted === undefined && hits.results.length < maxSearchLimit)) return;

@@ -13,14 +13,14 @@ export type Stage = {
   /** By whom a request may come. */
   bearers: Record<string, string>;
   marks: Record<string, string>;
-  /** What must not change by what is refused. */
+  /** A refused input must not change these. */
   objects: { name: string; stub: DurableObjectStub; tables: Record<string, string> }[];
 };
 
 const stubOf = (namespace: unknown, id: string): DurableObjectStub =>
   (namespace as DurableObjectNamespace).getByName(id);
 
-/** What a person could tell a change by; what runs by itself beside it (timers, attempts, cursors) is left out. */
+/** Columns in which a person could see a change; timers, attempts and cursors run by themselves. */
 const tables = {
   workspace: {
     workspace: "*",

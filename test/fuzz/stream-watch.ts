@@ -36,7 +36,7 @@ export class StreamWatch {
     for (let waited = 0; this.#open.size > 0 && waited < 500; waited += 1) await scheduler.wait(10);
   }
 
-  /** What was wrong with what came; empties it. */
+  /** Returns the faults found in the frames so far, and clears them. */
   faults(): string[] {
     return this.#faults.splice(0);
   }

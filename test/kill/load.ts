@@ -48,7 +48,7 @@ export const openLoad = async (house: House, seed: number, options: LoadOptions)
   const readings: Reading[] = [];
   const fake = await startFakeOpenAi((request) => {
     const reading = readingOf(request);
-    // What was taken out of an input since its run began leaves the same messages.
+    // A redaction of an input since its run began leaves the same messages.
     const isSame = ({ agent, ask, messageIds }: Reading): boolean =>
       agent === reading?.agent &&
       (ask === reading.ask || (messageIds.length > 0 && messageIds.join() === reading.messageIds.join()));

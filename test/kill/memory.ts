@@ -7,7 +7,7 @@ export type MemorySample = { minute: number; megabytes: number };
 /** In MB. Wrangler's front is another process of workerd: it forwards requests, and all that an inspector is told. */
 export type Resident = { worker: number; front: number };
 
-/** What the processes of a group hold, where its worker can be inspected: by that it is known. */
+/** The resident memory of a group's processes. The worker is the one that can be inspected. */
 export const residentMegabytes = async (groupId: number): Promise<Resident> => {
   const { stdout } = await promisify(execFile)("ps", ["-A", "-ww", "-o", "pgid=,rss=,args="]);
   const resident: Resident = { worker: 0, front: 0 };

@@ -9,7 +9,7 @@ import type { Load, LoadedSpace } from "./load.ts";
 const patienceMs = 75_000;
 const lookEveryMs = 200;
 
-/** What still moves, as far as the clients see it: costs the server nothing. */
+/** True if nothing moves any more, as far as the clients see. Looking costs the server nothing. */
 const isSettled = ({ people }: LoadedSpace): boolean =>
   people.every(({ sent, answeredAt, state }) => {
     const { outgoing, streams, connection, active } = state();

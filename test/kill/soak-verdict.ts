@@ -17,7 +17,7 @@ export const maxLatencyRatio = 1.5;
 
 const minuteMs = 60_000;
 
-/** Of samples whose minutes count from the end of the warm-up; those of the warm-up have none or less. */
+/** Judges samples by their minutes since the end of the warm-up. Those of the warm-up have none or less. */
 export const judgeMemory = (name: string, samples: MemorySample[], most: number): SoakVerdict => {
   const warm = samples.filter(({ minute }) => minute >= 0);
   const growth = slope(warm);
@@ -27,7 +27,7 @@ export const judgeMemory = (name: string, samples: MemorySample[], most: number)
   return { lines: [`${name}: ${cold} MB cold, ${first} MB warm, ${last} MB at last, ${shown}`], broken };
 };
 
-/** Of those that were sent from `beganAt` on, when the warm-up was over. */
+/** Judges the messages sent from `beganAt` on, when the warm-up was over. */
 export const judgeLatencies = (latencies: Latency[], beganAt: number, endedAt: number): SoakVerdict => {
   const verdict: SoakVerdict = { lines: [], broken: [] };
   const first = latencies.filter(({ sentAt }) => sentAt >= beganAt && sentAt < beganAt + minuteMs);

@@ -11,7 +11,7 @@ export type StoredTimer = { object: string; name: string; dueAt: number };
  */
 const lasting = new Set(["requests", "audit", "sockets", "usage"]);
 
-/** What is left to be done once, for a house that has been killed: nothing may be. */
+/** The timers left over in a house that has been killed: there may be none. */
 export const timersLeftOver = (dataDirectory: string): StoredTimer[] =>
   globSync("v3/do/*/*.sqlite", { cwd: dataDirectory })
     .flatMap((file) => timersIn(join(dataDirectory, file)))

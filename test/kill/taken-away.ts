@@ -8,8 +8,8 @@ import type { House, Person } from "../e2e/support/house.ts";
 import type { Random } from "./random.ts";
 
 /**
- * What is taken away while others speak and the power goes: messages are deleted, a visitor of each space is signed out. At the
- * end the words are on no disk, the tokens open nothing, and nothing else is gone.
+ * Messages are deleted and a visitor of each space is signed out, while others speak and the power goes. At the end the
+ * words are on no disk, the tokens open nothing, and nothing else is gone.
  */
 export type Note = { text: string; id: string; isDeleted: boolean };
 

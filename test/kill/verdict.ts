@@ -80,7 +80,7 @@ const judgeClient = (wrong: Wrong, where: string, log: Message[], client: Client
   if (waiting > 0) wrong.stuck.push(`${where}: ${waiting} messages still waiting to be sent`);
 };
 
-/** What was deleted is a tombstone, and what was not is there. */
+/** A deleted note is a tombstone, and every other note is there. */
 const judgeNotes = (wrong: Wrong, { name, log, notes }: SpaceEvidence): void => {
   for (const { text, id, isDeleted } of notes) {
     const found = log.find((message) => message.id === id);
@@ -98,7 +98,7 @@ const judgeAgent = (wrong: Wrong, log: Message[], agent: AgentEvidence): number 
   const { id, name, state, runs, inbox, read } = agent;
   const coming = log.filter(({ sender }) => sender.id !== id);
   const texts = coming.filter(({ kind }) => kind === "text");
-  // What was deleted before it was read wakes nobody, or wakes and is not read.
+  // A message deleted before it was read wakes nobody, or wakes and is not read.
   const waking = texts.filter(({ deleted }) => deleted === undefined).map((message) => message.id);
   const gone = texts.length - waking.length;
   const asked = counted(read.flat());

@@ -14,7 +14,7 @@ type Calls<Methods> = {
 };
 type Today = { workspace: Calls<WorkspaceRpc>; space: Calls<SpaceRpc>; agent: Calls<AgentRpc> };
 
-/** What may differ, and why nothing breaks by it. */
+/** Calls that may differ, and why nothing breaks by it. */
 type Differs = {
   today: /** `Exposure` is answered where `readable` was passed, which the last release does not. */
     | "updateBlock"

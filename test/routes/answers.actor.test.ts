@@ -165,8 +165,8 @@ const bodies: Record<string, () => unknown> = {
 };
 
 /**
- * What is deleted is deleted after all else was asked, the inner before the outer, and who acts at the very last. A workspace
- * is resumed once it is suspended, and deleted while it is; a sign-out ends codes that others use.
+ * Deletions come after all other operations, the inner before the outer, and who acts is deleted last. A workspace is
+ * resumed once it is suspended, and deleted while it is; a sign-out ends codes that others use.
  */
 const isLast = /\/(?:sign-out|suspend)$/;
 const lateness = ({ method, path }: Operation): number => {

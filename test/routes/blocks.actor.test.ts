@@ -192,7 +192,7 @@ describe("blocks over HTTP", () => {
     };
     await refused(map({ name: "a", type: "number" }), "field 'a' is a text");
     await send("PATCH", "/notes", { schema: map({ name: "b", type: "list" }) });
-    // What is not shown any more is still there, and comes back as nothing else.
+    // A field that is no longer shown is still there, and comes back as the same kind.
     await refused(map({ name: "a", type: "number" }), "Field 'a' takes a number, not a text");
     await send("PATCH", "/notes", { schema: map({ name: "a" }) });
     expect(await read()).toMatchObject({ value: { a: "x" } });

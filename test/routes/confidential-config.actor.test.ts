@@ -87,7 +87,7 @@ test("[C19] an admin who is no member has no compartment write into a block, in 
   expect(await second.inside()).toBe("not_found");
   expect((await second.share("ReadOnly", boss)).status).toBe(200);
   expect(await second.inside()).toBe("ReadOnly");
-  // Who reads the space may, and after that others take something of it away.
+  // A reader of the space may allow it. Then others may take something of it away.
   expect((await first.allow(ada)).status).toBe(200);
   expect((await second.share("ReadWrite", ada)).status).toBe(200);
   expect((await second.share("Append", boss)).status).toBe(200);

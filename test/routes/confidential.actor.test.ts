@@ -15,17 +15,17 @@ const everyone: Who[] = [...members, ...outsiders];
 
 type Row = { status: number; body?: () => unknown; who: (status: number) => Record<Who, number> };
 
-/** What was said: members, and secret keys whoever they act as. Who only runs spaces knows that there is one. */
+/** For what was said: members, and secret keys whoever they act as. Who only runs spaces knows that there is one. */
 const read = (status: number): Record<Who, number> => ({
   ...{ key: status, keyAsMona: status, keyAsStranger: status, ada: status, mona: status },
   ...{ boss: 403, gone: 403, stranger: 404, otherKey: 404 },
 });
-/** What only a participant does. */
+/** For what only a participant does. */
 const act = (status: number): Record<Who, number> => ({ ...read(status), key: 422, keyAsStranger: 403, otherKey: 422 });
 /** Its name, its members and its settings. */
 const see = (status: number): Record<Who, number> => ({ ...read(status), boss: status, gone: status });
 const run = (status: number): Record<Who, number> => ({ ...see(status), mona: 403 });
-/** What an agent has from there: who may ask the agent, and may read the space. */
+/** For what an agent has from there: those who may ask the agent and may read the space. */
 const mind = (status: number): Record<Who, number> => ({ ...read(status), mona: 403, stranger: 403 });
 
 const newId = (): string => ids.mint("key").slice(-20);
@@ -181,7 +181,7 @@ beforeAll(async () => {
   };
 }, 60_000);
 
-/** What the operation takes away or needs is there: of the compartment where it is of an agent's mind. */
+/** Creates what the operation deletes or needs: in the compartment if it is of an agent's mind. */
 const targets = async ({ method, path }: Operation): Promise<Record<string, string>> => {
   const { spaceId, agentId, messageId, runId, broke, inside } = scene;
   const own = path.includes("{eventId}") ? broke : { agentId };

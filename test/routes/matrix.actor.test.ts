@@ -298,7 +298,7 @@ let ownIssuer: { jwks: { keys: unknown[] }; issuer: string; audience: string; fi
 let jwtOf: (sub: string, kind?: "own" | "other") => Promise<Caller>;
 
 let scene: Omit<Scene, "fresh">;
-/** What no operation changes, of an agent each. */
+/** Things that no operation changes, each of another agent. */
 let lasting: { runId: string; waiting: { agentId: string; eventId: string }; otherAgentId: string };
 
 beforeAll(async () => {
@@ -392,7 +392,7 @@ beforeAll(async () => {
   await loadLoro();
 }, 60_000);
 
-/** What is deleted by its name is there to be deleted, in both workspaces. */
+/** Makes what is deleted by its name, in both workspaces. */
 const putForDeletion = async (path: string, agentId: string): Promise<void> => {
   const put = (address: string, bearer: string | undefined, body: unknown) =>
     call(address, { method: "PUT", ...(bearer === undefined ? {} : { bearer }), body });
@@ -477,7 +477,7 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   if (path.includes("{erasureId}"))
     await expectOk(z.unknown(), call("/v1/erasures", { ...callers.key, body: { kind: "person", id: friend.id } }));
   const messageId = message?.id ?? "";
-  // What is suspended is of no other row.
+  // The workspace that is suspended is used by no other row.
   const { workspaceId } = path.endsWith("/suspend") ? await openHouse() : house;
   const targets = {
     workspaceId,
@@ -521,14 +521,14 @@ const leave = async (answer: Response): Promise<void> => {
   await answer.body?.cancel();
 };
 
-/** What is for one caller is kept by nobody, and nothing is taken for what it is not. */
+/** Answers for one caller are not cached, and no answer is taken for another content type. */
 const expectUnkept = ({ path }: Operation, { headers }: Response): void => {
   expect(headers.get("x-content-type-options")).toBe("nosniff");
   const isPublic = ["/openapi.json", "/docs"].includes(path);
   expect(headers.get("cache-control")).toMatch(isPublic ? /^public, max-age=\d+$/ : /^no-store\b/);
 };
 
-/** What goes on beside what is read and what is taken away. */
+/** Operations that go on while suspended, beside reads and deletions. */
 const whileSuspended = [
   ...ofTokens.filter((name) => !name.endsWith("links")),
   "POST /v1/agents/{agentId}/runs/{runId}/cancel",
@@ -592,7 +592,7 @@ describe("[S1] [S3] [S5] [C15] every operation by every kind of principal", () =
       fresh ??= await freshFor(operation);
       const answer = await asks(operation, row, fresh, await callerOf(operation, who));
       got[who] = answer.status;
-      // What was read, or refused, is as it was.
+      // Reads and refusals change nothing.
       if (operation.method !== "GET" && answer.status < 400) fresh = undefined;
       if (answer.status !== 101) expectUnkept(operation, answer);
       if (answer.status >= 400) await problemIn(answer);

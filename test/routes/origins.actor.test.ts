@@ -30,7 +30,7 @@ test("[C7] the source space answers what an origin was: to its members and the w
   const refused = async (caller: Call, messageId?: string) => problemIn(await ask(caller, messageId));
   const none = await refused({ bearer: bob.token }, own.id);
   expect(none.code).toBe("not_found");
-  // Who may not is told what is told where there is none, or no such message.
+  // A caller who may not see it gets the answer for no origin, or for no such message.
   for (const caller of [bob, stranger]) expect(await refused({ bearer: caller.token })).toEqual(none);
   expect(await refused({ bearer: house.secretKey }, own.id)).toEqual(none);
   const absent = ids.mintOwned("msg", spaceId);

@@ -11,7 +11,7 @@ import { maxSpacesOfPerson, maxSpacesOfPersonPerDay, tellTimeoutMs } from "../..
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
-/** What one person may take of what is everybody's. A secret key is nobody's, and is bounded by the workspace alone. */
+/** What one person may take of a workspace. Secret keys are nobody's, bounded by the workspace alone. */
 afterEach(() => void vi.useRealTimers());
 
 const Made = z.object({ space: Space });
@@ -34,7 +34,7 @@ test("[C12] one person makes so many spaces in a day, however many at once; othe
   expect((await call("/v1/spaces", { bearer: mona.token })).status).toBe(200);
   // Whoever asks again with the key of a space that was made gets that one.
   expect(await expectOk(Made, create(mona.token, { "idempotency-key": "first" }))).toEqual(first);
-  // What was deleted was made all the same.
+  // A deleted space still counts as made.
   expect((await call(`/v1/spaces/${first.space.id}`, { bearer: mona.token, method: "DELETE" })).status).toBe(204);
   expect((await create(mona.token)).status).toBe(409);
   await expectOk(Made, create(adam.token));

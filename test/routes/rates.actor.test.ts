@@ -40,7 +40,7 @@ const untilRefused = async (ask: () => Promise<Response>): Promise<{ admitted: n
     if (answer.status === 429) return { admitted, refusal: answer };
     await answer.body?.cancel();
     admitted.push(answer.status);
-    // What does no I/O would never let a count come in: real requests have a turn of their own each.
+    // Requests without I/O would never let a count come in: real ones have a turn of their own each.
     await new Promise((turn) => setTimeout(turn));
   }
   throw new Error(`${mostAsked} requests, and never refused`);

@@ -19,7 +19,7 @@ afterEach(disarmFaults);
 
 const dayMs = 24 * 60 * 60_000;
 
-/** What `act` does was three days ago. */
+/** Runs `act` as if three days ago. */
 const threeDaysAgo = async <T>(act: () => Promise<T>): Promise<T> => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3 * dayMs });
   onTestFinished(() => void vi.useRealTimers());

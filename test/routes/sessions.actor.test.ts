@@ -154,7 +154,7 @@ test("[C14] a session from another origin is refused, at every kind of request a
     answer.webSocket?.accept();
     answer.webSocket?.close();
   }
-  // What a page of another origin sends of its own is taken as ever.
+  // A page of another origin may still send its own credentials.
   const own = await withCookie("/v1/spaces", cookie, { bearer: ada.token, headers: { origin: foreign } });
   expect(own.status).toBe(200);
   expect((await signIn({ code })).status).toBe(201);

@@ -30,7 +30,7 @@ test("[B3] every bound is one named number in the one file of its actor, and is 
   }
 });
 
-/** What bounds a cache of estimates, a format or one quotation, where it is: nothing that is stored grows by them. */
+/** Bounds that stand where they are used. Nothing that is stored grows by them. */
 const ofOneFile = [
   "agent/memory/documents/text-changes.ts: maxLineEdits",
   "agent/memory/documents/text-changes.ts: maxSplices",

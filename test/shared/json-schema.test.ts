@@ -77,7 +77,7 @@ const leastMs = (work: () => unknown): number =>
     }),
   );
 
-/** What a check of hostile size may hold up everybody else in the isolate, on a slow and busy machine. */
+/** How long a check of hostile size may block the isolate, on a slow and busy machine. */
 const heldUpMs = 1_000;
 
 const twice = (name: string) => ({ allOf: [{ $ref: `#/$defs/${name}` }, { $ref: `#/$defs/${name}` }] });

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-/** What is sealed, by who seals it, and who seals it anew after a rotation. */
+/** Sealed data by the file that seals it, and who seals it anew after a rotation. */
 const sealed: Record<string, string> = {
   "src/routes/keys-and-secrets.ts": "secrets of the workspace, and the agents' copies: workspace/resealing.ts",
   "src/routes/hooks.ts": "secrets of hooks: agent/inbox/hooks.ts, which workspace/resealing.ts asks",

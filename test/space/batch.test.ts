@@ -108,7 +108,7 @@ test("[D2] a log cut anywhere gives an agent the messages of its stays once, in 
   );
 });
 
-/** What is told, wherever it is cut. */
+/** The content that is told, wherever it is cut into batches. */
 const toldOf = (batches: Batch[]) => ({
   texts: batches.flatMap(({ messages }) => messages.map(({ message }) => message.text)),
   answers: batches.flatMap((batch) => batch.answers.map(({ toolCallId, output }) => ({ toolCallId, output }))),

@@ -280,7 +280,7 @@ test("[C17] a call that changes after the switch is shown to other open minds as
     const { messages } = unwrap(await home.rpc.window(home.workspaceId, agent.id, page, mindId));
     return messages.map(({ toolCall }) => [toolCall?.status, toolCall?.output]);
   };
-  // What the switch withdrew, all see so.
+  // All see the withdrawn calls as canceled.
   const open = ["canceled", undefined];
   expect(await callsFor(hal)).toEqual([["running", undefined], open]);
   expect(await callsFor(hal, fromCompartment(home, hal).mindId)).toEqual([["complete", "late"], open]);
@@ -405,7 +405,7 @@ test.each([true, false])("[C19] [L3] no hash of a confidential call is in the au
   const inputHash = jsonHash(input);
   unwrap(await home.rpc.answerToolCall(home.as(ann), toolCallId, { result: { approved: true, inputHash } }));
   await vi.waitFor(() => expect(told.join()).toContain("approval.answered"));
-  // Who guesses the words could prove them by it.
+  // A hash would prove a guess of the words.
   expect(told.join().includes(inputHash)).toBe(!confidential);
 });
 

@@ -367,7 +367,7 @@ test("[D2] a deleted space answers nobody, tells its subscribers and keeps nothi
   await ring(home, 60_000);
   await vi.waitFor(() => expect(deliveredTo(robo).at(-1)?.left).toBe(true));
   expect(takenBy(robo)).toEqual(["last words"]);
-  // Who left before is told of the end alone.
+  // A member who left before is told of the end alone.
   expect(deliveredTo(hal).at(-1)?.space).toMatchObject({ name: "", members: [], deleted: true });
   await settled(home);
   const kept = await runInDurableObject(home.stub, (_, state) =>

@@ -51,7 +51,7 @@ test("[D1] concurrent posts are stored once each, in one order; a refused one un
       home.rpc.post(home.as(index % 2 === 0 ? ann : bob), {
         text: `${index % 20}`,
         clientKey: `${index % 20}`,
-        // Of each ten, the fifth answers what nobody said.
+        // The fifth of each ten replies to a message that does not exist.
         ...(index % 10 === 4 ? { replyTo: ids.mintOwned("msg", home.space.id) } : {}),
       }),
     ),

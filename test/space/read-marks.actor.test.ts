@@ -107,7 +107,7 @@ const known: Ending[][] = [
   [{ ...end, said: 1, picks: [1] }, { ...end, outcome: "silent" }, end],
   // A second try comes after the agent has read on.
   [failed, end, { ...end, isAnew: true }],
-  // What failed fails again, with an older message.
+  // The failed run fails again, with an older message.
   [
     { ...failed, said: 1, picks: [1] },
     { ...failed, picks: [0, 1], isAnew: true },

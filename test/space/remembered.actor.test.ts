@@ -57,7 +57,7 @@ test("[D2] a timer of a rolled-back transaction is set by the next one, at the s
       });
     expect(failing).toThrow("rolled back");
     expect([parts.timers.dueAt(deliverTimer), await state.storage.getAlarm()]).toEqual([undefined, null]);
-    // Of posts that are stored in one turn all have the same time.
+    // Posts that are stored in one turn all have the same time.
     parts.transaction(() => parts.timers.setNoLater(deliverTimer, dueAt));
     expect([parts.timers.next(), await state.storage.getAlarm()]).toEqual([dueAt, dueAt]);
   });

@@ -48,7 +48,7 @@ const callers: Record<string, (home: House) => Principal> = {
 const [hidden, denied, who] = ["not_found", "forbidden", "acting_entity_required"] as const;
 const everything = (code: string) => Object.fromEntries(Object.keys(acts).map((name) => [name, code]));
 
-/** What each caller gets; `leave` of a caller that is nobody in the space finds no such member. */
+/** The result for each caller. `leave` finds no such member where the caller is not in the space. */
 const expected: Record<string, Record<string, string>> = {
   key: { ...everything("ok"), post: who, markRead: who, socket: who },
   keyAsMember: everything("ok"),

@@ -438,7 +438,7 @@ test("[B4] [B3] a page of messages reads one more row for each tool call on it",
   await showAll(0, 10);
   await settled(home);
   const page = () => home.rpc.list(home.as(ann), { limit: 5 });
-  // Who asks is read once.
+  // The caller is read once.
   await page();
   const few = await counted(home, page);
   await showAll(10, 60);

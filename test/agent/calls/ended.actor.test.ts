@@ -44,7 +44,7 @@ test.each(
   await shown("act", "canceled");
   const runs = await runsOf(workspaceId, agent);
   expect(runs.map((each) => each.status)).toEqual(["completed", by === "stop_run" ? "canceled" : "absorbed"]);
-  // Who answers what is over is told so for a day.
+  // For a day, whoever answers an ended call is told that it is over.
   await passTime(agent, 25 * 60 * 60_000);
   await vi.waitFor(async () => expect(await callRows(agent)).toBe(0));
   expect(unwrap(await env.WORKSPACE.getByName(workspaceId).toolCalls({ limit: 10 })).items).toEqual([]);
@@ -96,7 +96,7 @@ test("[R5] a call that its space has not shown yet never shows once its run is e
   await vi.waitFor(async () => expect(await rowsIn(agent, "select told from calls")).toEqual([{ told: "canceled" }]), {
     timeout: 10_000,
   });
-  // What came too late, the word that it is over, and what came too late once more.
+  // Three records: a late result, the word that the call is over, and another late result.
   await vi.waitFor(() => expect(recorded).toHaveBeenCalledTimes(3));
   expect(await space.texts()).toEqual(["Ann: Go", "Ann: Stop that"]);
 });

@@ -22,7 +22,7 @@ export const playWith = (model: ScriptedModel): void => {
   restore = installModel(model);
 };
 
-/** Of every file of such tests: time is theirs, and nothing outlives a test. */
+/** For every file of such tests: the clock is fake, and nothing outlives a test. */
 export const eachTest = (): void => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
   afterEach(() => {

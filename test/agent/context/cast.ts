@@ -225,7 +225,7 @@ export type Situation = {
   memories?: Memory[];
   plans?: Plan[];
   trigger: InboxData;
-  /** Of the trigger's space first. */
+  /** The trigger's space comes first. */
   histories?: History[];
   blocks?: AgentState["blocks"];
   shares?: KnownShare[];

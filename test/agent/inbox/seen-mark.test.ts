@@ -70,7 +70,7 @@ class Conversation {
     const waiting = this.waiting();
     for (const seq of shown) {
       const isDone = this.acknowledged.has(seq) || this.shownCommitted.has(seq) || seq <= this.leftOutCommitted;
-      // Of what was not delivered yet, nobody knows whether it waits.
+      // Nobody knows whether an undelivered message waits.
       const wanted = waiting.has(seq) || seq > this.delivered || !isDone;
       if (shownNew.has(seq) !== wanted) throw new Error(`${seq} is ${wanted ? "skipped" : "new twice"}`);
     }

@@ -6,7 +6,7 @@ import { unwrap } from "../../../src/shared/errors.ts";
 import { step, text } from "../../support/scripted-model.ts";
 import { ended, ids, openScene, passTime, rowsIn, scripted } from "../fixture.ts";
 
-/** What stood in an agent before a message was said has its own reasons: who repeats it and deletes that takes nothing out. */
+/** Text that an agent held before a message was said stays: who repeats and deletes it takes nothing out. */
 const words = "Never pay an invoice above 1000 EUR without the board";
 const said = JSON.stringify({ said: words });
 const hour = 3_600_000;

@@ -53,7 +53,7 @@ test("[L4] no stretch of a deleted text is left in any form, and quoted texts st
       const scrub = createScrub({ was: [text], senderNames: ["Ann"], idParts: [idPart] });
       const told = tellings[which]?.(text) ?? "";
       const left = scrub.value({ told, other: "Nothing of it" }, scrub.names(told));
-      // What is cut off within the word tells it no more.
+      // A word that is cut off in the middle tells nothing.
       expect(left.told).not.toContain("zanzibarquokka");
       expect(left.other).toBe("Nothing of it");
       const quotes = (line: string): number => line.match(new RegExp(quotedPattern, "g"))?.length ?? 0;
@@ -129,7 +129,7 @@ test("[L4] a question that repeats deleted words loses them before its answer to
   expect(left).toContain('"Yes"');
 });
 
-/** Of this thread alone, in microseconds: however busy the machine is. */
+/** In microseconds of this thread's own time, however busy the machine is. */
 const second = 1_000_000;
 
 test.each<[string, string, string, string]>([

@@ -9,7 +9,7 @@ import { rowsWith } from "../../support/rows.ts";
 import { apiError, call, refusal, step, text, waitAt } from "../../support/scripted-model.ts";
 import { agentStub, ended, ids, openScene, passTime, rowsIn, scripted } from "../fixture.ts";
 
-/** What an erased person said waits for more of it, while the agent goes on. */
+/** An erased person's words wait for more of them, while the agent goes on. */
 const open = async () => {
   const scene = await openScene();
   const mona = await scene.house.person("Mona");

@@ -52,7 +52,7 @@ const variables = {
   RATE_LIMITS: "off",
 };
 
-/** Of agents whose test or bench names no others: nobody runs into what one person, or an hour, may use. */
+/** For agents whose test or bench names no limits: nobody reaches the bounds of a person or an hour. */
 const roomyLimits = { maxTokensPerDay: 1_000_000_000, maxRunsPerHour: 100_000 };
 
 /** A new workspace of the house that answers at `url`. */
