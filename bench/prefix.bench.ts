@@ -48,7 +48,7 @@ const keepsUnchanged = ({ earlier, later, reuse }: Pair): boolean => {
   return reuse * length(earlier) >= above.reduce((sum, { text }) => sum + text.length, 0);
 };
 
-/** What an input of such a life has to hold, else it proves nothing. */
+/** An input of such a life must hold this, else it proves nothing. */
 const happened = ["[answer to msg_", "is now shared with you", "is no longer shared", "fields: mail (text, required)"];
 
 export const bench: Bench = async (report) => {

@@ -34,7 +34,7 @@ const ringIn = ({ SIGNING_SECRET: one, SIGNING_SECRETS: all }: RingEnv) => {
   return one || entries.length > 0 ? parseRing({ SIGNING_SECRET: one, SIGNING_SECRETS: entries.join(",") }) : undefined;
 };
 
-/** What to do next to rotate: it follows from the file and from the deployment alone, so it goes on wherever it was cut. */
+/** The next step of a rotation. It follows from the file and the deployment alone, so a cut rotation goes on. */
 export type Step =
   | { step: "add"; value: string }
   | { step: "put" }

@@ -53,7 +53,7 @@ export const until = async <T>(what: string, ask: () => Promise<T | false | unde
   throw new Error(`it never came: ${what}`);
 };
 
-/** What a request is refused with. */
+/** The error of a refused request. */
 export const refusalOf = (request: Promise<unknown>): Promise<string> =>
   request.then(
     () => "it was not refused",
@@ -74,7 +74,7 @@ const wholeOf = (request: FakeRequest): string =>
     .map(({ role, text }) => `━━━ ${role}\n${text}`)
     .join("\n");
 
-/** What each model is to answer, by its name. One that has nothing left to say says that it read. */
+/** The answers of each model, by its name. One that has nothing left to say says that it read. */
 const queues = new Map<string, Answer[]>();
 export const answerTo = (request: FakeRequest): FakeStep => {
   const next = queues.get(request.model)?.shift() ?? say("Read.");
@@ -146,7 +146,7 @@ export const openScene = async (url: string, adminKey: string, model: FakeOpenAi
       return ended(count);
     };
     const asked = (count: number) => until("the model is asked", async () => requests().length >= count);
-    /** What its newest run was given first: what came after its own last words. */
+    /** The first input of its newest run: what came after its own last words. */
     const opening = (): string => {
       const all = requests().map(turnsOf);
       const turns = all.findLast((each) => each.at(-1)?.role === "user") ?? [];

@@ -200,7 +200,7 @@ describe.each(["consciousness", "timeline"] as const)("the limits of a %s's mode
     await edit("plan", { op: "append_text", text: "And more." });
     const seen = async () => {
       const { limits, dropped, ...view } = unwrap(await agent.context(workspaceId));
-      // What was told before stays, as it was.
+      // Blocks that were told before stay as they were.
       const input = JSON.stringify([view.instructions, view.messages.at(-1)]);
       const labels = ["rules", "todo", "plan"].filter((label) => input.includes(`</block:${label}>`));
       expect(view.blocks.map(({ label }) => label).toSorted()).toEqual(labels.toSorted());

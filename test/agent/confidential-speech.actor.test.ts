@@ -68,7 +68,7 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
       expect(lastResult(model)).toContain("so its agents speak in no other space");
       expect(lastResult(model)).toContain(board.id);
     }
-    // Who asked sees what it would have said, and why it did not.
+    // The asker sees what it would have said, and why it did not.
     const [refused, ...others] = (await board.messages()).flatMap(({ toolCall = [] }) => toolCall);
     expect(refused).toMatchObject({ name: "send_message", input: { text: "We merge" }, status: "error" });
     expect(refused?.error).toMatchObject({

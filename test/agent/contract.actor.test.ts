@@ -15,7 +15,7 @@ import {
 } from "../support/scripted-model.ts";
 import { ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
 
-/** What holds for an agent of each of the four kinds, by what its model reads and what its spaces hold. */
+/** What holds for each of the four kinds of agent, by what its model reads and what its spaces hold. */
 const kinds = [
   { continuity: "consciousness", messaging: "simple" },
   { continuity: "consciousness", messaging: "threaded" },
@@ -34,7 +34,7 @@ const inputOf = (model: ScriptedModel): string => {
 
 describe.each(kinds)("an agent of $continuity, $messaging", (kind) => {
   const isLiving = kind.continuity === "consciousness";
-  /** What it has to do to say something where it was spoken to. */
+  /** The steps by which it speaks where it was spoken to. */
   const says = (spaceId: string, words: string): ScriptedStep[] => [
     ...(isLiving ? [step(call("enter_space", { spaceId }))] : []),
     step(call("send_message", { text: words })),

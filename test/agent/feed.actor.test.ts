@@ -11,7 +11,7 @@ import { answer, call, step, text, waitAt } from "../support/scripted-model.ts";
 import { dumpOf, openBoth } from "./compartment.ts";
 import { agentStub, inboxOf, passTime, rowsIn, scripted, undoLater, userTexts } from "./fixture.ts";
 
-/** What an agent did openly, it knows in a confidential space; and nobody outside can tell that it was asked. */
+/** In a confidential space an agent knows what it did openly. Nobody outside can tell that it was asked. */
 undoLater();
 const both = ["consciousness", "timeline"] as const;
 const ways = { consciousness, timeline };

@@ -18,7 +18,7 @@ import {
   userTexts,
 } from "./fixture.ts";
 
-/** What a root's bound has muted wakes nobody, and holds nothing up either. */
+/** Events that a root's bound has muted wake nobody, and delay nothing. */
 test("[B1] muted events, however many, do not delay what a stateless agent hears next", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");

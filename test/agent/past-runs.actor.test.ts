@@ -241,7 +241,7 @@ test("[K1] [B4] get_my_runs reads the runs that it shows, and says where others 
   const model = scripted((options) => {
     const acted = options.prompt.some(({ role }) => role === "tool");
     if (userTexts(options)[0]?.includes("type: service")) return acted ? step(text("Done.")) : step(call("refund", {}));
-    // What is executed between these two steps is the call's.
+    // The statements between these two steps are the call's.
     const since = statements.splice(0);
     if (acted) ofCall.push(...since);
     return acted ? step(text("Done.")) : step(call("get_my_runs", { limit: 50 }));

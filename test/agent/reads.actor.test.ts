@@ -92,7 +92,7 @@ test.for(kinds.flatMap((kind) => tellings("").map(([setting], index) => [kind, s
     expect(receipts.map((each) => each.reads)).toEqual([reads]);
     if (shareOrigin !== "text") expect(JSON.stringify(frames)).not.toContain("Board");
     if (shareOrigin === "none") expect(JSON.stringify(frames)).not.toContain(board.id);
-    // Who holds the workspace's key is told all of it.
+    // The workspace's key sees all of it.
     expect(unwrap(await agent.run(workspaceId, run?.id ?? "")).reads).toContainEqual(read);
   },
 );
@@ -124,7 +124,7 @@ test.for(kinds)("[C17] a %s that read a space which is confidential now does not
   scripted(() => steps.shift() ?? step(text("Told.")));
   await general.post(bob, "What is the budget?");
   const [, run] = await ended(workspaceId, analyst, 2);
-  // What was said before is known to it.
+  // It knows what was said before.
   const output = run?.steps.flatMap(({ toolCalls }) => toolCalls).find(({ name }) => name === "read_messages")?.output;
   expect(JSON.stringify(output)).toContain("The budget is 9000");
   expect((await said())?.text).toBe("It is 9000.");

@@ -9,7 +9,7 @@ import { asShown } from "../support/as-shown.ts";
 import { call, step, text } from "../support/scripted-model.ts";
 import { agentStub, ended, ids, openScene, runsOf, scripted, told, undoLater, userTexts } from "./fixture.ts";
 
-/** What an agent knows from a confidential space, Board, is said in an open one, Alpha, where people of Board agree. */
+/** An agent says in an open space, Alpha, what it knows from a confidential one, Board, if people of Board agree. */
 undoLater();
 
 const open = async (continuity: "consciousness" | "timeline", release: Release | undefined, wait = false) => {

@@ -137,7 +137,7 @@ describe.each(continuities)("%s", (continuity) => {
     unwrap(await staged.space.stub().remove(staged.key));
     await vi.waitFor(async () => expect((await staged.find("quinces", [])).items).toEqual([]));
     expect(await column(staged.analyst, "select id from search_entries where type = 'message'")).toEqual([]);
-    // What it knew of the space stays as it was.
+    // Its snapshot of the space stays as it was.
     const [snapshot] = await column(staged.analyst, "select snapshot from spaces");
     expect(JSON.parse(String(snapshot))).toMatchObject({ name: "(deleted space)", deleted: true });
     expect(snapshot).not.toContain("Mole");
@@ -196,7 +196,7 @@ describe.each(continuities)("%s", (continuity) => {
     if (how === "deleted") unwrap(await owner.deleteBlock(house.workspaceId, "burrow", "system", "system"));
     else unwrap(await owner.unshareBlock(house.workspaceId, "burrow", analyst.id));
     expect((await find("wombats", [])).items).toEqual([]);
-    // What people were shown when they were asked is a message of their space.
+    // People were shown the edit in a message of their space, which stays.
     expect((await find("numbats", [])).items).toMatchObject([{ type: "message" }]);
   });
 

@@ -198,7 +198,7 @@ test("[D1] a message not sent before its space was closed is sent as it is opene
   await until(again, (state) => state.messages.length === 1);
   expect(again.getSnapshot().messages).toMatchObject([{ text: "Wait for me", clientKey }]);
   expect([again.getSnapshot().outgoing, kept]).toEqual([[], null]);
-  // What somebody else has put there is no message.
+  // An entry that somebody else has put there is no message.
   kept = '[{"text":1}]';
   expect((await opened({ outbox })).getSnapshot().outgoing).toEqual([]);
 });

@@ -23,7 +23,7 @@ const speak = (more: Partial<FakeStep>): FakeStep => ({
 
 type Moment = {
   name: string;
-  /** What befalls the model's calls after the one that enters the space; beyond that it simply answers. */
+  /** The model's steps after it has entered the space; beyond them it simply answers. */
   steps: FakeStep[];
   /** Whether the agent is where it shall be when the power goes. Left out: its person asks at the very last. */
   reached?(frames: ServerFrame[], calls: number): boolean;

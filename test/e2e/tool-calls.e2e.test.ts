@@ -219,7 +219,7 @@ test("the first of two choices counts, and the second person is told so", async 
   const asked = { question: "Tea or coffee?", message: "It costs 3.50.", options: ["Tea", "Coffee"] };
   await calls("choice", JSON.stringify(asked), "Here you are.");
   await both((page) => standing(page, "Choice", "Needs you"));
-  // Who chooses sees all that was asked.
+  // The person who chooses sees all that was asked.
   await both((page) => card(page, "Choice").getByText("It costs 3.50.").waitFor());
   await shoot("choice", his, hers);
   const first = Promise.withResolvers<void>();

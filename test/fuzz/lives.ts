@@ -128,12 +128,12 @@ export const things = (continuity: Life["continuity"]): string[] => [
   ...(continuity === "timeline" ? ["absorb"] : ["compaction", "skip"]),
 ];
 
-/** What is missing of a case, for a person to read. */
+/** A word that a case misses, for a person to read. */
 export type Missing = { word: string; what: string; run: number; laterRun: number };
 
 const textOf = ({ prompt }: CallOptions): string => JSON.stringify(prompt);
 
-/** What came of one life: how many cases there were, which do not hold, and what happened in it. */
+/** The result of one life: how many cases there were, which do not hold, and what happened in it. */
 export type Lived = { cases: number; missing: Missing[]; happened: Set<string> };
 
 /** Plays one life. */

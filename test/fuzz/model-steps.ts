@@ -204,7 +204,7 @@ async function* play({ parts, end }: FuzzedStep, index: number): AsyncGenerator<
     ...(end === "finish" || end === "twice" ? [finishPart(index)] : []),
     ...(end === "twice" ? [finishPart(index + 1)] : []),
   ];
-  // What a provider sends is not what its types say.
+  // A provider may send what its types do not allow.
   for (const one of all) yield one as StreamPart;
   if (end === "cut") throw new TypeError("terminated");
 }

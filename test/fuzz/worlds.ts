@@ -22,7 +22,7 @@ import { call, installModel, type ScriptedPart, scriptedModel, step, text } from
  * row. Worlds that are equal to the quiet one are equal to each other.
  */
 
-/** What a run does that knows a secret word: all that could carry it out of the space, or change what is open. */
+/** The deeds of a run that knows a secret word: all that could carry it out of the space, or change what is open. */
 const insideDeeds = {
   answer: () => [],
   "say elsewhere": (word, { Alpha }) => [
@@ -67,7 +67,7 @@ const insideDeeds = {
   "use a tool": (word) => [call("note", { about: word }), call("send", { about: word })],
 } satisfies Record<string, (word: string, places: Places) => ScriptedPart[]>;
 
-/** What a run outside does: all that could bring it there. */
+/** The deeds of a run outside: all that could bring the word there. */
 const outsideDeeds = {
   answer: () => [],
   "enter the confidential space": (_word, { Vault }) => [call("enter_space", { spaceId: Vault, limit: 50 })],
@@ -237,7 +237,7 @@ const lookMs = 20;
 const manyLooks = 100;
 const maxLooks = 1000;
 
-/** What of a world is seen outside its confidential space after one conversation, in words. */
+/** The words of a world that are seen outside its confidential space after one conversation. */
 type Seen = Record<string, string>;
 /** What was seen after each conversation, and what happened. */
 export type World = { seen: Seen[]; happened: Set<string> };

@@ -6,7 +6,7 @@ export type Verb = "say" | "refund" | "credit";
 
 export type Command = { id: string; verb: Verb; agent: string };
 
-/** What an agent says came of a command; `unknown` where it was told that the outcome is not known. */
+/** The outcome of a command that an agent tells; `unknown` where it was told that the outcome is not known. */
 export type Said = "said" | "refunded" | "unknown" | "failed";
 
 export const commandText = ({ id, verb, agent }: Command): string => `#${id} ${verb} ${agent}`;

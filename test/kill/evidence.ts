@@ -42,7 +42,7 @@ export type SpaceEvidence = {
 export type Evidence = {
   spaces: SpaceEvidence[];
   payments: Payment[];
-  /** What the tokens of people get who were signed out. */
+  /** The status that the tokens of signed-out people get. */
   signedOut: number[];
   /** Payments that came without the workspace's secret, and workspaces that an older secret is needed for. */
   unsealed: number;

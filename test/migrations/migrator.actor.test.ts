@@ -5,7 +5,7 @@ import { createSchema, type Migrations, openDatabase } from "../../src/shared/da
 import { withStorage } from "../workspace/fixture.ts";
 import { countsOf, dump } from "./database.ts";
 
-/** What drizzle's migrator does where one would not expect it: whoever upgrades it learns here what has changed. */
+/** Surprising behaviour of drizzle's migrator: whoever upgrades it learns here what has changed. */
 const history = (...entries: [when: number, sql: string][]): Migrations => ({
   journal: { entries: entries.map(([when], idx) => ({ idx, when, tag: `t${idx}`, breakpoints: true })) },
   migrations: Object.fromEntries(entries.map(([, sql], idx) => [`m${String(idx).padStart(4, "0")}`, sql])),

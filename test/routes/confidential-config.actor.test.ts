@@ -132,7 +132,7 @@ test("[C19] a secret key and an admin who is in each of its confidential spaces 
   expect(detail).toMatch(/^What is said in "Other" would/);
   await add(otherId, ada);
   expect(await status(elsewhere.context, ada)).toBe(200);
-  // What the agent has from there stays with it when it has left.
+  // The agent keeps what it has from there when it has left.
   await asKey(`/v1/spaces/${boardId}/members/${agent.id}`, { method: "DELETE" });
   await add(otherId, boss);
   expect(await status(elsewhere.model, boss)).toBe(403);

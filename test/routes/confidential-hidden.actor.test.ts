@@ -71,7 +71,7 @@ test.for(["timeline", "consciousness"] as const)(
     for (const path of looks) {
       const answer = await ask(path);
       expect(answer.status, path).toBe(200);
-      // What a search was asked stands in its address alone.
+      // The search's query stands in its address alone.
       expect(await answer.text(), path).not.toContain(word);
     }
     const [head = ""] = (await (await ask(`${own}/export`)).text()).split("\n");

@@ -2,7 +2,7 @@ import { expect, vi } from "vitest";
 import * as z from "zod";
 import { call, expectOk, type House, type Participant } from "../support/house.ts";
 
-/** What lives inside agents and spaces and is really there: who may know of it gets another answer than who may not. */
+/** Things inside agents and spaces that really exist: the right to see them changes the answer. */
 const Runs = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
 
 const Messages = z.object({ items: z.array(z.object({ id: z.string() })) });
@@ -36,7 +36,7 @@ export const archivedFact = async (house: House, agentId: string): Promise<strin
   return (await expectOk(z.object({ id: z.string() }), archived)).id;
 };
 
-/** What an agent told in one space because it was asked to in another: the message, and the one that it answers to. */
+/** A message that an agent sent in one space because it was asked to in another, and the one that it answers. */
 export const carriedMessage = async (
   house: House,
   asker: Participant,

@@ -60,7 +60,7 @@ type Row = {
   body?: (scene: Scene) => unknown;
 };
 
-/** What keys of less than all may ask beside what a scope lists: a route that is not here is none of theirs. */
+/** Routes that keys of less than all scopes may ask beside a scope's own list. Others are none of theirs. */
 const ofTokens = [
   "POST /v1/tokens",
   "POST /v1/entities/{entityId}/sign-in-links",
@@ -74,7 +74,7 @@ const workspace = (status: number): Row["own"] => [status, status, status, statu
 const keyOnly = (status: number): Row["own"] => [status, status, status, status, 403, 403, 403];
 /** Things of the space that the workspace's rights see too: a stranger does not know of it. */
 const inSpace = (status: number, member = status): Row["own"] => [status, status, status, status, status, member, 404];
-/** What only a participant does: a key says as whom, an admin and a stranger are none, an agent has its runs. */
+/** For what only a participant does: a key says as whom, an admin and a stranger are none, an agent has its runs. */
 const participant = (status: number): Row["own"] => [422, status, 403, 403, 403, status, 404];
 
 const named = (name: string) => () => ({ name });

@@ -4,7 +4,7 @@ import { Key } from "../../src/protocol/workspace.ts";
 import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
-/** What the table of every operation by every kind of principal (`matrix.actor.test.ts`) does not ask. */
+/** Rights that the table of every operation by every kind of principal (`matrix.actor.test.ts`) does not ask. */
 let house: House;
 let elsewhere: House;
 let mona: Participant;

@@ -42,7 +42,7 @@ const openSealed = async () => {
   return { house, workspaceId, bearer, agent, ann, space, hook, postHook, said, mindId };
 };
 
-/** What an object of the agent has of the secret, opened: its open mind, or its compartment. */
+/** The secret as an object of the agent (its open mind, or its compartment) holds it, opened. */
 const keyIn = async (workspaceId: string, id: string): Promise<string> => {
   const [row] = await rowsIn({ id }, "select secrets from agent");
   return unseal(env, workspaceId, "KEY", z.object({ KEY: z.string() }).parse(JSON.parse(String(row?.secrets))).KEY);

@@ -12,7 +12,7 @@ import { Workspace } from "../../src/workspace/workspace.ts";
 import { adminKey, call, expectOk, type House, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
-/** What nears the end of its storage, or comes to it: an agent, a space and a workspace. */
+/** An agent, a space and a workspace that near the end of their storage, or reach it. */
 type Thing = { id: string };
 
 const stubOf = ({ id }: Thing): DurableObjectStub => {

@@ -41,7 +41,7 @@ test("[K15] a config that an earlier version stored with a space tool's timeoutM
     call(`/v1/agents/${id}`, { method: "PATCH", bearer, body: { description: "X" } }),
   );
   expect(changed.agent.config.tools[0]).not.toHaveProperty("timeoutMs");
-  // What was read can be written back.
+  // A config that was read can be written back.
   const { config } = (await shown()).agent;
   await expectOk(Tools, call(`/v1/agents/${id}`, { method: "PATCH", bearer, body: { tools: config.tools } }));
 });

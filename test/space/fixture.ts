@@ -24,7 +24,7 @@ export const ids = createIds(env.SIGNING_SECRET);
 
 export const entity = (type: EntityType, name: string): EntityRef => ({ id: ids.mint("ent"), name, type });
 
-/** What each agent and each workspace was told, by id, over the real RPC; and how an agent answers. */
+/** Deliveries to each agent and workspace, by id, over the real RPC; and how an agent answers. */
 export const deliveries = new Map<string, Delivery[]>();
 export const followed = new Map<string, IndexDelivery[]>();
 export const answers = new Map<string, (delivery: Delivery) => Promise<Outcome<{ cursor: number; changes?: true }>>>();
@@ -63,7 +63,7 @@ export const takenBy = (agent: EntityRef): (string | undefined)[] => {
   });
 };
 
-/** What an agent heard of its calls: each once, as its cursor says. */
+/** The outcomes of its calls that an agent heard: each once, as its cursor says. */
 export const answersTo = (agent: EntityRef): ToolCallOutcome[] => {
   let cursor = 0;
   return deliveredTo(agent).flatMap((delivery) => {

@@ -72,6 +72,6 @@ test.each([
   const { items } = unwrap(await home.rpc.list(home.key, { limit: 100 }));
   expect(items.map(({ text }) => Number(text)).toSorted((a, b) => a - b)).toEqual([...texts.map(Number), 30]);
   await vi.waitFor(() => expect(takenBy(robo)).toEqual(items.map(({ text }) => text)));
-  // What a socket was told before the crash is what is stored.
+  // Every message that a socket was told before the crash is stored.
   expect(items).toEqual(expect.arrayContaining(socket.of("space.message").map(({ message }) => message)));
 });

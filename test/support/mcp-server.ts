@@ -14,7 +14,7 @@ export type TestTool = {
   name: string;
   description?: string;
   annotations?: { readOnlyHint?: boolean; idempotentHint?: boolean };
-  /** What a call with `{text?}` answers; what it throws is a tool's error. */
+  /** Answers a call with `{text?}`; an exception is a tool's error. */
   answer: (input: { text?: string | undefined }, signal: AbortSignal) => string | object | Promise<string | object>;
 };
 

@@ -15,7 +15,7 @@ import { createGate } from "../support/gate.ts";
 import { rowsWith } from "../support/rows.ts";
 import { answer, apiError, call, refusal, step, text } from "../support/scripted-model.ts";
 
-/** What is left of who, or what, was erased. */
+/** What an erasure leaves of a person or a space. */
 afterEach(() => {
   disarmFaults();
   vi.restoreAllMocks();

@@ -9,7 +9,7 @@ import { call, step, text } from "../../support/scripted-model.ts";
 import { passTime, rowsIn } from "../fixture.ts";
 import { approved, deploy, eachTest, freshPath, requestsTo, scene, type Tool, yes } from "./scene.ts";
 
-/** What people see before they approve, and that it is what is executed. */
+/** People see what they approve, and exactly that is executed. */
 eachTest();
 
 /** The place of a secret in a template. */

@@ -8,7 +8,7 @@ import { call, scriptedModel, step, text } from "../../support/scripted-model.ts
 import { agentStub, inboxOf, passTime, rowsIn, runsOf, userTexts } from "../fixture.ts";
 import { ask, deploy, eachTest, freshPath, outputs, playWith, requestsTo, scene, type Tool } from "./scene.ts";
 
-/** What waits long, or answers much: no alarm spins, nothing is lost, nothing is too big. */
+/** Calls that wait long or answer much: no alarm spins, nothing is lost, nothing is too big. */
 eachTest();
 
 const lookUp: Tool = { name: "lookUp", executionType: "external", visible: false };

@@ -225,7 +225,7 @@ test("[C17] [S1] a search asks a space no more where it can never read anything,
   unwrap(await env.SPACE.getByName(boardId).post(alpha.as(ann), { text: "The launch is in Rome" }));
   expect(await found()).toContain("Paris");
   expect(asked).toHaveBeenCalledTimes(1);
-  // What was said before the switch is its own until it is out.
+  // Messages from before the switch stay its own until it is out.
   unwrap(await alpha.stub().update(key, { confidential: true }));
   expect(await found()).toContain("Paris");
   unwrap(await alpha.stub().removeMember(key, analyst.id));

@@ -131,7 +131,7 @@ export const talkers = async (count: number, settings: Omit<Partial<AgentSetting
     );
   return {
     ...{ house, people, agents, workspaceId, models, runs, counts, ring, stopsAt, tokens },
-    /** What it does in the steps of each run; then it ends it. */
+    /** The steps of each of its runs; after them the run ends. */
     opens: (index: number, ...steps: Turn[]): void => void turns.set(`talker-${index}`, steps),
     everyone: (steps: (index: number) => Turn[]): void => {
       for (const index of agents.keys()) turns.set(`talker-${index}`, steps(index));

@@ -89,7 +89,7 @@ describe("again and again", () => {
     // One that comes twice: the first time only.
     ["30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00.000Z", "2026-10-25T00:30:00.000Z"],
     ["30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00.000Z", "2026-10-26T01:30:00.000Z"],
-    // What goes by elapsed time goes on through both.
+    // A schedule by elapsed time goes on through both.
     ["*/30 * * * *", "Europe/Berlin", "2026-10-25T00:30:00.000Z", "2026-10-25T01:00:00.000Z"],
     // A whole day that a place left out.
     ["0 0 30 12 *", "Pacific/Apia", "2011-12-29T00:00:00.000Z", "2012-12-29T10:00:00.000Z"],

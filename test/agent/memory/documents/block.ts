@@ -40,7 +40,7 @@ export const block = (schema: unknown, { content, charLimit = 5000 }: { content?
     value: (): Json => contentOf(doc, parsed),
     rendered: (): string => render(parsed, contentOf(doc, parsed)),
     version: (): number => versions.at(-1)?.version ?? 0,
-    /** What is stored makes the same document. */
+    /** Reopens the document from what is stored, which makes the same one. */
     reopened: (): Json =>
       contentOf(
         openDocument(

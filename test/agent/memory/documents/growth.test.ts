@@ -4,7 +4,7 @@ import { block } from "./block.ts";
 const most = 200_000;
 const replace = (old: string, next: string, mode: string) => ({ op: "replace_text", old, new: next, mode });
 
-/** What one edit asks for may be far larger than what it says, and is refused before it is made. */
+/** One edit may ask for far more than it says. It is refused before it is made. */
 describe("[S4] an edit that would grow without end is refused at once, and changes nothing", () => {
   it.each([
     ["every letter by the longest text", replace("a", "b".repeat(most), "all")],
