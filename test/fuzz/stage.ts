@@ -20,7 +20,7 @@ export type Stage = {
 const stubOf = (namespace: unknown, id: string): DurableObjectStub =>
   (namespace as DurableObjectNamespace).getByName(id);
 
-/** Columns in which a person could see a change; timers, attempts and cursors run by themselves. */
+/** Columns in which a person could see a change; not timers, attempts and cursors, which change alone. */
 const tables = {
   workspace: {
     workspace: "*",

@@ -237,7 +237,7 @@ const lookMs = 20;
 const manyLooks = 100;
 const maxLooks = 1000;
 
-/** The words of a world that are seen outside its confidential space after one conversation. */
+/** The parts of a world that are seen outside its confidential space after one conversation, as text. */
 type Seen = Record<string, string>;
 /** What was seen after each conversation, and what happened. */
 export type World = { seen: Seen[]; happened: Set<string> };
