@@ -60,11 +60,11 @@ export const maxToldSpaces = 100;
 export const maxToldMembers = 30;
 /** How many blocks of others that stand in no input are told of by name. The rest is counted. */
 export const maxToldShares = 20;
-/** The ACTIVITY section of an input: lines if the config gives no number, the estimated tokens that so many may fill, and how long ago at most. */
+/** The ACTIVITY section of an input: its lines if the config gives no number, their estimated tokens, and their greatest age. */
 export const maxActivityLines = 20;
 export const maxActivityTokens = 1000;
 export const activityMemoryMs = 24 * 60 * 60_000;
-/** Spaces that are asked for it, those with the most news first, the newest messages that each tells (as many as lines, if those are more), and how long that may take in all. */
+/** For it, the spaces with the most news are asked. Each tells its newest messages: so many, or as many as lines. All of them have so long. */
 export const maxActivitySpaces = 20;
 export const maxActivityMessages = 20;
 export const activityWaitMs = 2000;
@@ -96,13 +96,13 @@ export const stallMs = 90_000;
 export const spaceAnswerMs = 5000;
 /** A workspace that has not answered in this time is asked again later what is to become of an import. */
 export const directoryAnswerMs = 5000;
-/** A run waits for answers in a chat for so long, then goes on without them; a cycle that asked is then told who is silent. */
+/** A run waits for answers in a chat for so long, then goes on without them. A cycle that asked is then told who is silent. */
 export const replyWaitMs = 24 * 60 * 60_000;
 /** Runs of one agent that wait for answers at a time. */
 export const maxWaitingRuns = 50;
 /** How many of a timeline agent's waiting runs its other runs are told of by name. The rest is counted. */
 export const maxToldRuns = 10;
-/** Of its ended runs: how many of the newest an input looks at for what they did, lists, and what those may fill, in estimated tokens. */
+/** Ended runs in an input: it looks at so many of the newest for what they did, lists so many, and these fill so many estimated tokens. */
 export const maxPastRuns = 30;
 export const maxRecentRuns = 10;
 export const maxRecentRunsTokens = 4000;
@@ -112,7 +112,7 @@ export const maxRecentCharacters = 400;
 /** A result of more bytes is read for that up to so many characters. */
 export const maxPastResultBytes = 8 * 1024;
 export const maxPastResultCharacters = 1900;
-/** Of several causes of its message an agent is told so many of the newest. `get_my_runs` has all. */
+/** If a message has several causes, an agent is told so many of the newest. `get_my_runs` has all. */
 export const maxToldCauses = 5;
 /** Runs of its open mind that a compartment is fed at a time, and the characters that they may fill. It is told how many more there were. */
 export const maxFedRuns = 200;
@@ -253,7 +253,7 @@ export const redactionAgainMs = 250;
 /** The pause between two goes, and the longest where the agent's timer goes off late. */
 export const redactionPauseMs = 50;
 export const longestRedactionPauseMs = 2000;
-/** How long what an erased entity said waits for more of it, at least and after a long look; and about the length of one look. */
+/** An erased entity's words wait for more of them: so long at least, and so long after a long look. One look takes in about so many characters. */
 export const redactionWaitMs = 1500;
 export const longestRedactionWaitMs = 10_000;
 export const maxJoinedCharacters = 64 * 1024;
@@ -262,7 +262,7 @@ export const maxRedactionsKept = 100;
 /** Runs whose journal is cut at once, since all of their spaces keep messages for less long; and how often such are looked for. */
 export const cutRunsAtOnce = 50;
 export const journalLookMs = 24 * 60 * 60_000;
-/** Of a block of an agent that is erased: its newest versions, and the characters of one redaction, that its readers forget. */
+/** Readers of an erased agent's block forget so many of its newest versions, in redactions of so many characters. */
 export const maxVersionsTakenBack = 200;
 export const maxWordsTakenBack = 64 * 1024;
 export const maxChangedTextCharacters = 2000;

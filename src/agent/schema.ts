@@ -19,7 +19,7 @@ export { jobs, timers } from "../timers/schema.ts";
 export const agent = sqliteTable("agent", {
   id: text("id").primaryKey(),
   workspaceId: text("workspace_id").notNull(),
-  /** Of a compartment: its own id, which owns the ids of what it does, and its confidential space. `id` is the agent's. */
+  /** Set in a compartment: its own id, which owns the ids of what it does, and its confidential space. `id` is the agent's. */
   compartmentId: text("compartment_id"),
   compartmentSpaceId: text("compartment_space_id"),
   config: text("config", { mode: "json" }).$type<AgentConfig>().notNull(),
@@ -41,13 +41,13 @@ export const agent = sqliteTable("agent", {
   ownRoot: text("own_root", { mode: "json" }).$type<records.OwnRoot>(),
 });
 
-/** Of an agent's open mind: its compartments, so that what ends it ends them. */
+/** In an agent's open mind: its compartments, so that its end ends them. */
 export const compartments = sqliteTable("compartments", {
   spaceId: text("space_id").primaryKey(),
   mindId: text("mind_id").notNull(),
 });
 
-/** Of a compartment: what it was fed of its open mind: `runs` (how far), the lists of its state, `space:` and an id. By the `hash` it tells what changed. */
+/** In a compartment: the parts that its open mind fed it: `runs` (how far), lists of its state, `space:` and an id. The `hash` shows changes. */
 export const feed = sqliteTable("feed", {
   part: text("part").primaryKey(),
   hash: text("hash").notNull(),
@@ -79,7 +79,7 @@ const event = {
   receivedAt: integer("received_at").notNull(),
 };
 
-/** What wakes the agent, was taken by a run, or is dead. What a run acknowledged is gone from here. */
+/** Events that wake the agent, were taken by a run, or are dead. A run deletes those that it acknowledges. */
 export const inbox = sqliteTable(
   "inbox",
   {
@@ -98,7 +98,7 @@ export const inbox = sqliteTable(
 
 export type InboxRow = typeof inbox.$inferSelect;
 
-/** What wakes nobody, until a batch takes it into the inbox. Its bounds are in `inbox/inbox.ts`. */
+/** Events that wake nobody, until a batch takes them into the inbox. Their bounds are in `inbox/inbox.ts`. */
 export const overheard = sqliteTable("overheard", event);
 
 /** An overheard event as a row of the inbox. */
@@ -162,12 +162,12 @@ export const runs = sqliteTable(
     person: text("person"),
     /** Written by earlier releases alone. */
     personRuns: integer("person_runs"),
-    /** Of its agent as it ended; the newest run's is what holds. */
+    /** The agent's as the run ended. The newest run's holds. */
     correction: text("correction", { mode: "json" }).$type<records.Correction>(),
     /** How long it has worked, in milliseconds, beside the stretch that began at `worksSince`: null while it pauses or rests. */
     workedMs: integer("thought_ms").notNull().default(0),
     worksSince: integer("thinks_since"),
-    /** Of a compartment: whether the open mind did it, and fed it here as it ended. Null in an open mind. */
+    /** In a compartment: whether it is the open mind's run, fed here as it ended. Null in an open mind. */
     fed: integer("fed", { mode: "boolean" }),
   },
   // A timeline's runs that are under way or wait for answers. One that waits for a tool is found by its call.
@@ -198,7 +198,7 @@ export const waits = sqliteTable(
     questionSeq: integer("question_seq"),
     awaited: text("awaited", { mode: "json" }).$type<records.Awaited[]>().notNull(),
     dueAt: integer("due_at").notNull(),
-    /** Of a cycle's question; what comes of its end has this root (B1). Null where a timeline's run rests. */
+    /** A cycle's question has it: what comes of its end has this root (B1). Null where a timeline's run rests. */
     root: text("root", { mode: "json" }).$type<Root>(),
   },
   (table) => [
@@ -209,8 +209,8 @@ export const waits = sqliteTable(
 );
 
 /**
- * Tool calls that are more than a step of their run: those that show in a space, wait for somebody, or whose result
- * comes through the inbox. Gone when nothing more can come of them.
+ * Tool calls that are more than a step of their run. They show in a space, wait for somebody, or their result comes
+ * through the inbox. A row is deleted when nothing more can come of it.
  */
 export const calls = sqliteTable(
   "calls",
@@ -226,14 +226,14 @@ export const calls = sqliteTable(
     activeSpaceId: text("active_space_id"),
     root: text("root", { mode: "json" }).$type<Root>().notNull(),
     origin: text("origin", { mode: "json" }).$type<Origin>(),
-    /** Of words that people of a confidential space are to let out, as they are shown it. */
+    /** The release of words from a confidential space, as its people are shown it. */
     release: text("release", { mode: "json" }).$type<ToolCallRelease>(),
     streamId: text("stream_id"),
     /** Its run waits for the result; if not, the result comes through the inbox. */
     attached: integer("attached", { mode: "boolean" }).notNull(),
     /**
-     * asked: people are; ready: it may run; running: it does; out: a server has it; late: its run has gone on, a server
-     * may still answer; answered: its outcome is known, but not handed to the model; done.
+     * `asked`: people are asked. `ready`: it may run. `running`: it runs. `out`: a server has it. `late`: its run has
+     * gone on, and a server may still answer. `answered`: the model does not have its outcome yet. `done`.
      */
     phase: text("phase").$type<"asked" | "ready" | "running" | "out" | "late" | "answered" | "done">().notNull(),
     outcome: text("outcome", { mode: "json" }).$type<records.CallOutcome>(),
@@ -277,8 +277,8 @@ export const journal = sqliteTable("journal", {
 });
 
 /**
- * The events, calls and said messages of the journal by their ids' own part, which an event has from its message, each
- * with the row that names it first. They are taken in when somebody asks; the part "" has the row that this has come to.
+ * The journal's events, calls and said messages by their ids' own part, each with the row that names it first. An event
+ * has its message's part. They are indexed when somebody asks. The part "" has the row that the index has come to.
  */
 export const journalNames = sqliteTable("journal_names", {
   part: text("part").primaryKey(),
@@ -307,7 +307,7 @@ export const ledger = sqliteTable("ledger", {
   day: text("day").primaryKey(),
   spent: integer("spent").notNull(),
   reserved: text("reserved", { mode: "json" }).$type<records.Account["reserved"]>().notNull(),
-  /** Of a day: the accounts of persons (C11) and spaces (L15) in it, which are parts of it. */
+  /** In a day's row: the accounts of persons (C11) and spaces (L15), which are parts of it. */
   within: text("within", { mode: "json" }).$type<Record<string, records.Account>>().notNull().default({}),
 });
 
@@ -346,7 +346,7 @@ export const plans = sqliteTable("plans", {
   cron: text("cron"),
   timezone: text("timezone"),
   setBy: text("set_by").$type<Plan["setBy"]>().notNull(),
-  /** Of a plan that the agent set itself: a one-off passes it on; of a recurring one, its person pays for what it begins. */
+  /** Set if the agent made the plan itself. A one-off plan passes it on. Its person pays for what a recurring one begins. */
   root: text("root", { mode: "json" }).$type<Root>(),
   /** The tool call that set it. */
   callId: text("call_id"),

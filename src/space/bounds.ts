@@ -110,7 +110,7 @@ export const routerOutputTokens = 1000;
 export const maxRouterAnswerCharacters = 16_000;
 /** The days for which the router's tokens are remembered. */
 export const routerLedgerMemoryMs = 30 * 24 * 60 * 60_000;
-/** Messages that are deleted in one go once they are older than the space keeps them, how soon the next go is, and the next look. */
+/** Messages older than the space keeps them are deleted, so many in one go. The next go and the next look come so much later. */
 export const expiredAtOnce = 100;
 export const expireAgainMs = 1000;
 export const retentionLookMs = 60 * 60_000;

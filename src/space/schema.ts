@@ -83,9 +83,9 @@ export const log = sqliteTable(
     outcome: text("outcome").$type<CallOutcome>(),
     /** Read marks, and members who left: what receipts need and nobody is shown. Null in older rows. */
     read: text("read", { mode: "json" }).$type<ReadPlaces>(),
-    /** Of a message: where the newest event that edited or deleted it is. Of that event: where its `was` was told. */
+    /** A message has the place of the newest event that edited or deleted it. That event has the place where its `was` was told. */
     changedSeq: integer("changed_seq"),
-    /** Of an edit or a deletion: the old words, until each agent of the space was told to forget them. */
+    /** An edit's or a deletion's old words, until each agent of the space was told to forget them. */
     was: text("was", { mode: "json" }).$type<Was[]>(),
     /** The event as it goes over the wire, JSON. */
     frame: text("frame").notNull(),

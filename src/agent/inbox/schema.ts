@@ -1,7 +1,7 @@
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Budget } from "../../protocol/events.ts";
 
-/** What the inbox keeps beside its events, which are in the agent's schema. */
+/** The inbox's tables beside its events, which are in the agent's schema. */
 
 /** Service events that were taken in before, by their sender's own key. */
 export const dedupeKeys = sqliteTable("seen_events", {
@@ -16,7 +16,7 @@ export const roots = sqliteTable("roots", {
   updatedAt: integer("updated_at").notNull(),
 });
 
-/** Who is out of which budget until when: a person, or "" for everybody. `spaces`: where they wait, and whether it was told there. */
+/** A budget that is used up, until when, and by whom: a person, or "" for everybody. `spaces`: where they wait, and whether it was told there. */
 export const outOfBudget = sqliteTable("out_of_budget", {
   person: text("person").primaryKey(),
   until: integer("until").notNull(),

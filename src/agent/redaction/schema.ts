@@ -6,11 +6,11 @@ import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
  */
 export const redactions = sqliteTable("redactions", {
   id: text("id").primaryKey(),
-  /** What is to be forgotten; null once it is. */
+  /** The words to be forgotten; null once they are. */
   words: text("words", { mode: "json" }).$type<string[]>(),
   /** When each of them was first said; null: at `since`. */
   saidAt: text("said_at", { mode: "json" }).$type<number[]>(),
-  /** What a message says now; null where it was deleted. */
+  /** The message's words now; null where it was deleted. */
   text: text("text"),
   /** Where an edit came before the one before it was done: what both left. Null: `text`. */
   kept: text("kept"),

@@ -10,7 +10,7 @@ export const searchEntries = sqliteTable(
     type: text("type").$type<SearchType>().notNull(),
     /** The message, the block's label, the archival entry; of a cycle, run and place in the journal. */
     ref: text("ref").notNull(),
-    /** Of a message that the agent was told or said itself: run and place in the journal. It stays found when it has left. */
+    /** For a message that the agent was told or said itself: run and place in the journal. It stays found when it has left. */
     lived: text("lived"),
     part: integer("part").notNull(),
     /** The block's version that was indexed; null for other types. */

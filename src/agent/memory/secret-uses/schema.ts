@@ -2,8 +2,8 @@ import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core
 import type { SecretUse } from "../../../protocol/secret.ts";
 
 /**
- * Where secrets of the workspace were sent, without their values. A row is of one run or call, which are its `cause`; what is
- * of neither, such as an index or a connection, has one row. `position` orders them by when they began: the oldest leave.
+ * Where secrets of the workspace were sent, without their values. A row's `cause` is one run or call. Uses of neither, such
+ * as an index's or a connection's, share one row. `position` orders them by when they began: the oldest are deleted.
  */
 export const secretUses = sqliteTable(
   "secret_uses",
