@@ -47,8 +47,8 @@ const beforeFirst = ({ identity, windows }: RunServices, last: number): { upTo: 
 const hasEnded = ({ completedAt }: RunRow): boolean => completedAt !== null;
 
 /** A run as JSON. Of a timeline's inputs, and of cycles that are not kept, no later input shows the texts. */
-const asText = ({ journal }: RunServices, row: RunRow): string =>
-  JSON.stringify({ row, journal: journal.ofRuns([row], { texts: row.kept }) });
+const asText = ({ journal, redactions }: RunServices, row: RunRow): string =>
+  JSON.stringify(redactions.clean({ row, journal: journal.ofRuns([row], { texts: row.kept }) }));
 
 /** The runs that ended since, as JSON, and how far that comes. */
 const runsSince = (services: RunServices, place: FeedPlace | null): { texts: string[]; come: Feed["come"] } => {
@@ -96,13 +96,14 @@ export const feedFor = (services: RunServices, asked: FeedRequest): FeedText => 
   const names = new Set(parts.map(({ part }) => part));
   const settings = settingsFor(services.identity.get());
   const window = place ? undefined : services.windows.newest("consciousness");
-  const rest: Omit<Feed, "runs"> = {
+  // The compartment may have taken out already what is still being taken out here.
+  const rest: Omit<Feed, "runs"> = services.redactions.clean({
     ...(come ? { come } : {}),
     summary: window?.summary ?? null,
     ...(settings.version > asked.settings ? { settings } : {}),
     parts: parts.filter(({ part, hash }) => known[part] !== hash),
     gone: Object.keys(known).filter((part) => part.startsWith(spacePart) && !names.has(part)),
-  };
+  });
   return `{"runs":[${texts.join()}],${JSON.stringify(rest).slice(1)}`;
 };
 

@@ -1,0 +1,33 @@
+import { evictDurableObject } from "cloudflare:test";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Agent } from "../../../src/agent/agent.ts";
+import { redactionRows } from "../../../src/agent/bounds.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { rowsWith } from "../../support/rows.ts";
+import { step, text } from "../../support/scripted-model.ts";
+import { openBoth } from "../compartment.ts";
+import { agentStub, rowsIn, scripted } from "../fixture.ts";
+
+/** As many rows as one go looks at. */
+const filler = `INSERT INTO journal (run_ordinal, step, kind, content, created_at)
+  WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${redactionRows}) SELECT 1, 0, 'call', '{}', unixepoch() * 1000 FROM n`;
+
+test("[L4] a compartment is fed no words that its open mind is still taking out", async () => {
+  const { house, space, analyst, ask, secret } = await openBoth({});
+  const model = scripted(() => step(text("Well.")));
+  await ask("Hello");
+  await secret.ask("Hello", 1);
+  await rowsIn(analyst, filler);
+  await evictDurableObject(agentStub(analyst));
+  await ask("I like the quinces of the old orchard", 2);
+  const alarms = vi.spyOn(Agent.prototype, "alarm").mockImplementation(async () => undefined);
+  onTestFinished(() => alarms.mockRestore());
+  unwrap(await space.stub().deleteMessage(house.key, (await space.messages()).at(-1)?.id ?? ""));
+  const isDone = async (agent: { id: string }) =>
+    (await rowsIn(agent, "SELECT words IS NULL AS done FROM redactions"))[0]?.done;
+  await vi.waitFor(async () => expect(await isDone(secret.mind)).toBe(1));
+  expect(await isDone(analyst)).toBe(0);
+  await secret.ask("And now?", 2);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("quinces");
+  expect(await rowsWith(agentStub(secret.mind), "quinces")).toEqual([]);
+});
