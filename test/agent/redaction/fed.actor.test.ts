@@ -2,9 +2,10 @@ import { evictDurableObject } from "cloudflare:test";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../src/agent/agent.ts";
 import { redactionRows } from "../../../src/agent/bounds.ts";
+import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { rowsWith } from "../../support/rows.ts";
-import { step, text } from "../../support/scripted-model.ts";
+import { call, step, text } from "../../support/scripted-model.ts";
 import { openBoth } from "../compartment.ts";
 import { agentStub, rowsIn, scripted } from "../fixture.ts";
 
@@ -12,22 +13,37 @@ import { agentStub, rowsIn, scripted } from "../fixture.ts";
 const filler = `INSERT INTO journal (run_ordinal, step, kind, content, created_at)
   WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${redactionRows}) SELECT 1, 0, 'call', '{}', unixepoch() * 1000 FROM n`;
 
-test("[L4] a compartment is fed no words that its open mind is still taking out", async () => {
-  const { house, space, analyst, ask, secret } = await openBoth({});
+/** A message was deleted. Its agent's compartment is done with it, and the open mind is not. */
+const underWay = async () => {
+  const scene = await openBoth({});
+  const { house, space, agent, analyst, ask, secret } = scene;
   const model = scripted(() => step(text("Well.")));
   await ask("Hello");
   await secret.ask("Hello", 1);
   await rowsIn(analyst, filler);
   await evictDurableObject(agentStub(analyst));
   await ask("I like the quinces of the old orchard", 2);
+  unwrap(await agent.search(house.workspaceId, SearchQuery.parse({ query: "orchard", mode: "fts" })));
   const alarms = vi.spyOn(Agent.prototype, "alarm").mockImplementation(async () => undefined);
   onTestFinished(() => alarms.mockRestore());
   unwrap(await space.stub().deleteMessage(house.key, (await space.messages()).at(-1)?.id ?? ""));
-  const isDone = async (agent: { id: string }) =>
-    (await rowsIn(agent, "SELECT words IS NULL AS done FROM redactions"))[0]?.done;
+  const isDone = async (mind: { id: string }) =>
+    (await rowsIn(mind, "SELECT words IS NULL AS done FROM redactions"))[0]?.done;
   await vi.waitFor(async () => expect(await isDone(secret.mind)).toBe(1));
   expect(await isDone(analyst)).toBe(0);
+  return { ...scene, model, kept: () => rowsWith(agentStub(secret.mind), "quinces") };
+};
+
+test("[L4] a compartment is fed no words that its open mind is still taking out", async () => {
+  const { secret, model, kept } = await underWay();
   await secret.ask("And now?", 2);
   expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("quinces");
-  expect(await rowsWith(agentStub(secret.mind), "quinces")).toEqual([]);
+  expect(await kept()).toEqual([]);
+});
+
+test("[L4] a compartment finds no words that its open mind is still taking out", async () => {
+  const { secret, kept } = await underWay();
+  scripted([step(call("search", { query: "orchard" })), step(text("Well."))]);
+  await secret.ask("And now?", 2);
+  expect(await kept()).toEqual([]);
 });
