@@ -180,7 +180,7 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
     for (const slow of [false, true]) {
       const busy = [...live.values()].filter((each) => each.slow === slow).length;
       if (busy >= maxCallActions || (slow && services.isSuspended())) continue;
-      const due = calls.due(slow, maxCallActions).filter(({ callId }) => !live.has(callId));
+      const due = calls.due(slow, maxCallActions, [...live.keys()]).filter(({ callId }) => !live.has(callId));
       for (const { callId } of due.slice(0, maxCallActions - busy)) begin(callId, slow);
     }
   };

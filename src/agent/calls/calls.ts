@@ -240,14 +240,19 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       this.canceledIn(spaceId, "ready", "not_a_member", `${gone}, which canceled it before it began`);
     },
 
-    /** Calls whose action is due, longest waiting first. `slow` picks those that ask servers, or all others. */
-    due(slow: boolean, limit: number): CallRow[] {
+    /**
+     * Calls whose action is due, longest waiting first, nobody's second before another's first (C12). `slow` picks those that
+     * ask servers, or all others. `live`: their action goes on.
+     */
+    due(slow: boolean, limit: number, live: string[]): CallRow[] {
       if (none.get()) return [];
+      const isWaiting = not(among(calls.callId, live));
+      const turn = sql`row_number() over (partition by ${calls.root} ->> '$.by' order by ${isWaiting}, ${calls.lookAt})`;
       return db
         .select()
         .from(calls)
         .where(and(lte(calls.lookAt, clock.now()), slow ? asksServer : not(asksServer)))
-        .orderBy(asc(calls.lookAt))
+        .orderBy(turn, asc(calls.lookAt))
         .limit(limit)
         .all();
     },

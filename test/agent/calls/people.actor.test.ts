@@ -6,9 +6,9 @@ import { AgentConfig } from "../../../src/protocol/agent.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault } from "../../../src/shared/fault.ts";
 import { rowsWith } from "../../support/rows.ts";
-import { answer, call, step, text } from "../../support/scripted-model.ts";
+import { answer, call, scriptedModel, step, text } from "../../support/scripted-model.ts";
 import { agentStub, inboxOf, passTime, rowsIn, runsOf, userTexts } from "../fixture.ts";
-import { approved, ask, deploy, eachTest, freshPath, outputs, requestsTo, scene, yes } from "./scene.ts";
+import { approved, ask, deploy, eachTest, freshPath, outputs, playWith, requestsTo, scene, yes } from "./scene.ts";
 
 eachTest();
 
@@ -224,6 +224,27 @@ describe("a timeline run that waits for people", () => {
       await space.post(who, "Note it");
       expect(outputs(await run("completed"))).toMatchObject([["note", output]]);
     }
+  });
+
+  test("[C12] one person's calls to a slow server keep no other person's from theirs", async () => {
+    const path = `/silent/${crypto.randomUUID()}`;
+    const slow = deploy(path, { async: true, visible: false, timeoutMs: 500 });
+    const { ann, bob, space } = await scene({ tools: [slow], steps: [] });
+    const counts = { Ann: 12, Bob: 1 };
+    const calls = (to: "Ann" | "Bob") => Array.from({ length: counts[to] }, () => call("deploy", { to }));
+    playWith(
+      scriptedModel((given) => {
+        const [, trigger = ""] = userTexts(given).join().split("TRIGGER:");
+        const who = (["Ann", "Bob"] as const).find((name) => trigger.includes(`sender: "${name}"`));
+        return who && given.prompt.at(-1)?.role === "user" ? step(...calls(who)) : step(text("Well."));
+      }),
+    );
+    const asked = async () => (await requestsTo(path)).map(({ body }) => JSON.parse(body).to);
+    await space.post(ann, "Go");
+    await vi.waitFor(async () => expect(await asked()).toHaveLength(4));
+    await space.post(bob, "Go");
+    await vi.waitFor(async () => expect(await asked()).toHaveLength(13), 10_000);
+    expect((await asked()).indexOf("Bob")).toBeLessThan(9);
   });
 
   test("every word of those who approved reaches the agent, not only the last one's", async () => {
