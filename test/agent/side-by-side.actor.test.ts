@@ -45,6 +45,19 @@ test("[R7] a cycle is alone, though a run of the timeline that was before still 
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
 });
 
+test("[C10] where no more runs go on at a time, nobody's next one begins before another's first", async () => {
+  const { house, husam, designer, analyst, space } = await stage({ maxConcurrentRuns: 2 });
+  const gates = [createGate(), createGate()];
+  scripted((_, index) => step(...(gates[index] ? [waitAt(gates[index])] : []), text("Read.")));
+  for (const words of ["one", "two", "three"]) await space.post(husam, words);
+  await Promise.all(gates.map((gate) => gate.reached));
+  await space.post(designer, "four");
+  gates[0]?.open();
+  const begun = async () => (await runsOf(house.workspaceId, analyst)).map(({ trigger }) => trigger.text).reverse();
+  await vi.waitFor(async () => expect(await begun()).toEqual(["one", "two", "four", "three"]));
+  gates[1]?.open();
+});
+
 test("[B2] runs side by side reserve and are billed each for itself", async () => {
   const { house, husam, analyst, space, agent } = await stage({ maxConcurrentRuns: 2 });
   const gates = [createGate(), createGate()];

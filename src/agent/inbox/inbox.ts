@@ -250,9 +250,9 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
       return batchOf([...needed, ...alsoWaking], heardBefore(db).all({ seq: newest }), maxTokens, most);
     },
 
-    /** The first event that asks for a run. While a run waits for a person's tokens, no other event of theirs does. */
-    nextWaking: (): InboxRow | undefined =>
-      wakingOne(db).get({ now: clock.now(), waiting: JSON.stringify([...outOfBudget.waiting.values()]) }),
+    /** The first event that asks for a run, of nobody `but`. While a run waits for a person's tokens, no other event of theirs does. */
+    nextWaking: (but: string[] = []): InboxRow | undefined =>
+      wakingOne(db).get({ now: clock.now(), waiting: JSON.stringify([...outOfBudget.waiting.values(), ...but]) }),
 
     /** The waiting events of a space that ask for no run, without words of its own. */
     overheardIn: (spaceId: string): InboxRow[] => heardIn(db).all({ spaceId, now: clock.now() }),

@@ -275,9 +275,10 @@ const gatherTimeline = async (
   };
 };
 
-/** Begins a run with one event. The run gathers its input itself. */
+/** Begins a run with one event, of who has none under way before others' (C10). The run gathers its input itself. */
 const begin = (services: RunServices): RunRow | undefined => {
-  const row = services.inbox.nextWaking();
+  const busy = services.runs.running().map(({ person }) => person ?? "");
+  const row = services.inbox.nextWaking(busy) ?? services.inbox.nextWaking();
   if (!row) return undefined;
   const home = beginsIn(services, row.data);
   return services.transaction(() =>
