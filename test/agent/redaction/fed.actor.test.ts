@@ -13,11 +13,12 @@ import { agentStub, rowsIn, scripted } from "../fixture.ts";
 const filler = `INSERT INTO journal (run_ordinal, step, kind, content, created_at)
   WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${redactionRows}) SELECT 1, 0, 'call', '{}', unixepoch() * 1000 FROM n`;
 
-/** A message was deleted. Its agent's compartment is done with it, and the open mind is not. */
-const underWay = async () => {
-  const scene = await openBoth({});
-  const { house, space, agent, analyst, ask, secret } = scene;
-  const model = scripted(() => step(text("Well.")));
+test.each([
+  ["is fed", []],
+  ["finds", [step(call("search", { query: "orchard" }))]],
+])("[L4] a compartment %s no words that its open mind is still taking out", async (_, steps) => {
+  const { house, space, agent, analyst, ask, secret } = await openBoth({});
+  scripted(() => step(text("Well.")));
   await ask("Hello");
   await secret.ask("Hello", 1);
   await rowsIn(analyst, filler);
@@ -27,23 +28,11 @@ const underWay = async () => {
   const alarms = vi.spyOn(Agent.prototype, "alarm").mockImplementation(async () => undefined);
   onTestFinished(() => alarms.mockRestore());
   unwrap(await space.stub().deleteMessage(house.key, (await space.messages()).at(-1)?.id ?? ""));
-  const isDone = async (mind: { id: string }) =>
-    (await rowsIn(mind, "SELECT words IS NULL AS done FROM redactions"))[0]?.done;
-  await vi.waitFor(async () => expect(await isDone(secret.mind)).toBe(1));
-  expect(await isDone(analyst)).toBe(0);
-  return { ...scene, model, kept: () => rowsWith(agentStub(secret.mind), "quinces") };
-};
-
-test("[L4] a compartment is fed no words that its open mind is still taking out", async () => {
-  const { secret, model, kept } = await underWay();
+  const words = (mind: { id: string }) => rowsIn(mind, "SELECT words IS NULL AS gone FROM redactions");
+  await vi.waitFor(async () => expect(await words(secret.mind)).toEqual([{ gone: 1 }]));
+  expect(await words(analyst)).toEqual([{ gone: 0 }]);
+  const model = scripted([...steps, step(text("Well."))]);
   await secret.ask("And now?", 2);
   expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("quinces");
-  expect(await kept()).toEqual([]);
-});
-
-test("[L4] a compartment finds no words that its open mind is still taking out", async () => {
-  const { secret, kept } = await underWay();
-  scripted([step(call("search", { query: "orchard" })), step(text("Well."))]);
-  await secret.ask("And now?", 2);
-  expect(await kept()).toEqual([]);
+  expect(await rowsWith(agentStub(secret.mind), "quinces")).toEqual([]);
 });
