@@ -5,6 +5,7 @@ import { journalLookMs, maxPastRuns } from "../../src/agent/bounds.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, step, text } from "../support/scripted-model.ts";
+import { openBoth } from "./compartment.ts";
 import {
   type AgentSettings,
   agentStub,
@@ -20,6 +21,13 @@ import {
 /** The journal of runs that are older than their spaces keep messages. */
 const old = 3;
 
+/** The columns of a run, as those of the `n`th after it. */
+const copied = async (agent: { id: string }): Promise<string> => {
+  const names = (await rowsIn(agent, "SELECT name FROM pragma_table_info('runs')")).map(({ name }) => String(name));
+  const made: Record<string, string> = { ordinal: "ordinal + n", id: "id || n", kept_before: "ordinal + n - 1" };
+  return names.map((name) => made[name] ?? name).join();
+};
+
 /** An agent whose first runs were three days ago. Each thought of a tree. As many came since as its inputs may show. */
 const open = async (settings: Partial<AgentSettings>) => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3 * 24 * 60 * 60_000 });
@@ -32,12 +40,10 @@ const open = async (settings: Partial<AgentSettings>) => {
     await space.post(husam, `message ${count}`);
     await ended(house.workspaceId, analyst, count);
   }
-  const names = (await rowsIn(analyst, "SELECT name FROM pragma_table_info('runs')")).map(({ name }) => String(name));
-  const made: Record<string, string> = { ordinal: "ordinal + n", id: "id || n", kept_before: "ordinal + n - 1" };
   await rowsIn(
     analyst,
     `WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < ${maxPastRuns - 1})
-     INSERT INTO runs SELECT ${names.map((name) => made[name] ?? name).join()} FROM runs, more WHERE ordinal = ${old + 1}`,
+     INSERT INTO runs SELECT ${await copied(analyst)} FROM runs, more WHERE ordinal = ${old + 1}`,
   );
   return {
     ...scene,
@@ -102,4 +108,26 @@ test("[L18] a space that was deleted holds up no cut of what a run did in others
   await restart();
   await keep(2);
   await vi.waitFor(async () => expect(await firstKept()).toBe(old + 1));
+});
+
+test("[L18] a compartment cuts what it was fed of a space that keeps less than its own", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3 * 24 * 60 * 60_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const { house, space, ask, secret } = await openBoth({ continuity: "timeline" });
+  scripted(() => step(text("I thought of quince.")));
+  await ask("Hello");
+  await secret.ask("Hello", 1);
+  vi.useRealTimers();
+  const fill = `WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < ${maxPastRuns})`;
+  await rowsIn(
+    secret.mind,
+    `${fill} INSERT INTO runs SELECT ${await copied(secret.mind)} FROM runs, more WHERE ordinal = 2`,
+  );
+  await runInDurableObject(agentStub(secret.mind), (_, state) => state.abort("a crash")).catch(() => undefined);
+  unwrap(await space.stub().update(house.key, { retentionDays: 2 }));
+  await told(space.id);
+  await secret.ask("And now?", maxPastRuns + 2);
+  await secret.tell("And then?");
+  const kept = async () => (await rowsIn(secret.mind, "SELECT min(run_ordinal) AS first FROM journal"))[0]?.first;
+  await vi.waitFor(async () => expect(await kept()).toBe(2), 5000);
 });

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { Delivery } from "../../protocol/rpc.ts";
+import type { SpaceSnapshot } from "../../protocol/rpc.ts";
 import { dayMs } from "../../shared/clock.ts";
 import type { Jobs } from "../../timers/jobs.ts";
 import { cutRunsAtOnce, journalLookMs, maxPastRuns, redactionPauseMs } from "../bounds.ts";
@@ -15,9 +15,10 @@ import type { AgentRuntime } from "./agent-runtime.ts";
  * 3. While a space of the agent has such a setting, the agent has the job. A crash repeats nothing.
  */
 const kind = "cut-journal";
-/** The space says how long it keeps messages. */
-export const armCuts = (jobs: Jobs, { space }: Delivery): void => {
-  if (space.retentionDays !== undefined && jobs.keys(kind).length === 0) jobs.set({ kind, key: kind });
+/** Spaces say how long they keep messages: also those that a compartment was fed. */
+export const armCuts = (jobs: Jobs, told: SpaceSnapshot[]): void => {
+  const isShort = told.some(({ retentionDays }) => retentionDays !== undefined);
+  if (isShort && jobs.keys(kind).length === 0) jobs.set({ kind, key: kind });
 };
 
 /** In a transaction. Answers how many runs were cut; undefined where all spaces keep what is said. */
