@@ -156,9 +156,10 @@ export const exportPage = async (
     if (kind === "block") await foldNext(db, services, after);
     const store: KindStore<RowKind> = kindStores[kind];
     const rows = store.read(db, after, from.bounds);
+    const isDocument = kind === "block" || kind === "archival";
     for (const { row, place } of rows) {
       if (text.length >= exportPageCharacters) break;
-      text += `${JSON.stringify({ kind, row })}\n`;
+      text += `${JSON.stringify({ kind, row: isDocument ? row : services.redactions.clean(row) })}\n`;
       lines += 1;
       after = place;
     }
