@@ -1,9 +1,10 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { maxHeldEventsOfPerson } from "../../src/agent/bounds.ts";
+import { maxHeldEvents, maxHeldEventsOfPerson } from "../../src/agent/bounds.ts";
 import type { ServerFrame } from "../../src/protocol/events.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { apiError, refusal, step, text } from "../support/scripted-model.ts";
+import { createGate } from "../support/gate.ts";
+import { apiError, refusal, step, text, waitAt } from "../support/scripted-model.ts";
 import {
   type AgentSettings,
   ended,
@@ -111,6 +112,16 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
   });
 });
 
+/** So many events of a person's wait. */
+const fill = (agent: { id: string }, by: { id: string }, count: number) =>
+  rowsIn(
+    agent,
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+     INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
+     SELECT 'x' || i, 'service', json_object('type', 'service', 'serviceName', 's', 'payload', i,
+       'root', json_object('id', 'r' || i, 'kind', 'service', 'by', '${by.id}')), 'r' || i, 1, 'pending', 0 FROM n`,
+  );
+
 test("[C12] what is held for one person leaves room for what is held for another", async () => {
   const day = { maxTokensPerDay: 120_000, maxRunsPerHour: 600 };
   const { alice, bob, polaris, space, answered } = await open({ limits: day });
@@ -119,14 +130,7 @@ test("[C12] what is held for one person leaves room for what is held for another
   await answered(1);
   await space.post(alice, "Two");
   await answered(2);
-  const many = 1200;
-  await rowsIn(
-    polaris,
-    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
-     INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
-     SELECT 'x' || i, 'service', json_object('type', 'service', 'serviceName', 's', 'payload', i,
-       'root', json_object('id', 'r' || i, 'kind', 'service', 'by', '${bob.id}')), 'r' || i, 1, 'pending', 0 FROM n`,
-  );
+  await fill(polaris, bob, 1200);
   await space.post(bob, "Go");
   await answered(4);
   const held = (
@@ -139,4 +143,24 @@ test("[C12] what is held for one person leaves room for what is held for another
   expect(await rowsIn(polaris, `SELECT status, wakes FROM events WHERE data LIKE '%"Mine"%'`)).toEqual([
     { status: "pending", wakes: 1 },
   ]);
+});
+
+test("[C12] what waits of one person leaves room in the inbox for what waits of another", async () => {
+  const { alice, bob, polaris, space } = await open();
+  const gate = createGate();
+  scripted(() => step(waitAt(gate), text("Read.")));
+  await space.post(bob, "Go");
+  await gate.reached;
+  await fill(polaris, bob, maxHeldEvents);
+  await space.post(bob, "More");
+  await space.post(alice, "Mine");
+  const rows = await rowsIn(
+    polaris,
+    "SELECT data ->> '$.delivered.message.text' AS text, wakes FROM events ORDER BY seq",
+  );
+  expect(rows.slice(-2)).toEqual([
+    { text: "More", wakes: 0 },
+    { text: "Mine", wakes: 1 },
+  ]);
+  gate.open();
 });

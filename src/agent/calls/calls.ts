@@ -240,14 +240,11 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       this.canceledIn(spaceId, "ready", "not_a_member", `${gone}, which canceled it before it began`);
     },
 
-    /**
-     * Calls whose action is due, longest waiting first, nobody's second before another's first (C12). `slow` picks those that
-     * ask servers, or all others. `live`: their action goes on.
-     */
+    /** Calls whose action is due, longest waiting first, nobody's second before another's first (C12). `slow`: they ask servers. */
     due(slow: boolean, limit: number, live: string[]): CallRow[] {
       if (none.get()) return [];
-      const isWaiting = not(among(calls.callId, live));
-      const turn = sql`row_number() over (partition by ${calls.root} ->> '$.by' order by ${isWaiting}, ${calls.lookAt})`;
+      const isLive = among(calls.callId, live);
+      const turn = sql`row_number() over (partition by ${calls.root} ->> '$.by' order by ${isLive} desc, ${calls.lookAt})`;
       return db
         .select()
         .from(calls)

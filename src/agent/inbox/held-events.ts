@@ -50,6 +50,10 @@ export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes,
     return Math.min(maxHeldEventsOfPerson - (held.get(person) ?? 0), maxHeldEvents - all);
   };
 
+  /** Whether so many of a person's events wait that soon nobody else's have room (C12). */
+  const isCrowded = (person: string, isTheirs = sql`${personOf} = ${person}`): boolean =>
+    [undefined, and(isPending, isTheirs)].every((which) => countOf(db, inbox, which) >= maxHeldEvents);
+
   return {
     /**
      * How new events that ask for a run wait: until when they are held; `heard`, where that is one too many; undefined where
@@ -59,8 +63,9 @@ export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes,
       let held: Map<string | null, number> | undefined;
       return (data, person) => {
         noteWaiting(data);
-        const until = outOfBudget.until(person);
-        if (until === undefined || person === undefined) return undefined;
+        if (person === undefined) return undefined;
+        const [until, isChat] = [outOfBudget.until(person), data.type === "space_message" && !data.answers];
+        if (until === undefined) return isChat && isCrowded(person) ? "heard" : until;
         held ??= heldByPerson();
         if (roomOf(person, held) <= 0) return "heard";
         held.set(person, (held.get(person) ?? 0) + 1);
