@@ -64,7 +64,9 @@ export const change = (services: SpaceServices, changes: Changed[], deletedBy?: 
       if (isCall) toolCalls.store({ ...message, kind: "tool_call", toolCall }, updatedSeq, null);
       else if (updatedSeq !== undefined) toolCalls.remove(row.seq);
       forgetTold(services, row, was);
-      if (deletedBy) services.audit.note("message.deleted", deletedBy, id, { spaceId, sender: sender.id });
+      // Who speaks in a confidential space is for its members (C19).
+      const detail = { spaceId, ...(services.settings.find()?.confidentialFrom === null && { sender: sender.id }) };
+      if (deletedBy) services.audit.note("message.deleted", deletedBy, id, detail);
     }
     formerAgents.tell(left);
   });

@@ -211,6 +211,14 @@ test("[L3] only admins who are not in a space have their reads noted, once an ho
   expect(await entries(read)).toHaveLength(1);
 });
 
+test("[C19] the audit log does not tell who said what was deleted in a confidential space", async () => {
+  const vault = (await house.space("Vault", [mona], { confidential: true })).id;
+  const { id } = await house.say(vault, mona, "In here alone");
+  await done(`/v1/spaces/${vault}/messages/${id}`, { method: "DELETE", bearer: house.secretKey });
+  await vi.waitFor(async () => expect(await entries(`target=${id}`)).toMatchObject([{ action: "message.deleted" }]));
+  expect(JSON.stringify(await entries(`target=${id}`))).not.toContain(mona.id);
+});
+
 test("[L3] deletions of a message and of a space are noted by the space's own job", async () => {
   const den = (await house.space("Den", [mona])).id;
   const { id } = await house.say(den, mona, "Take it back");
