@@ -238,7 +238,9 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (!directory.find(id)) requireStorage(row, usage.bytes());
     if (row.limits.maxTokensPerDay !== undefined && !directory.find(id)) outbox.tokensMetered(id);
     const entity = directory.create(id, { type: "agent", name, role: "member" });
-    if (importedBy) audit.note({ action: "agent.imported", actor: importedBy, target: id, once: `imported ${id}` });
+    if (!importedBy) return entity;
+    audit.note({ action: "agent.imported", actor: importedBy, target: id, once: `imported ${id}` });
+    erasures.imported(id);
     return entity;
   },
   entities: ({ directory }, page) => directory.page(page),

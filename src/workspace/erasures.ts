@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, isNull, lt, ne, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, isNull, lt, ne, sql } from "drizzle-orm";
 import type { Env } from "../env/env.ts";
 import type { AuditActor } from "../protocol/audit.ts";
 import type { CreateErasure, Erasure, ErasureKind } from "../protocol/erasure.ts";
@@ -82,7 +82,7 @@ type Surroundings = {
 
 const modelsWords = "What a model wrote in its own words, and what others said of it in theirs";
 const documents = "Blocks and archival entries that agents wrote: the deletion of a message names them";
-const outside = "What was sent to models, tools, webhooks and people's devices";
+const outside = "What was sent to models, tools, webhooks and people's devices, or exported: an import brings it back";
 const unknownOf: Record<ErasureKind, string[]> = {
   person: [modelsWords, documents, outside],
   agent: [
@@ -365,6 +365,12 @@ export const createErasures = (surroundings: Surroundings) => {
         db.update(erasures).set({ names, completedAt: null, phase: 0 }).where(eq(erasures.id, id)).run();
         visit(id, [space.id]);
       }
+    },
+
+    /** An imported agent is visited by each erasure that may have asked the agents before. */
+    imported(agentId: string): void {
+      const isUnderWay = and(isNull(erasures.completedAt), gt(erasures.phase, 0));
+      for (const { id } of db.select().from(erasures).where(isUnderWay).all()) visit(id, [agentId]);
     },
 
     /** Throws `gone` where somebody of this id was erased: a repeated request does not bring them back. */

@@ -8,6 +8,7 @@ import { ExportedHead, type RowOf } from "../../src/protocol/exported-agent.ts";
 import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { createGate } from "../support/gate.ts";
+import { rowsWith } from "../support/rows.ts";
 import { shorten } from "../support/shorten.ts";
 import { agentStub, ids, openHouse, rowsIn } from "./fixture.ts";
 
@@ -35,8 +36,8 @@ const later: RowOf<"plan"> = {
 };
 const plan: ImportedRow = { at: "line 3", kind: "plan", row: later };
 
-const stage = async () => {
-  const house = await openHouse();
+const stage = async (of?: Awaited<ReturnType<typeof openHouse>>) => {
+  const house = of ?? (await openHouse());
   const { workspaceId } = house;
   const id = ids.mint("ent");
   const name = { workspaceId, token: ids.mint("key") };
@@ -49,7 +50,7 @@ const stage = async () => {
   const begin = async (of = name) => unwrap(await agent().beginImport(id, of));
   const take = async (rows: ImportedRow[], of = name) => unwrap(await agent().importRows(of, rows));
   const prepare = async () => unwrap(await agent().prepareImport(name, head));
-  const enter = async () => unwrap(await env.WORKSPACE.getByName(workspaceId).createAgentEntity(id, "Imported"));
+  const enter = async () => unwrap(await env.WORKSPACE.getByName(workspaceId).createAgentEntity(id, id, { id: "key" }));
   const pass = async (milliseconds: number) => {
     vi.setSystemTime(Date.now() + milliseconds);
     await runDurableObjectAlarm(agentStub(ref));
@@ -266,5 +267,24 @@ describe("an import whose last turn is under way", () => {
     unwrap(await completed);
     await vi.waitFor(async () => expect(unwrap(await workspace.erasure(id)).state).toBe("done"), 8000);
     expect(told).toContain(true);
+  });
+
+  test("[L16] is visited by an erasure that asked the agents before it was known", async () => {
+    const { workspace, house, gate, completed } = await last();
+    const name = "Mona of the quince orchards by the sea";
+    const { id } = await house.person(name);
+    const second = await stage(house);
+    await second.begin();
+    await second.take([{ at: "line 2", kind: "memory", row: { key: "friend", value: name, updatedAt } }]);
+    await second.prepare();
+    unwrap(await workspace.beginErasure({ kind: "person", id }, { id: "key" }));
+    // The agents are asked now: the first import is waited for.
+    await vi.waitFor(async () => expect(unwrap(await workspace.erasure(id)).waiting).toHaveLength(1));
+    await second.enter();
+    unwrap(await second.agent().completeImport(second.workspaceId));
+    gate.open();
+    unwrap(await completed);
+    await vi.waitFor(async () => expect(unwrap(await workspace.erasure(id)).state).toBe("done"), 8000);
+    expect(await rowsWith(second.agent(), name)).toEqual([]);
   });
 });

@@ -21,7 +21,7 @@ export const EraseQuestion = ({ name }: { name: string }) => (
     <ul className="points">
       <li>what models wrote in words of their own, and what others said of {name} in theirs</li>
       <li>blocks and archival entries that agents wrote</li>
-      <li>what was sent to models, tools, webhooks and people's devices</li>
+      <li>what was sent to models, tools, webhooks and people's devices, or exported</li>
     </ul>
     <p>It may take minutes, and goes on by itself. It cannot be taken back.</p>
   </>
