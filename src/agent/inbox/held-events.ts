@@ -51,8 +51,8 @@ export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes,
   };
 
   /** Whether so many of a person's events wait that soon nobody else's have room (C12). */
-  const isCrowded = (person: string, isTheirs = sql`${personOf} = ${person}`): boolean =>
-    [undefined, and(isPending, isTheirs)].every((which) => countOf(db, inbox, which) >= maxHeldEvents);
+  const isCrowded = (person: string): boolean =>
+    countOf(db, inbox, and(isPending, sql`${personOf} = ${person}`)) >= maxHeldEvents;
 
   return {
     /**
