@@ -2,7 +2,7 @@
 
 /** Events that wait for one agent or that it has taken, dead ones aside; past it whatever comes is refused, and comes again. */
 export const maxInboxEvents = 5000;
-/** Events that are held until a person's share begins anew: of one person, and of all. What comes beyond them is only heard. */
+/** Events that are held until a person's share begins anew: of one person, and of all. What comes beyond them is only heard. So are a person's messages once as many of their events wait as may be held of all. */
 export const maxHeldEventsOfPerson = 100;
 export const maxHeldEvents = 2500;
 /** A space that could not be told whose budget is used up is told again after this time. */
@@ -64,7 +64,7 @@ export const maxToldShares = 20;
 export const maxActivityLines = 20;
 export const maxActivityTokens = 1000;
 export const activityMemoryMs = 24 * 60 * 60_000;
-/** For it, the spaces with the most news are asked. Each tells its newest messages: so many, or as many as lines. All of them have so long. */
+/** For it, so many spaces are asked, those with the most news first. Each tells so many of its newest messages, or as many as lines if those are more. All of them have so long. */
 export const maxActivitySpaces = 20;
 export const maxActivityMessages = 20;
 export const activityWaitMs = 2000;

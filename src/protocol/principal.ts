@@ -89,7 +89,7 @@ export type Maker = Credential | { keyId: string };
 export const makerOf = (principal: Principal): Maker =>
   principal.kind === "key" ? { keyId: principal.keyId } : credentialOf(principal);
 
-/** Who makes a session for another entity. An impersonated one makes only such, so nobody gets rid of the mark. */
+/** Who makes a session for another entity. Those that an impersonated one makes name that maker too: no mark is lost. */
 export const impersonatorOf = (principal: Principal, entityId: string): string | undefined => {
   if (principal.kind === "key") return undefined;
   return principal.impersonatedBy ?? (principal.entityId === entityId ? undefined : principal.entityId);

@@ -118,7 +118,7 @@ export const members = sqliteTable("members", {
   readCount: integer("read_count").notNull(),
   /** The mark itself, once there is one; for an agent, with what came of it. */
   mark: text("mark", { mode: "json" }).$type<ReadMark>(),
-  /** Notices of an agent that somebody has nothing left. Earlier versions stored an object, which counts as none. */
+  /** An agent's notices that it has nothing left for somebody. Earlier versions stored an object, which counts as none. */
   spent: text("spent", { mode: "json" }).$type<ToldBudget[] | object>(),
 });
 

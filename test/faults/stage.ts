@@ -213,7 +213,7 @@ export const openStage = async () => {
         }),
       );
       const effects = (await requestsTo(path)).length;
-      // Usage is told some time later, which depends on how long it lasted.
+      // Usage is told a minute later: whether that timer is left depends on how long all lasted.
       const told = (await look()).filter(({ name }) => name !== "usage");
       const timers = told.map(({ object, name }) => `${object}: ${name}`);
       return {

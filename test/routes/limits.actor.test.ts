@@ -107,7 +107,7 @@ test.each(limitNames)("[L8] [S4] %s below its use changes nothing, and by force 
   expect(forced.used[name]).toBeGreaterThanOrEqual(used);
   expect(await acts(house, "workspace.limited")).toHaveLength(2);
   if (name === "maxAgents") expect((await make(house, "/v1/agents", "Three"))[0]).toBe(409);
-  // The current use may be the limit; nothing below it may.
+  // A limit that is not below the current use needs no force.
   const roomy = await expectOk(LimitsInUse, put(house, { [name]: forced.used[name] + 1_000_000 }));
   expect(roomy.limits[name]).toBeGreaterThan(1_000_000);
 });

@@ -16,7 +16,7 @@ const letters = (text: string, dimensions: number): number[] =>
     return [...text.toLowerCase()].filter((each) => each === letter).length;
   });
 
-/** Models: `broken`, `untold` (no tokens), `busy-7` (wait 7 s), `refusing`, `short` (one too few), `uneven`. */
+/** By the model's name: `broken` fails, `untold` tells no tokens, `busy` asks to be left alone for `busySeconds` (`busy-7` for 7), `refusing` refuses, `short` leaves one out, `uneven` has vectors of two lengths. */
 export const fakeEmbeddings = (
   body: unknown,
 ): { status: number; answer: unknown; headers?: Record<string, string> } => {

@@ -30,8 +30,8 @@ import { push, waitingCall } from "./server-calls.ts";
  *    no place from the others.
  * 3. What was begun and cut is done again only if its tool is idempotent; else its outcome is unknown (R3).
  * 4. No server is asked, no tool executed and none too late while the workspace is suspended. What is under way then ends.
- * 5. A server request is aborted once its call's outcome is known: the run was cut (R5), or it was answered in another
- *    way.
+ * 5. A server request is aborted once its call's outcome is known: the run was cut (R5), or the server answered in
+ *    another way.
  */
 export type CallWork = ReturnType<typeof createCallWork>;
 

@@ -240,7 +240,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       this.canceledIn(spaceId, "ready", "not_a_member", `${gone}, which canceled it before it began`);
     },
 
-    /** Calls whose action is due, longest waiting first, nobody's second before another's first (C12). `slow`: they ask servers. */
+    /** Calls whose action is due, longest waiting first, nobody's second before another's first, `live` ones first of theirs (C12). `slow` picks those that ask servers, or all others. */
     due(slow: boolean, limit: number, live: string[]): CallRow[] {
       if (none.get()) return [];
       const isLive = among(calls.callId, live);

@@ -57,7 +57,7 @@ export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes,
   return {
     /**
      * How new events that ask for a run wait: until when they are held; `heard`, where that is one too many; undefined where
-     * the person's share has room. In a transaction.
+     * the person's share has room, and the inbox has some for them. In a transaction.
      */
     admission(): (data: InboxData, person: string | undefined) => number | "heard" | undefined {
       let held: Map<string | null, number> | undefined;

@@ -250,7 +250,7 @@ export const createInbox = (db: Database, { clock, identity, spaces, roots, outO
       return batchOf([...needed, ...alsoWaking], heardBefore(db).all({ seq: newest }), maxTokens, most);
     },
 
-    /** The first event that asks for a run, of nobody `but`. While a run waits for a person's tokens, no other event of theirs does. */
+    /** The first event that asks for a run, of none of the persons `but`. While a run waits for a person's tokens, no other event of theirs does. */
     nextWaking: (but: string[] = []): InboxRow | undefined =>
       wakingOne(db).get({ now: clock.now(), waiting: JSON.stringify([...outOfBudget.waiting.values(), ...but]) }),
 

@@ -42,7 +42,7 @@ test.each([
   ["two who answer each other, living", 2, "consciousness"],
   ["two who answer each other, stateless", 2, "timeline"],
   ["five in one space who all answer everything, living", 5, "consciousness"],
-] as const)("[B1] %s: each is woken as its root may", async (scenario, count, continuity) => {
+] as const)("[B1] %s: woken as often as a root may", async (scenario, count, continuity) => {
   const stage = await talkers(count, { continuity });
   const [husam] = stage.people;
   const space = await stage.house.space("Alpha", [husam, ...stage.agents]);
