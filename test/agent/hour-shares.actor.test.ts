@@ -112,6 +112,33 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
   });
 });
 
+test("[C10] what failed waits for its person's share, though another's run goes on beside it", async () => {
+  const { alice, bob, polaris, space, answered, runs, inbox } = await open({
+    continuity: "timeline",
+    limits: { maxRunsPerHour: 16, maxConcurrentRuns: 2 },
+  });
+  const gates = new Map([3, 4, 6].map((call) => [call, createGate()] as const));
+  scripted((_, index) => {
+    const gate = gates.get(index);
+    return index === 5 ? refusal(apiError(400)) : step(...(gate ? [waitAt(gate)] : []), text("Read."));
+  });
+  for (const count of [1, 2, 3]) {
+    await space.post(bob, `Question ${count}`);
+    await answered(count);
+  }
+  for (const words of ["One", "Two", "Three", "Four"]) await space.post(alice, words);
+  await space.post(bob, "Question 4");
+  const pending = async () => (await inbox()).filter(({ status }) => status === "pending");
+  await vi.waitFor(async () => expect(await pending()).toHaveLength(3));
+  gates.get(4)?.open();
+  await gates.get(6)?.reached;
+  await passTime(polaris, minuteMs);
+  gates.get(3)?.open();
+  await vi.waitFor(async () => expect(await runs()).toHaveLength(8));
+  expect((await runs()).map(({ trigger }) => trigger.text).slice(0, 3)).toEqual(["Four", "Three", "Question 4"]);
+  gates.get(6)?.open();
+});
+
 /** So many events of a person's wait. */
 const fill = (agent: { id: string }, by: { id: string }, count: number) =>
   rowsIn(

@@ -52,6 +52,7 @@ export const createHeldEvents = (db: Database, { clock, outOfBudget, countWakes,
 
   /** Whether so many of a person's events wait that soon nobody else's have room (C12). */
   const isCrowded = (person: string): boolean =>
+    countOf(db, inbox) >= maxHeldEvents &&
     countOf(db, inbox, and(isPending, sql`${personOf} = ${person}`)) >= maxHeldEvents;
 
   return {

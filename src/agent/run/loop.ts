@@ -23,7 +23,7 @@ import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { takeFeed } from "./feed.ts";
 import { finish } from "./finish.ts";
-import { holdBeyondHour, mayBeBeyondHour } from "./run-events.ts";
+import { firstWaking, holdBeyondHour, mayBeBeyondHour } from "./run-events.ts";
 import { runLoop } from "./run-loop.ts";
 import type { RunServices } from "./run-services.ts";
 
@@ -145,7 +145,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     if (budgetResetsAt() !== undefined || hourFullUntil() !== undefined) return undefined;
     // Events that a run gave back, or that a new config freed, may be of somebody whose hour is full.
     const isBeyondHour = (): boolean => {
-      const waking = inbox.nextWaking();
+      const waking = firstWaking(services);
       return waking !== undefined && services.transaction(() => holdBeyondHour(services, rootOf(waking).by));
     };
     while (mayBeBeyondHour(services) && isBeyondHour());

@@ -71,6 +71,10 @@ const hourShareOf = (identity: RunServices["identity"]): number | undefined => {
   return maxShareOfPerson === 1 ? undefined : Math.ceil(maxRunsPerHour * maxShareOfPerson);
 };
 
+/** The first event that asks for a run, of who has none under way before others' (C10). */
+export const firstWaking = ({ inbox, runs }: RunServices): InboxRow | undefined =>
+  inbox.nextWaking(runs.running().map(({ person }) => person ?? "")) ?? inbox.nextWaking();
+
 /** Whether so many runs began within the hour that one person may have begun their share. */
 export const mayBeBeyondHour = ({ identity, runs }: RunServices): boolean => {
   const share = hourShareOf(identity);

@@ -30,7 +30,7 @@ import {
   stateWith,
   windowOf,
 } from "../composing.ts";
-import { knownOrigin, seenIn, shownOf } from "../run-events.ts";
+import { firstWaking, knownOrigin, seenIn, shownOf } from "../run-events.ts";
 import { finishedCalls, inputsIn, invocationOf, readRows } from "../run-rows.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
 import type { WindowRow } from "../windows.ts";
@@ -275,10 +275,9 @@ const gatherTimeline = async (
   };
 };
 
-/** Begins a run with one event, of who has none under way before others' (C10). The run gathers its input itself. */
+/** Begins a run with one event. The run gathers its input itself. */
 const begin = (services: RunServices): RunRow | undefined => {
-  const busy = services.runs.running().map(({ person }) => person ?? "");
-  const row = services.inbox.nextWaking(busy) ?? services.inbox.nextWaking();
+  const row = firstWaking(services);
   if (!row) return undefined;
   const home = beginsIn(services, row.data);
   return services.transaction(() =>
@@ -385,7 +384,7 @@ export const timeline: Continuity = {
   past: () => [],
   shorten,
   next: async (services, signal) => {
-    const row = services.inbox.nextWaking();
+    const row = firstWaking(services);
     const events = row ? [row] : [];
     const ordinal = services.runs.nextOrdinal();
     const window = nextWindow(services, "timeline", ordinal);
