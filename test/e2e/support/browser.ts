@@ -49,6 +49,10 @@ const unpack = async (): Promise<string> => {
   return cache;
 };
 
+/** Two browsers that start at once share one unpacking. */
+let unpacking: Promise<string> | undefined;
+const unpacked = (): Promise<string> => (unpacking ??= unpack());
+
 /** The packaged fonts, and the machine's own where there are some. The package's configuration knows only paths of its cloud. */
 const fontConfiguration = (folder: string): string => {
   const folders = [folder, "/usr/share/fonts", "/usr/local/share/fonts"].map((path) => `<dir>${path}</dir>`).join("");
@@ -57,7 +61,7 @@ const fontConfiguration = (folder: string): string => {
 
 const packaged = async (): Promise<LaunchOptions> => {
   if (process.platform !== "linux") throw new Error("the packaged Chromium is for Linux");
-  const folder = await unpack();
+  const folder = await unpacked();
   const env = { ...process.env, FONTCONFIG_FILE: join(folder, "fonts.conf") };
   return { executablePath: join(folder, "chromium"), args, env };
 };
@@ -65,7 +69,7 @@ const packaged = async (): Promise<LaunchOptions> => {
 /** For a Linux that lacks the few shared libraries that Chromium wants (NSS): those that ship beside it. */
 const packagedWithLibraries = async (): Promise<LaunchOptions> => {
   const options = await packaged();
-  return { ...options, env: { ...options.env, LD_LIBRARY_PATH: join(await unpack(), "al2023/lib") } };
+  return { ...options, env: { ...options.env, LD_LIBRARY_PATH: join(await unpacked(), "al2023/lib") } };
 };
 
 const installed = (): LaunchOptions => ({ channel: "chrome", args });
