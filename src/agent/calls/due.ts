@@ -2,7 +2,7 @@ import type { ToolCall } from "../../protocol/tool-call.ts";
 import { lateAnswerMs } from "../bounds.ts";
 import type { CallRow } from "../schema.ts";
 
-/** What a call needs done beside its run. It follows from the row alone, so that whatever was cut goes on (R1, R2). */
+/** The action of a call outside its run. It follows from the call's row alone, so an interrupted action goes on (R1, R2). */
 export type CallAction =
   /** The space does not show yet what has become of it. */
   | "tell"

@@ -10,8 +10,8 @@ export const spacesReadIn = (rows: JournalRow[]): string[] => [
 
 /**
  * How a space that a run read is told to the members of another (`toldTo`), or to who holds the workspace's key (null).
- * It tells as much as its `shareOrigin` lets an origin tell (C7). This alone keeps it from who may not know it. A
- * deleted space is not told. A confidential one is never named, nor one that the agent has left.
+ * It tells as much as its `shareOrigin` lets an origin tell (C7). No other check hides it from
+ * people outside. A deleted space is not told. A confidential one is never named, nor one that the agent has left.
  */
 const readSpace = (spaces: Spaces, spaceId: string, toldTo: string | null): ReadSpace | undefined => {
   const { snapshot, left } = spaces.get(spaceId) ?? {};

@@ -73,7 +73,7 @@ const answers = raw("answers", String.raw`(?:\[answer to [\w.-]+ ${quotedPattern
 /** At the end of a message whose sender waits for an answer. */
 export const expectsReply = " [expects a reply]";
 
-/** Who did not answer, and why they are no longer awaited. */
+/** Those who did not answer, and the reason why the run stopped waiting for each. */
 const silent = raw("silent", String.raw`(?:${quotedPattern}|[^"\]])+`);
 
 /** The events that an inbox lists. */

@@ -5,8 +5,8 @@ import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { outOfBudget } from "./schema.ts";
 
 /**
- * Who may cost the agent no more. A person: by their share of the day's tokens (C11) or an hour's runs (C10).
- * Everybody: by the day itself (B2). The spaces in which people wait for it are told so.
+ * Records used-up budgets. One person uses up a share of the day's tokens (C11) or of an hour's runs (C10).
+ * Everybody together uses up the day's tokens (B2). The spaces in which people wait are told.
  *
  * Invariants
  * 1. A row stands until its time, or until the config changes. One person's row holds up nobody else's events.

@@ -9,7 +9,7 @@ import type { Scrub } from "./forms.ts";
  */
 export type Place = {
   table: string;
-  /** What names a row. A number rises with each new one; a table of another key is small, and read in one go. */
+  /** The column that identifies a row. Numbers rise with each new row. A table with another key is small, and read in one go. */
   key: string;
   /** Columns of JSON, and of plain text. */
   json: string[];

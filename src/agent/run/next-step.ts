@@ -78,7 +78,7 @@ const generate = (view: RunRows, step: number, { maxSteps, maxTokensPerRun }: De
 
 const sentence = (rules: ToolRule[]): string => rules.map((rule) => `${ruleLine(rule)}.`).join(" ");
 
-/** What to do next where the run would end. */
+/** The run's next action if it would otherwise end. */
 const exit = ({ all, calls }: RunRows, rules: ToolRule[], step: number): Next => {
   const missing = missingBeforeExit(rules, pastCalls(calls));
   if (missing.length === 0) return done;

@@ -31,8 +31,8 @@ const WholeEvent = z
   .transform(({ root: _, delivered, ...event }) => ({ ...event, ...delivered }));
 
 /**
- * What began a run, whole: as it lies in the inbox, or after the run's end as its input told it. Else, as for a cycle
- * of a consciousness, what its record says, with the lines of its inbox.
+ * The whole event that began a run. The inbox has it until the run ends, then the run's input. A consciousness' cycle
+ * has only its record and its inbox lines.
  */
 const wholeTrigger = (events: InboxRow[], run: RunRow, rows: JournalRow[]): object => {
   const waiting = events.find(({ eventId }) => eventId === run.trigger.eventId);

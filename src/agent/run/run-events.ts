@@ -40,8 +40,8 @@ export const rootOfRun = (services: RunServices, run: RunRow): Root => {
 };
 
 /**
- * Who pays for a run with these events, in the order in which they are asked (C11). These are the persons who began
- * what it answers, most events in the batch first. `null` stands for what no person began, which falls under no share.
+ * The payers of a run with these events, in the order in which their shares are tried (C11). They are the persons
+ * who began the events, most events in the batch first. `null` stands for what no person began, which falls under no share.
  */
 export const payersIn = (batch: InboxRow[]): (string | null)[] => {
   const asking = batch.filter(({ wakes }) => wakes);

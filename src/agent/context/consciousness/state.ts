@@ -88,7 +88,7 @@ export const renderState = (told: ToldState, blocks: ShownBlock[] = [], head: He
   );
 };
 
-/** What is told of each block that others share: its permission. */
+/** The permission of each block that others share with the agent. */
 export const toldShares = (shares: KnownShare[]): Record<string, string> =>
   Object.fromEntries(shares.map(({ key, permission }) => [key, permission]));
 

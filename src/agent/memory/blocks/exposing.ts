@@ -21,8 +21,7 @@ type Asked = {
 };
 
 /**
- * What is written in a block is read wherever the block is. So confidential spaces begin to write it only by the word
- * of who reads each of them (C19). Other callers are answered with what they would expose, and nothing is done. `act`
+ * All readers of a block read each edit. So only a caller who reads a confidential space may let it write a block (C19). Other callers are answered with what they would expose, and nothing is done. `act`
  * calls its `check` in the turn in which it writes, since blocks and shares may change while others are asked.
  */
 export const asReader = async <T>(

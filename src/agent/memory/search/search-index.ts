@@ -16,7 +16,7 @@ import { createVectors, type Filter } from "./vectors.ts";
  *    schema see to it. Its vector goes with it.
  * 2. The words of a passage are never changed: what changes is taken out and comes in again, under a higher id.
  * 3. SQL leaves out what a query may not see: messages of spaces that the agent, by what it has heard, is no longer in.
- *    Those of its own life stay where that is asked for.
+ *    A query for the agent's own life still finds the messages that its runs read there.
  * 4. A message is in once, whichever of its space and the journal tells of it first. The space's copy says more, and
  *    takes the place of the journal's.
  */

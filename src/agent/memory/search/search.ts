@@ -356,7 +356,7 @@ const filterOf = ({ types, role, from, to }: SearchQuery): Filter => ({
 /**
  * A provider's embedder, its tokens booked like a run's step's (B2). They are reserved before it is asked, and settled
  * by what was billed. A call that failed and may have been billed is booked whole. One in this process costs nothing.
- * Who says much leaves others' answers their tokens (C11).
+ * They count for the account `unasked`, which has one person's share of the day (C11).
  */
 const booked = (embedder: Embedder, budget: Budget): Embedder => ({
   ...embedder,
