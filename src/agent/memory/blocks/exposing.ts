@@ -21,8 +21,9 @@ type Asked = {
 };
 
 /**
- * All readers of a block read each edit. So only a caller who reads a confidential space may let it write a block (C19). Other callers are answered with what they would expose, and nothing is done. `act`
- * calls its `check` in the turn in which it writes, since blocks and shares may change while others are asked.
+ * All readers of a block read each edit. So only a caller who reads a confidential space may let it write a
+ * block (C19). Other callers are answered with what they would expose, and nothing is done. `act` calls its `check` in
+ * the turn in which it writes, since blocks and shares may change while others are asked.
  */
 export const asReader = async <T>(
   { label, granted, readable, spacesOf }: Asked,
