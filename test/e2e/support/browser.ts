@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -36,8 +36,8 @@ const unpack = async (): Promise<string> => {
   const { version } = JSON.parse(readFileSync(join(packageFolder, "package.json"), "utf8")) as { version: string };
   const cache = join(modules, ".cache", `chromium-${version}`);
   if (existsSync(cache)) return cache;
-  const unfinished = `${cache}.${process.pid}`;
-  mkdirSync(unfinished, { recursive: true });
+  mkdirSync(join(modules, ".cache"), { recursive: true });
+  const unfinished = mkdtempSync(`${cache}.`);
   const archives = ["chromium.br", "fonts.tar.br", "swiftshader.tar.br", "al2023.tar.br"];
   const program = `import { inflate } from "@sparticuz/chromium"; await Promise.all(process.argv.slice(1).map(inflate));`;
   const paths = archives.map((name) => join(packageFolder, "bin", name));
@@ -45,11 +45,17 @@ const unpack = async (): Promise<string> => {
   const options = { cwd: modules, env: { ...process.env, TMPDIR: unfinished } };
   await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program, ...paths], options);
   writeFileSync(join(unfinished, "fonts.conf"), fontConfiguration(join(cache, "fonts")));
-  renameSync(unfinished, cache);
+  try {
+    renameSync(unfinished, cache);
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true });
+    // Another process was the first to finish, and its folder serves as well.
+    if (!existsSync(cache)) throw error;
+  }
   return cache;
 };
 
-/** Two browsers that start at once share one unpacking. */
+/** Two browsers that one process starts at once share one unpacking. */
 let unpacking: Promise<string> | undefined;
 const unpacked = (): Promise<string> => (unpacking ??= unpack());
 
