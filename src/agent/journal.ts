@@ -85,7 +85,11 @@ const appending = prepared((db) =>
 );
 
 /** `clean`: what a row may hold, without the words that are being taken out. */
-export const createJournal = (db: Database, clock: Clock, clean: <Value>(value: Value) => Value) => {
+export const createJournal = (
+  db: Database,
+  clock: Clock,
+  clean: <Value>(value: Value, writtenAt?: number) => Value,
+) => {
   const lastSeq = new Remembered(db, () => {
     const last = db.select({ seq: max(journal.seq) }).from(journal);
     return { seq: last.get()?.seq ?? 0 };
@@ -113,7 +117,7 @@ export const createJournal = (db: Database, clock: Clock, clean: <Value>(value: 
 
   return {
     append(written: NewRow): JournalRow {
-      const { meta, ...row } = clean(written);
+      const { meta, ...row } = clean(written, written.createdAt);
       const noted = meta ? JSON.stringify(meta) : null;
       const appended = appending(db).get({ createdAt: clock.now(), ...row, meta: noted });
       lastSeq.get().seq = appended.seq;

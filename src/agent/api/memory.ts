@@ -51,7 +51,10 @@ export const memoryArea = {
   putPlan: ({ services }, id, plan) => services.plans.put(id, plan),
   deletePlan: ({ services }, id) => deleted(services.plans.delete([id]) > 0, `plan "${id}"`),
   search: ({ services }, query) => services.search.search(query),
-  searchOpen: ({ services }, query, alike) => services.redactions.clean(services.search.read(query, alike)),
+  searchOpen: ({ services: { search, redactions } }, query, alike) => {
+    const answer = search.read(query, alike);
+    return { ...answer, items: answer.items.map((hit) => redactions.clean(hit, Date.parse(hit.createdAt))) };
+  },
   archival: ({ services }, asked) => archivalOf(services, asked),
   archive: ({ services }, id, entry) => services.archival.insert({ id, ...entry }),
   deleteArchival: ({ services }, id) => deleted(services.archival.delete(id), "such archival entry"),

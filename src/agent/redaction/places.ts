@@ -122,14 +122,19 @@ export const scrubRows = (
   return { seen, more: numbered.has(table) && rows.length === rowsAtOnce };
 };
 
-/** Items of a list in `feed` say when each was written. */
+/** A part of `feed` without old words. Items of its lists say when each was written. A space was called so before, unless it is named. */
+export const partWithout = <Value>(part: Value, scrub: Scrub, named: boolean): Value => {
+  const left = (item: unknown): unknown => {
+    const at = typeof item === "object" && item !== null && "updatedAt" in item ? String(item.updatedAt) : "";
+    return scrub.value(item, named, Date.parse(at) || undefined);
+  };
+  if (Array.isArray(part)) return part.map(left) as Value;
+  return scrub.value(part, named, named ? undefined : 0);
+};
+
 const leftOf = (json: string, scrub: Scrub, named: boolean, writtenAt: number, isFeed: boolean): string => {
   const value = parsed(json);
-  const kept = (item: unknown): unknown => {
-    const at = typeof item === "object" && item !== null && "updatedAt" in item ? String(item.updatedAt) : "";
-    return scrub.value(item, named, Date.parse(at) || writtenAt);
-  };
-  const left = isFeed && Array.isArray(value) ? value.map(kept) : scrub.value(value, named, writtenAt);
+  const left = isFeed ? partWithout(value, scrub, named) : scrub.value(value, named, writtenAt);
   return left === value ? json : JSON.stringify(left);
 };
 

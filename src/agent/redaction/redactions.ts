@@ -29,7 +29,7 @@ import {
   scrubOf,
   together,
 } from "./parts.ts";
-import { places, scrubRows } from "./places.ts";
+import { partWithout, places, scrubRows } from "./places.ts";
 import { redactions } from "./schema.ts";
 import { createSummaryDrops } from "./summary-drops.ts";
 
@@ -348,10 +348,15 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       fault("agent.mid-redaction", ctx);
     },
 
-    /** A value as it may be kept: without the words that are being taken out. */
-    clean<Value>(value: Value): Value {
-      return scrubs.get().reduce((left, scrub) => scrub.value(left, scrub.names(JSON.stringify(left) ?? "")), value);
+    /** A value as it may be kept: without the words that are being taken out. `writtenAt`: now, if left out. */
+    clean<Value>(value: Value, writtenAt?: number): Value {
+      const names = (scrub: Scrub, left: Value): boolean => scrub.names(JSON.stringify(left) ?? "");
+      return scrubs.get().reduce((left, scrub) => scrub.value(left, names(scrub, left), writtenAt), value);
     },
+
+    /** A part of what a compartment is fed, likewise. */
+    cleanPart: <Value>(value: Value): Value =>
+      scrubs.get().reduce((left, scrub) => partWithout(left, scrub, scrub.names(JSON.stringify(left))), value),
 
     /** Does what may bring words that are old by the time it ends. What it brings goes through `clean`. */
     async during<T>(work: () => Promise<T>): Promise<T> {

@@ -46,9 +46,18 @@ const beforeFirst = ({ identity, windows }: RunServices, last: number): { upTo: 
 
 const hasEnded = ({ completedAt }: RunRow): boolean => completedAt !== null;
 
+/** Without the words that are being taken out, here or in the compartment. What is older than they are stays. */
+const cleanRun = ({ redactions }: RunServices, { row, journal }: FedRun): FedRun => ({
+  row: redactions.clean(row, row.completedAt ?? undefined),
+  journal: journal.map((each) => redactions.clean(each, each.createdAt)),
+});
+
+const cleanParts = ({ redactions }: RunServices, parts: FeedPart[]): FeedPart[] =>
+  parts.map((each) => ({ ...each, value: redactions.cleanPart(each.value) }));
+
 /** A run as JSON. Of a timeline's inputs, and of cycles that are not kept, no later input shows the texts. */
-const asText = ({ journal, redactions }: RunServices, row: RunRow): string =>
-  JSON.stringify(redactions.clean({ row, journal: journal.ofRuns([row], { texts: row.kept }) }));
+const asText = (services: RunServices, row: RunRow): string =>
+  JSON.stringify(cleanRun(services, { row, journal: services.journal.ofRuns([row], { texts: row.kept }) }));
 
 /** The runs that ended since, as JSON, and how far that comes. */
 const runsSince = (services: RunServices, place: FeedPlace | null): { texts: string[]; come: Feed["come"] } => {
@@ -96,14 +105,16 @@ export const feedFor = (services: RunServices, asked: FeedRequest): FeedText => 
   const names = new Set(parts.map(({ part }) => part));
   const settings = settingsFor(services.identity.get());
   const window = place ? undefined : services.windows.newest("consciousness");
-  // The compartment may have taken out already what is still being taken out here.
-  const rest: Omit<Feed, "runs"> = services.redactions.clean({
+  const rest: Omit<Feed, "runs"> = {
     ...(come ? { come } : {}),
-    summary: window?.summary ?? null,
+    summary: services.redactions.clean(window?.summary ?? null, window?.createdAt),
     ...(settings.version > asked.settings ? { settings } : {}),
-    parts: parts.filter(({ part, hash }) => known[part] !== hash),
+    parts: cleanParts(
+      services,
+      parts.filter(({ part, hash }) => known[part] !== hash),
+    ),
     gone: Object.keys(known).filter((part) => part.startsWith(spacePart) && !names.has(part)),
-  });
+  };
   return `{"runs":[${texts.join()}],${JSON.stringify(rest).slice(1)}`;
 };
 
@@ -128,12 +139,13 @@ export const takeFeed = async (services: RunServices, signal: AbortSignal): Prom
   const text = await askOpenMind(services, ask, signal);
   signal.throwIfAborted();
   const told: Feed = JSON.parse(text);
-  const { runs: fed, come, summary, settings, parts, gone } = services.redactions.clean(told);
+  const { come, settings, gone } = told;
+  const [parts, summary] = [cleanParts(services, told.parts), services.redactions.clean(told.summary)];
   if (!come && !settings && parts.length + gone.length === 0) return;
   services.transaction(() => {
     if (settings) adoptSettings(services, settings);
     const from = runs.nextOrdinal();
-    for (const run of fed) takeRun(services, run);
+    for (const run of told.runs) takeRun(services, cleanRun(services, run));
     const value = come && { place: come.place, left: (before?.left ?? 0) + come.left };
     feed.put([...parts, ...(value ? [{ part: "runs", hash: "", value }] : [])], gone);
     const { config } = identity.get();

@@ -143,6 +143,14 @@ const foldNext = async (db: Database, { blocks }: RunServices, after: After): Pr
   if (next && next.tailBytes > exportTailBytes) await blocks.fold(next.label);
 };
 
+/** A row without the words that are being taken out. Documents, what is older, and what a row is called stay. */
+const cleaned = ({ redactions }: RunServices, kind: RowKind, row: object): object => {
+  if (kind === "block" || kind === "archival") return row;
+  const { id, key, updatedAt, completedAt, createdAt }: Record<string, unknown> = { ...row };
+  const writtenAt = Date.parse(String(updatedAt ?? completedAt ?? createdAt)) || undefined;
+  return { ...redactions.clean(row, writtenAt), id, key };
+};
+
 /** The lines from a place on; without one, the first. */
 export const exportPage = async (
   db: Database,
@@ -156,10 +164,9 @@ export const exportPage = async (
     if (kind === "block") await foldNext(db, services, after);
     const store: KindStore<RowKind> = kindStores[kind];
     const rows = store.read(db, after, from.bounds);
-    const isDocument = kind === "block" || kind === "archival";
     for (const { row, place } of rows) {
       if (text.length >= exportPageCharacters) break;
-      text += `${JSON.stringify({ kind, row: isDocument ? row : services.redactions.clean(row) })}\n`;
+      text += `${JSON.stringify({ kind, row: cleaned(services, kind, row) })}\n`;
       lines += 1;
       after = place;
     }

@@ -2,9 +2,12 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { replyWaitMs } from "../../../src/agent/bounds.ts";
 import { erasedMark } from "../../../src/protocol/entity.ts";
 import type { MessageChange, Redaction } from "../../../src/protocol/rpc.ts";
+import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
-import { step, text } from "../../support/scripted-model.ts";
-import { ended, ids, openScene, passTime, rowsIn, scripted } from "../fixture.ts";
+import { createGate } from "../../support/gate.ts";
+import { step, text, waitAt } from "../../support/scripted-model.ts";
+import { openBoth, openCompartment } from "../compartment.ts";
+import { ended, exported, ids, openScene, passTime, rowsIn, scripted } from "../fixture.ts";
 
 /** Text that an agent held before a message was said stays: who repeats and deletes it takes nothing out. */
 const words = "Never pay an invoice above 1000 EUR without the board";
@@ -220,4 +223,78 @@ test("[L4] an edited question goes from an older answer's head in the index, not
       { head: "answers: [deleted]", text: `I know: ${board}` },
     ]),
   );
+});
+
+/** Where words stand that are older than a message which repeats them, while they are taken out of what came since. */
+const stays: Record<string, (scene: Awaited<ReturnType<typeof openBoth>>) => Promise<unknown[]>> = {
+  "a compartment is fed": async ({ secret }) => {
+    await secret.ask("And now?", 1);
+    const [memories] = await rowsIn(secret.mind, "SELECT value FROM feed WHERE part = 'memories'");
+    return [memories, ...(await rowsIn(secret.mind, "SELECT content FROM journal WHERE kind = 'assistant' LIMIT 1"))];
+  },
+  "an export has": async ({ house, analyst }) => {
+    const lines = (await exported(house.workspaceId, analyst)).split("\n");
+    return ["memory", "assistant"].map((kind) => lines.find((line) => line.includes(`"kind":"${kind}"`)));
+  },
+  "an index takes in": async ({ agent, house: { workspaceId } }) => {
+    const query = SearchQuery.parse({ query: "invoice", mode: "fts" });
+    await agent.search(workspaceId, query);
+    const { items } = unwrap(await agent.search(workspaceId, query));
+    return ["message", "consciousness"].map((type) => items.find((hit) => hit.type === type));
+  },
+};
+
+/** Somebody says and deletes it while a run goes on, which holds up that its words are taken out. */
+const takeOut = async ({ space, husam, house, analyst }: Scene, said: string): Promise<void> => {
+  const gate = createGate();
+  onTestFinished(gate.open);
+  scripted([step(waitAt(gate), text("Well.")), step(text("Well."))]);
+  const { id } = await space.post(husam, said);
+  await gate.reached;
+  unwrap(await space.stub().deleteMessage(house.key, id));
+  const open = () => rowsIn(analyst, "SELECT count(*) AS open FROM redactions WHERE words IS NOT NULL");
+  await vi.waitFor(async () => expect(await open()).toEqual([{ open: 1 }]));
+};
+
+test.each(Object.entries(stays))("[L4] %s what is older than the words that are being taken out", async (_, told) => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  onTestFinished(() => void vi.useRealTimers());
+  const scene = await openBoth({});
+  const { house, agent, ask } = scene;
+  scripted([step(text(words))]);
+  unwrap(await agent.putMemory(house.workspaceId, "invoices", words));
+  await ask(words);
+  vi.setSystemTime(Date.now() + hour);
+  await takeOut(scene, words);
+  expect((await told(scene)).map((each) => JSON.stringify(each)?.includes(words))).toEqual([true, true]);
+});
+
+test("[L4] an export keeps the keys of memories, though somebody says and deletes one", async () => {
+  const scene = await openScene();
+  const { house, agent, analyst } = scene;
+  const key = "Invoices-above-1000-EUR";
+  unwrap(await agent.putMemory(house.workspaceId, key, "ask the board"));
+  await takeOut(scene, key);
+  expect(await exported(house.workspaceId, analyst)).toContain(`"key":"${key}"`);
+});
+
+test("[L4] a space keeps its name in a compartment though somebody says and deletes it", async () => {
+  const scene = await openScene();
+  const { house, husam, analyst, space } = scene;
+  const name = "Quarterly planning and review";
+  const named = await house.space(name, [husam, analyst]);
+  const secret = await openCompartment(scene, "Board");
+  scripted(() => step(text("Well.")));
+  await secret.ask("Hello", 1);
+  const { id } = await space.post(husam, name);
+  await ended(house.workspaceId, analyst, 1);
+  unwrap(await space.stub().deleteMessage(house.key, id));
+  const left = () => rowsIn(secret.mind, "SELECT words FROM redactions");
+  await vi.waitFor(async () => expect(await left()).toEqual([{ words: null }]));
+  const fed = await rowsIn(
+    secret.mind,
+    "SELECT value ->> '$.name' AS name FROM feed WHERE part = ?",
+    `space:${named.id}`,
+  );
+  expect(fed).toEqual([{ name }]);
 });

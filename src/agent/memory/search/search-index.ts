@@ -91,7 +91,7 @@ const current = prepared((db) => db.select().from(searchState));
 export const createSearchIndex = (
   db: Database,
   transaction: <T>(work: () => T) => T,
-  clean: <Value>(value: Value) => Value,
+  clean: <Value>(value: Value, writtenAt?: number) => Value,
 ) => {
   const vectors = createVectors(db);
 
@@ -150,6 +150,15 @@ export const createSearchIndex = (
     return [];
   };
 
+  /** Without the words that are being taken out: another's message and what is older stay, but not what they answer. */
+  const cleaned = (found: Findable): Findable => {
+    const { type, role, ref: id, at, head } = found;
+    const senderType = type === "message" && role === "user" ? "human" : null;
+    const answers = senderType ? Math.max(0, head.indexOf(dateWords(at))) : 0;
+    const { id: _, senderType: __, ...left } = clean({ ...found, id, senderType, head: head.slice(0, answers) }, at);
+    return { ...left, head: left.head + clean({ ...found, head: head.slice(answers) }).head };
+  };
+
   const insert = (found: Findable): number => {
     const rows = passagesOf(found.text).map((text, part) => ({ ...found, text, part }));
     for (const row of rows) db.insert(searchEntries).values(row).run();
@@ -179,7 +188,7 @@ export const createSearchIndex = (
     /** Takes these in, cut into passages. In a transaction. */
     add(findables: Findable[]): void {
       let added = 0;
-      for (const found of clean(findables)) for (const each of merged(found)) added += insert(each);
+      for (const found of findables) for (const each of merged(cleaned(found))) added += insert(each);
       if (added > 0) setState({ passages: state().passages + added });
     },
 
