@@ -194,7 +194,7 @@ export class Agent extends DurableObject<Env> implements Own {
       }
       forgetCompartment(db, delivery);
       const { cursor, asksForRun } = accept(services, delivery);
-      armCuts(jobs, [delivery.space, ...services.spaces.mine()]);
+      armCuts(jobs, services.spaces.keptDays());
       fault("agent.after-deliver", this.ctx);
       if (asksForRun) loop.wake();
       if (delivery.answers || delivery.left || delivery.openUpTo !== undefined) services.wakeCalls();

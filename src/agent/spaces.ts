@@ -1,4 +1,4 @@
-import { eq, gt, sql } from "drizzle-orm";
+import { eq, gt, isNotNull, sql } from "drizzle-orm";
 import type { LeftToHistory } from "../protocol/exported-history.ts";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
@@ -27,7 +27,11 @@ const maxKnownRows = 50;
 export type Spaces = ReturnType<typeof createSpaces>;
 
 /** The open mind's spaces, of a compartment. */
-type Fed = { spaces(): SpaceSnapshot[]; space(id: string): SpaceSnapshot | undefined };
+type Fed = {
+  spaces(): SpaceSnapshot[];
+  space(id: string): SpaceSnapshot | undefined;
+  keptDays(): Record<string, number>;
+};
 
 /** A space of the open mind, as if all of it had been read. */
 const fedRow = (snapshot: SpaceSnapshot): SpaceRow => {
@@ -60,6 +64,12 @@ export const createSpaces = (db: Database, fed: Fed) => {
       .map((row) => row.snapshot)
       .sort(byName),
   );
+  const days = new Remembered(db, () => {
+    // A deleted one keeps nothing.
+    const keeps = sql<number>`iif(${snapshot} ->> '$.deleted', 0, ${snapshot} ->> '$.retentionDays')`;
+    const rows = db.select({ id, keeps }).from(spaces).where(isNotNull(keeps)).all();
+    return Object.fromEntries(rows.map((row) => [row.id, row.keeps]));
+  });
   const unread = new Remembered(db, () =>
     db
       .select()
@@ -73,6 +83,7 @@ export const createSpaces = (db: Database, fed: Fed) => {
   const writing = (): Database => {
     known.forget();
     members.forget();
+    days.forget();
     return unread.writing();
   };
 
@@ -94,6 +105,9 @@ export const createSpaces = (db: Database, fed: Fed) => {
       const open = fed.spaces();
       return open.length === 0 ? own : [...own, ...open].sort(byName);
     },
+
+    /** How many days each space keeps messages that does not keep them for ever: also those that it has left. */
+    keptDays: (): Record<string, number> => ({ ...fed.keptDays(), ...days.get() }),
 
     /** Those that it is a member of, and how far it has come in the log of each. */
     followed: (): Pick<SpaceRow, "id" | "cursor" | "snapshot">[] =>

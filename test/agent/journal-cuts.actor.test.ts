@@ -110,23 +110,31 @@ test("[L18] a space that was deleted holds up no cut of what a run did in others
   await vi.waitFor(async () => expect(await firstKept()).toBe(old + 1));
 });
 
-test("[L18] a compartment cuts what it was fed of a space that keeps less than its own", async () => {
+type Both = Awaited<ReturnType<typeof openBoth>>;
+test.each<[string, (scene: Both) => Promise<unknown>]>([
+  ["that keeps less than its own", async () => undefined],
+  ["that the agent has left", ({ space, house, analyst }) => space.stub().removeMember(house.key, analyst.id)],
+  ["that was deleted", ({ space, house }) => space.stub().remove(house.key)],
+])("[L18] a compartment cuts what it was fed of a space %s", async (_, end) => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3 * 24 * 60 * 60_000 });
   onTestFinished(() => void vi.useRealTimers());
-  const { house, space, ask, secret } = await openBoth({ continuity: "timeline" });
+  const scene = await openBoth({ continuity: "timeline" });
+  const { house, space, ask, secret } = scene;
   scripted(() => step(text("I thought of quince.")));
   await ask("Hello");
+  unwrap(await space.stub().update(house.key, { retentionDays: 2 }));
+  await told(space.id);
   await secret.ask("Hello", 1);
+  await end(scene);
+  await told(space.id);
+  await secret.ask("And now?", 2);
   vi.useRealTimers();
   const fill = `WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < ${maxPastRuns})`;
   await rowsIn(
     secret.mind,
-    `${fill} INSERT INTO runs SELECT ${await copied(secret.mind)} FROM runs, more WHERE ordinal = 2`,
+    `${fill} INSERT INTO runs SELECT ${await copied(secret.mind)} FROM runs, more WHERE ordinal = 3`,
   );
   await runInDurableObject(agentStub(secret.mind), (_, state) => state.abort("a crash")).catch(() => undefined);
-  unwrap(await space.stub().update(house.key, { retentionDays: 2 }));
-  await told(space.id);
-  await secret.ask("And now?", maxPastRuns + 2);
   await secret.tell("And then?");
   const kept = async () => (await rowsIn(secret.mind, "SELECT min(run_ordinal) AS first FROM journal"))[0]?.first;
   await vi.waitFor(async () => expect(await kept()).toBe(2), 5000);

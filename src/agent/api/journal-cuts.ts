@@ -1,9 +1,7 @@
 import { sql } from "drizzle-orm";
-import type { SpaceSnapshot } from "../../protocol/rpc.ts";
 import { dayMs } from "../../shared/clock.ts";
 import type { Jobs } from "../../timers/jobs.ts";
 import { cutRunsAtOnce, journalLookMs, maxPastRuns, redactionPauseMs } from "../bounds.ts";
-import { spaces } from "../schema.ts";
 import type { AgentRuntime } from "./agent-runtime.ts";
 
 /**
@@ -15,9 +13,9 @@ import type { AgentRuntime } from "./agent-runtime.ts";
  * 3. While a space of the agent has such a setting, the agent has the job. A crash repeats nothing.
  */
 const kind = "cut-journal";
-/** Spaces say how long they keep messages: also those that a compartment was fed. */
-export const armCuts = (jobs: Jobs, told: SpaceSnapshot[]): void => {
-  const isShort = told.some(({ retentionDays }) => retentionDays !== undefined);
+/** Spaces say how many days they keep messages: also those that a compartment was fed. */
+export const armCuts = (jobs: Jobs, keptDays: Record<string, number>): void => {
+  const isShort = Object.values(keptDays).some((days) => days > 0);
   if (isShort && jobs.keys(kind).length === 0) jobs.set({ kind, key: kind });
 };
 
@@ -25,25 +23,16 @@ export const armCuts = (jobs: Jobs, told: SpaceSnapshot[]): void => {
 const cutSome = ({ db, services }: AgentRuntime): number | undefined => {
   const { runs, windows, search, clock } = services;
   const mine = services.spaces.mine();
-  const known = [
-    ...db
-      .select({ space: spaces.snapshot })
-      .from(spaces)
-      .all()
-      .map(({ space }) => space),
-    ...mine,
-  ];
-  if (known.every(({ retentionDays }) => !retentionDays)) return undefined;
-  // A deleted one keeps nothing.
-  const days = new Map(known.map(({ id, retentionDays, deleted }) => [id, deleted ? 0 : retentionDays] as const));
+  const days = services.spaces.keptDays();
+  if (Object.keys(days).length === 0) return undefined;
   /** The days of a space that keeps all messages. */
   const forEver = 1e9;
-  const ofNone = Math.max(...mine.map(({ id }) => days.get(id) ?? forEver), mine.length === 0 ? forEver : 0);
+  const ofNone = Math.max(...mine.map(({ id }) => days[id] ?? forEver), mine.length === 0 ? forEver : 0);
   const next = runs.nextOrdinal();
   const shownFrom = windows.newest("consciousness")?.firstRun ?? next;
   const before = Math.min(next - maxPastRuns, shownFrom, runs.past(next).keptBefore || next);
   const kept = sql`coalesce((select max(coalesce(each.value, ${forEver})) from json_each(space_ids) its
-    left join json_each(${JSON.stringify(Object.fromEntries(days))}) each on each.key = its.value), ${ofNone})`;
+    left join json_each(${JSON.stringify(days)}) each on each.key = its.value), ${ofNone})`;
   const isIts = sql`run_ordinal = ordinal`;
   const old = db.all<{ ordinal: number; id: string; from: number; to: number }>(sql`
     select ordinal, id, journal_from as "from", journal_to as "to" from runs

@@ -65,6 +65,7 @@ export const createFeedState = (db: Database) => {
     plans: openItems<Plan>("plans", "plan", ({ id }) => id),
     spaces: (): SpaceSnapshot[] =>
       [...known.get().keys()].flatMap((part) => (part.startsWith(spacePart) ? (held<SpaceSnapshot>(part) ?? []) : [])),
+    keptDays: () => held<Record<string, number>>("keptDays") ?? {},
     space: (id: string) => held<SpaceSnapshot>(`${spacePart}${id}`),
 
     /** The parts that are known here, by the hash of each. */

@@ -89,7 +89,7 @@ const runsSince = (services: RunServices, place: FeedPlace | null): { texts: str
 
 /** The state that any input shows, part by part. */
 const partsOf = ({ memories, goals, plans, spaces }: RunServices, spaceId: string): FeedPart[] => {
-  const lists = { memories: memories.list(), goals: goals.list(), plans: plans.list() };
+  const lists = { memories: memories.list(), goals: goals.list(), plans: plans.list(), keptDays: spaces.keptDays() };
   const others = spaces.mine().filter(({ id }) => id !== spaceId);
   return [
     ...Object.entries(lists).map(([part, value]) => ({ part, hash: digest(JSON.stringify(value)), value })),
