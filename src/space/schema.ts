@@ -79,7 +79,7 @@ export const log = sqliteTable(
     messageCount: integer("message_count").notNull(),
     /** Messages, and deletions of such as were told elsewhere: what delivery needs to know and nobody is shown. */
     routing: text("routing", { mode: "json" }).$type<Routing>(),
-    /** Updated messages only: what was decided about the call, which its agent is told. */
+    /** Updated messages: what was decided about the call, which its agent is told. A call's tombstone has one, and so is no message that was said. */
     outcome: text("outcome").$type<CallOutcome>(),
     /** Read marks, and members who left: what receipts need and nobody is shown. Null in older rows. */
     read: text("read", { mode: "json" }).$type<ReadPlaces>(),

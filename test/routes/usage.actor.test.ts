@@ -12,6 +12,7 @@ import { createUsage } from "../../src/workspace/usage.ts";
 import { ended, ids, openHouse, scripted } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
 import { adminKey, call, expectOk, openHouse as openRoutes } from "../support/house.ts";
+import { question } from "../support/question.ts";
 import { step, text, waitAt } from "../support/scripted-model.ts";
 import { withStorage } from "../workspace/fixture.ts";
 import { problemIn } from "./operations.ts";
@@ -125,6 +126,17 @@ test("[L15] what a router is billed is told, though nothing is said after it has
   );
   await told(alpha);
   await vi.waitFor(async () => expect((await used(house)).total).toEqual({ tokens: 110, runs: 0, messages: 1 }));
+});
+
+test("[L15] a tool call that was deleted before it was told counts as no message", async () => {
+  atNoon();
+  const { house, analyst, alpha } = await openScene();
+  await question(house.workspaceId, alpha.id, analyst.id);
+  const [call] = (await alpha.messages()).filter(({ kind }) => kind === "tool_call");
+  unwrap(await env.SPACE.getByName(alpha.id).removeMember(house.key, analyst.id));
+  unwrap(await env.SPACE.getByName(alpha.id).deleteMessage(house.key, call?.id ?? ""));
+  await told(alpha);
+  await vi.waitFor(async () => expect((await used(house)).total).toMatchObject({ messages: 1 }));
 });
 
 test("[L15] [L16] an erased space gives its storage back, and what was said there is counted", async () => {

@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, gt, isNotNull, lte, min, ne, or, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, isNotNull, isNull, lte, min, ne, or, sql } from "drizzle-orm";
 import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type Database, placeholders, prepared, Remembered } from "../../shared/database.ts";
@@ -123,24 +123,25 @@ export const createLog = (db: Database) => {
      * Stores an edited or deleted message, in the transaction that appended the event at `changedSeq`. `row` is as it
      * was before. `updatedSeq`: the last event of its call, up to which all are rewritten. `saidAt`: of another text.
      */
-    amend(row: LogRow, message: Message, changedSeq: number, updatedSeq = row.seq, saidAt?: SaidAt): void {
+    amend(row: LogRow, message: Message, changedSeq: number, updatedSeq?: number, saidAt?: SaidAt): void {
       const told = (each: LogRow, message: Message): LogRow => ({
         ...each,
         frame: JSON.stringify({ ...eventIn(each), message }),
       });
       // These columns alone: a row's indexes hold none of them.
       const store = (changed: LogRow): void => {
-        const { seq, frame, changedSeq, routing } = changed;
-        db.update(log).set({ frame, changedSeq, routing }).where(eq(log.seq, seq)).run();
+        const { seq, frame, changedSeq, routing, outcome } = changed;
+        db.update(log).set({ frame, changedSeq, routing, outcome }).where(eq(log.seq, seq)).run();
         recent.get().change(changed);
       };
       // Nobody is woken by what was deleted, and it is unread no more.
       const routing = message.deleted || !row.routing ? null : { ...row.routing, ...(saidAt && { saidAt }) };
-      store({ ...told(row, message), changedSeq, routing });
+      const outcome = message.deleted && updatedSeq !== undefined ? "answered" : row.outcome;
+      store({ ...told(row, message), changedSeq, routing, outcome });
       const last = row.changedSeq === null ? undefined : this.at(row.changedSeq);
       const { text: _, mentions: _mentions, ...wordless } = message;
       if (last) store(told(last, wordless));
-      if (updatedSeq === row.seq) return;
+      if (updatedSeq === undefined || updatedSeq === row.seq) return;
       const isOfCall = and(eq(log.type, "space.message.updated"), sql`${log.frame} ->> '$.message.id' = ${message.id}`);
       const updates = and(
         gt(log.seq, row.seq),
@@ -255,7 +256,13 @@ export const createLog = (db: Database) => {
     said(after: number, upTo: number): { day: string; type: string; id: string; count: number }[] {
       const day = sql<string>`substr(${log.frame} ->> '$.message.createdAt', 1, 10)`.as("day");
       const type = sql<string>`${log.frame} ->> '$.message.sender.type'`.as("sender_type");
-      const isSaid = and(gt(log.seq, after), lte(log.seq, upTo), eq(log.type, "space.message"), isText);
+      const isSaid = and(
+        gt(log.seq, after),
+        lte(log.seq, upTo),
+        eq(log.type, "space.message"),
+        isText,
+        isNull(log.outcome),
+      );
       const said = db.select({ day, type, id: log.entityId, count: count() }).from(log).where(isSaid);
       const rows = said.groupBy(sql`day`, sql`sender_type`, log.entityId).all();
       return rows.map((row) => ({ ...row, id: row.id ?? "" }));
