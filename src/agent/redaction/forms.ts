@@ -133,6 +133,9 @@ const isFixed = (key: string, value: string): boolean => {
   return value.length < leastStretch ? !/\s/.test(value) : isOurs(value);
 };
 
+/** A key that tools or the runtime name. Others may hold words. */
+const isNameOfField = (key: string): boolean => /^[A-Za-z]+$/.test(key) || isOurs(key);
+
 /** Keys of names: of what has one, and of those who approved, or are awaited. */
 const namesUnder = /(?:name|sharedFrom)$|^(?:by|waitingFor|timedOut|gone|apart|sealed|late|left)$/i;
 
@@ -304,8 +307,9 @@ export const createScrub = ({
     let isSame = true;
     const changed = Object.entries(value).map(([name, held]): [string, unknown] => {
       const left = scrubValue(held, named, writtenAt, Array.isArray(value) ? key : name);
-      isSame &&= left === held;
-      return [name, left];
+      const label = Array.isArray(value) || isNameOfField(name) ? name : scrubValue(name, named, writtenAt);
+      isSame &&= left === held && label === name;
+      return [String(label), left];
     });
     if (isSame) return value;
     return Array.isArray(value) ? changed.map(([, held]) => held) : Object.fromEntries(changed);

@@ -11,6 +11,8 @@ export type Place = {
   table: string;
   /** The column that identifies a row. Numbers rise with each new row. A table with another key is small, and read in one go. */
   key: string;
+  /** The key is a label of the agent's choice, which may hold words. */
+  isLabel?: true;
   /** Columns of JSON, and of plain text. */
   json: string[];
   text: string[];
@@ -42,9 +44,12 @@ export const places: Place[] = [
   },
   { table: "windows", key: "id", json: ["blocks"], text: ["summary"], writtenAt: "created_at" },
   { table: "summaries", key: "subject", json: ["last_error"], text: ["text"], writtenAt: "updated_at" },
-  { table: "memories", key: "key", json: [], text: ["value"], writtenAt: "updated_at" },
-  { table: "goals", key: "id", json: [], text: ["description"], writtenAt: "updated_at" },
-  { table: "plans", key: "id", json: ["last_error"], text: ["name", "instruction"], writtenAt: "updated_at" },
+  { table: "memories", key: "key", isLabel: true, json: [], text: ["value"], writtenAt: "updated_at" },
+  { table: "goals", key: "id", isLabel: true, json: [], text: ["description"], writtenAt: "updated_at" },
+  {
+    ...{ table: "plans", key: "id", isLabel: true, json: ["last_error"], text: ["name", "instruction"] },
+    writtenAt: "updated_at",
+  },
   { table: "feed", key: "part", json: ["value"], text: [] },
   { table: "mcp_servers", key: "name", json: ["last_error"], text: [] },
   { table: "agent", key: "id", json: ["last_error"], text: [] },
@@ -79,7 +84,7 @@ export const scrubRows = (
   { after, since }: { after: number; since: number },
   scrub: Scrub,
 ): { seen: Seen[]; more: boolean } => {
-  const { table, key: keyColumn, json, text, isNamed = false, writtenAt, once } = place;
+  const { table, key: keyColumn, json, text, isNamed = false, writtenAt, once, isLabel = false } = place;
   const also = table === "journal" ? ", run_ordinal" : table === "windows" ? ", instructions" : "";
   const columns = [...json, ...text].map((column) => `"${column}"`).join(", ");
   const isMeant = writtenAt === undefined || once ? sql`1` : sql`${sql.raw(writtenAt)} >= ${since}`;
@@ -111,6 +116,9 @@ export const scrubRows = (
     if (table === "windows" && blocks !== undefined) {
       changes.set("instructions", instructionsWithout(String(row.instructions), String(row.blocks), blocks));
     }
+    const { [keyColumn]: label = key } = isLabel ? scrub.value({ [keyColumn]: key }, named, written ?? undefined) : {};
+    // Another row may have lost the same words.
+    if (label !== key) changes.set(keyColumn, `${label}_${crypto.randomUUID().slice(0, 8)}`.replace(/[^\w-]/g, ""));
     for (const [name, value] of changes) {
       db.run(
         sql`update ${sql.raw(table)} set ${sql.raw(`"${name}"`)} = ${value} where ${sql.raw(`"${keyColumn}"`)} = ${key}`,

@@ -10,7 +10,7 @@ import { createGate } from "../../support/gate.ts";
 import { rowsWith } from "../../support/rows.ts";
 import { answer, call, step, text, waitAt } from "../../support/scripted-model.ts";
 import { openBoth } from "../compartment.ts";
-import { agentStub, ended, openScene, rowsIn, scripted, told, userTexts, waits } from "../fixture.ts";
+import { agentStub, ended, exported, openScene, rowsIn, scripted, told, userTexts, waits } from "../fixture.ts";
 
 /** What an agent keeps of messages that were edited or deleted. */
 const words = "the quinces of the old orchard";
@@ -28,6 +28,35 @@ const gone = ({ analyst, space }: Scene, text: string): Promise<void> =>
     expect(await rowsWith(agentStub(analyst), text)).toEqual([]);
     expect(await rowsWith(spaceStub(space.id), text)).toEqual([]);
   });
+
+test("[L4] [L16] words that an agent made the keys of what it keeps are gone with their message", async () => {
+  const scene = await openScene();
+  const { space, husam, agent, house } = scene;
+  const { workspaceId } = house;
+  const [one, other] = ["GB29NWBK60161331926819", "DE89370400440532013000"];
+  const soon = { name: "Pay", instruction: "Pay it.", runAfter: "3 days" };
+  scripted([
+    step(
+      call("set_memories", { memories: [one, other].map((key) => ({ key, value: key === one ? "first" : "second" })) }),
+      call("set_goals", { goals: [{ id: `pay-${one}`, description: "Pay" }] }),
+      call("set_plans", { plans: [{ id: one, ...soon }] }),
+    ),
+    step(text("Noted.")),
+  ]);
+  const message = await space.post(husam, `Pay ${one} and ${other}`);
+  await ended(workspaceId, scene.analyst, 1);
+  expect(unwrap(await agent.plans(workspaceId))).toMatchObject([{ id: one }]);
+  await remove(scene, message.id);
+  for (const each of [one, other]) await gone(scene, each);
+  expect(
+    unwrap(await agent.memories(workspaceId))
+      .map(({ value }) => value)
+      .sort(),
+  ).toEqual(["first", "second"]);
+  expect(unwrap(await agent.goals(workspaceId))).toMatchObject([{ description: "Pay" }]);
+  expect(unwrap(await agent.plans(workspaceId))).toMatchObject([{ instruction: "Pay it.", status: "active" }]);
+  expect(await exported(workspaceId, scene.analyst)).toBeDefined();
+});
 
 describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
   test("[L4] a deleted message that a run handled is gone from every row, index and answer", async () => {

@@ -104,6 +104,15 @@ test("[L4] a long value under a key named like one of ours goes, unless it looks
   expect(scrub.text(`"${key}"`)).toBe('"[deleted]"');
 });
 
+test("[L4] words in the keys of what a tool answered go too, and keys of the runtime stay", () => {
+  const address = "mona.alhaddad@example.com";
+  const { value } = createScrub({ was: [address, "tea 4", "sourceSenderName or created_at_some_time"] });
+  const answer = { [address]: { [`of ${address}`]: 3 }, sourceSenderName: "Ann", created_at_some_time: 1, type: "x" };
+  const left = { "[deleted]": { "of [deleted]": 3 }, sourceSenderName: "Ann", created_at_some_time: 1, type: "x" };
+  expect(value(answer)).toEqual(left);
+  expect(value({ "tea 4": 1 }, true)).toEqual({ "[deleted]": 1 });
+});
+
 test("[L4] what another said stays, in a reply too and beside words that reach beyond its line", () => {
   const line = (name: string, id: string, text: string) =>
     eventLine({ ...bob(text), delivered: { ...bob(text).delivered, message: { ...message(text, name), id } } });

@@ -22,7 +22,9 @@ const unread = Map.groupBy(
       .map((column) => ({ table: name, column: column.name }))
       .filter(
         ({ table, column }) =>
-          !places.some((place) => place.table === table && [...place.json, ...place.text].includes(column)),
+          !places.some(({ json, text, isLabel, key, ...place }) => {
+            return place.table === table && [...json, ...text, ...(isLabel ? [key] : [])].includes(column);
+          }),
       ),
   ),
   ({ table }) => table,
@@ -39,7 +41,7 @@ test("[L4] each column of an agent is looked through, or known to hold no words"
       "calls": "call_id space_id active_space_id root stream_id phase told lease",
       "compartments": "space_id mind_id",
       "feed": "part hash",
-      "goals": "id status",
+      "goals": "status",
       "hooks": "id scheme name header id_header event_header template events sealed version previous_sealed",
       "inbox": "event_id type root_id status",
       "jobs": "kind key payload",
@@ -48,10 +50,9 @@ test("[L4] each column of an agent is looked through, or known to hold no words"
       "ledger": "day reserved within",
       "mcp_lists": "tools",
       "mcp_servers": "name address tools left_out protocol_version",
-      "memories": "key",
       "out_of_budget": "person budget spaces",
       "overheard": "event_id type root_id",
-      "plans": "id run_after scheduled_at cron timezone set_by root call_id status",
+      "plans": "run_after scheduled_at cron timezone set_by root call_id status",
       "roots": "id",
       "runs": "id status continuity ended_by events roots space_ids rests active_space_id outcome receipts person correction",
       "secret_uses": "name kind by host cause",
