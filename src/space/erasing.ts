@@ -5,6 +5,7 @@ import { Message } from "../protocol/message.ts";
 import type { AwaitedAnswer } from "../protocol/tool-call.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError, suspendedError } from "../shared/errors.ts";
+import { sameJson } from "../shared/same-json.ts";
 import { type Was, wordIn } from "../shared/stretches.ts";
 import { maxErasedRows, maxErasedScan, maxForgottenCharacters } from "./bounds.ts";
 import { removeMember, removeSpace } from "./lifecycle.ts";
@@ -89,10 +90,12 @@ const answersErased = (
   const message = withoutAnswers(before, erased);
   const left = new Set(wordsOf(message));
   const words = wasOf(before, row).filter((each) => !left.has(wordIn(each)) && !erased.names.has(wordIn(each)));
-  if (words.length === 0) return undefined;
+  // An option, a number or a yes is an answer too, and a name may stand beside another's notes.
+  const [was, now] = [before, message].map(({ toolCall }) => [toolCall?.output ?? null, toolCall?.error ?? null]);
+  if (words.length === 0 && sameJson(was, now)) return undefined;
   const { name = "" } = before.toolCall?.awaits?.answers.find(({ entityId }) => entityId === erased.entityId) ?? {};
-  const was = marked(erased.entityId, name, words);
-  return { row, before, message, updatedSeq: toolCalls.at(row.seq)?.updatedSeq, was };
+  const { updatedSeq } = toolCalls.at(row.seq) ?? {};
+  return { row, before, message, updatedSeq, was: marked(erased.entityId, name, words) };
 };
 
 /** The next rows of (`after`, `upTo`] that are the entity's. */

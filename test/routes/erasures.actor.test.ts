@@ -6,6 +6,7 @@ import { Message } from "../../src/protocol/message.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse } from "../support/house.ts";
 import { question } from "../support/question.ts";
+import { rowsWith } from "../support/rows.ts";
 import { problemIn } from "./operations.ts";
 
 const One = z.object({ erasure: Erasure });
@@ -52,6 +53,23 @@ test("[L16] an admin erases a person: their token ends, their words, answers and
       ["erasure.began", boss.id],
     ]),
   );
+});
+
+test.for([
+  [{ of: "red" }, '{"of":"red"}'],
+  [{ of: 48151623 }, "48151623"],
+  [true, '"output":true'],
+])("[L16] no event of a space tells what who is erased answered: %j", async ([result, told]) => {
+  const house = await openHouse();
+  const [mona, agent] = [await house.person("Mona"), await house.agent({ name: "Analyst" })];
+  const { id: spaceId } = await house.space("Lab", [mona, agent]);
+  const toolCallId = await question(house.workspaceId, spaceId, agent.id);
+  const answered = `/v1/spaces/${spaceId}/tool-calls/${toolCallId}/result`;
+  expect((await call(answered, { bearer: mona.token, body: { result } })).status).toBe(200);
+  expect(await rowsWith(env.SPACE.getByName(spaceId), String(told))).not.toEqual([]);
+  await erase({ bearer: house.secretKey }, "person", mona.id);
+  await done(house, mona.id);
+  expect(await rowsWith(env.SPACE.getByName(spaceId), String(told))).toEqual([]);
 });
 
 test("[L16] a workspace is erased by its own key alone, and its operator reads the report", async () => {

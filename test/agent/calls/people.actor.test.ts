@@ -295,6 +295,24 @@ describe("a timeline run that waits for people", () => {
     await vi.waitFor(async () => expect(await rowsWith(agentStub(agent), "quinces")).toEqual([]));
   });
 
+  test("[L16] who approved without a word is named to nobody once they are erased", async () => {
+    const { bob, ann, space, workspaceId, asked, shown, run, give, agent } = await scene({
+      tools: [deploy(freshPath(), approved({ quorum: 2 }))],
+      steps: [step(call("deploy", { to: "prod" })), step(text("Done."))],
+    });
+    await asked("deploy");
+    unwrap(await give(ann, "deploy", { result: { approved: true, note: "staging first" } }));
+    unwrap(await give(bob, "deploy", yes));
+    await shown("deploy", "complete");
+    await run("completed");
+    vi.useRealTimers();
+    const workspace = env.WORKSPACE.getByName(workspaceId);
+    unwrap(await workspace.beginErasure({ kind: "person", id: bob.id }, { id: "key" }));
+    await vi.waitFor(async () => expect(unwrap(await workspace.erasure(bob.id)).state).toBe("done"), 10_000);
+    for (const object of [agentStub(agent), space.stub()]) expect(await rowsWith(object, "Bob")).toEqual([]);
+    expect(await rowsWith(space.stub(), "staging first")).not.toEqual([]);
+  });
+
   test("what is rejected does not run, and the agent is told by whom and why", async () => {
     const path = freshPath();
     const { ann, bob, space, shown, run, give } = await scene({
