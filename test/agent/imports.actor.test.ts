@@ -269,6 +269,22 @@ describe("an import whose last turn is under way", () => {
     expect(told).toContain(true);
   });
 
+  test("[L16] names nobody any more who is erased, though its document named them", async () => {
+    const { house, workspaceId, begin, take, prepare, enter, agent } = await stage();
+    const [mona, husam] = [await house.person("Mona"), await house.person("Husam")];
+    const named = ({ id, name }: typeof mona): ImportedRow => ({ at: "line 2", kind: "name", row: { id, name } });
+    await begin();
+    await take([named(mona), named(husam)]);
+    await prepare();
+    await enter();
+    unwrap(await agent().completeImport(workspaceId));
+    const workspace = env.WORKSPACE.getByName(workspaceId);
+    unwrap(await workspace.beginErasure({ kind: "person", id: mona.id }, { id: "key" }));
+    await vi.waitFor(async () => expect(unwrap(await workspace.erasure(mona.id)).state).toBe("done"), 8000);
+    expect(await rowsWith(agent(), "Mona")).toEqual([]);
+    expect(await rowsWith(agent(), "Husam")).toHaveLength(1);
+  });
+
   test("[L16] is visited by an erasure that asked the agents before it was known", async () => {
     const { workspace, house, gate, completed } = await last();
     const name = "Mona of the quince orchards by the sea";

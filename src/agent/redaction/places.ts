@@ -55,6 +55,7 @@ export const places: Place[] = [
   { table: "agent", key: "id", json: ["last_error"], text: [] },
   { table: "calls", key: "call_id", json: ["tool"], text: [], ofErased: true }, // whose block it edits
   { table: "spaces", key: "id", json: ["snapshot"], text: [], ofErased: true },
+  { table: "known_names", key: "id", json: [], text: ["id", "name"] }, // each row names whose name it is
   { table: "shared_blocks", key: "rowid", json: [], text: ["owner_name"], isNamed: true, ofErased: true },
 ];
 

@@ -5,12 +5,13 @@ import * as secretUses from "../../../src/agent/memory/secret-uses/schema.ts";
 import { places } from "../../../src/agent/redaction/places.ts";
 import * as agent from "../../../src/agent/schema.ts";
 import * as mcp from "../../../src/agent/tools/mcp/schema.ts";
+import * as transfer from "../../../src/agent/transfer/schema.ts";
 
 /**
  * A new column of text is either searched by redactions or joins this list. The list holds ids, kinds, times, settings,
  * documents that are deleted as such, and the agent's own short names.
  */
-const tables = [agent, inbox, mcp, secretUses]
+const tables = [agent, inbox, mcp, secretUses, transfer]
   .flatMap((schema) => Object.values<unknown>(schema))
   .filter((each) => each instanceof SQLiteTable)
   .map(getTableConfig);
@@ -43,6 +44,7 @@ test("[L4] each column of an agent is looked through, or known to hold no words"
       "feed": "part hash",
       "goals": "status",
       "hooks": "id scheme name header id_header event_header template events sealed version previous_sealed",
+      "imports": "workspace_id agent_id token envelope head report",
       "inbox": "event_id type root_id status",
       "jobs": "kind key payload",
       "journal": "kind",
