@@ -62,7 +62,7 @@ export const gaugeAgeMs = 24 * 60 * 60_000;
 
 /** Spaces and agents that are told of a change at the same time. */
 export const maxTellsAtOnce = 4;
-/** Spaces and agents that are told of a suspension, or ended with the workspace, at the same time. */
+/** Spaces and agents that are told of a suspension, an end of credentials, or ended with the workspace, at the same time. */
 export const maxHaltsAtOnce = 16;
 /** A space or an agent that has not answered in this time is told again later. */
 export const tellTimeoutMs = 20_000;

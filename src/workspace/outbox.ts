@@ -17,8 +17,9 @@ import type { Secrets } from "./secrets.ts";
 import type { SpaceIndex } from "./space-index.ts";
 
 const kind = "tell";
-/** A suspension is told apart from the rest, and faster. */
+/** A suspension, and the end of credentials, are told apart from the rest, and faster. */
 const haltKind = "halt";
+const halts = new Set(["suspend", "session", "credentials"]);
 /** Asks for a space that was admitted, and that nobody has told of. */
 const toBeKind = "space-to-be";
 
@@ -147,7 +148,7 @@ export const createOutbox = (surroundings: Surroundings) => {
 
   const tell = (about: Told["about"], target: string, subject = ""): void => {
     const payload = { about, target, subject };
-    jobs.set({ kind: about === "suspend" ? haltKind : kind, key: `${about} ${target} ${subject}`, payload });
+    jobs.set({ kind: halts.has(about) ? haltKind : kind, key: `${about} ${target} ${subject}`, payload });
   };
 
   const tellSpaces = (about: "rename" | "remove" | "credentials", entityId: string, subject = entityId): void => {

@@ -7,11 +7,12 @@ import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { ok, refuse } from "../../src/shared/errors.ts";
 import { createJobs, jobsTimer } from "../../src/timers/jobs.ts";
 import { createTimers } from "../../src/timers/timers.ts";
-import { tellTimeoutMs } from "../../src/workspace/bounds.ts";
+import { maxTellsAtOnce, tellTimeoutMs } from "../../src/workspace/bounds.ts";
 import { createDirectory } from "../../src/workspace/directory.ts";
 import { createOutbox } from "../../src/workspace/outbox.ts";
 import { createSecrets } from "../../src/workspace/secrets.ts";
 import { createSpaceIndex } from "../../src/workspace/space-index.ts";
+import { createGate } from "../support/gate.ts";
 import { delivery, ids, withStorage } from "./fixture.ts";
 
 const workspaceId = ids.mint("wsp");
@@ -32,6 +33,8 @@ const stage = async (storage: DurableObjectStorage) => {
     remove: vi.fn<AgentRpc["remove"]>().mockResolvedValue(ok(null)),
     setSecrets: vi.fn<AgentRpc["setSecrets"]>().mockResolvedValue(ok(null)),
     isImporting: vi.fn<AgentRpc["isImporting"]>().mockResolvedValue(ok(false)),
+    setRetention: vi.fn<SpaceRpc["setRetention"]>().mockResolvedValue(ok(null)),
+    proveAgain: vi.fn<SpaceRpc["proveAgain"]>().mockResolvedValue(ok(null)),
   };
   const asked: string[] = [];
   const named = <Rpc>(methods: object): ActorNamespace<Rpc> => ({
@@ -88,6 +91,25 @@ test("a new name is told to every space of the entity at once", () =>
     expect(asked.sort()).toEqual([alpha, beta].sort());
     expect(told.renameMember).toHaveBeenCalledWith(workspaceId, mona, "Lisa");
     expect(waits()).toBe(false);
+  }));
+
+test("[L7] a sign-out waits for no space that is slow to hear of something else", () =>
+  withOutbox(async ({ outbox, spaces, told, settled }) => {
+    for (let made = 0; made < maxTellsAtOnce; made += 1) {
+      spaces.follow(delivery(workspaceId, ids.mint("spc"), 1, {}));
+    }
+    const slow = createGate();
+    told.setRetention.mockImplementation(async () => {
+      slow.reach();
+      await slow.opened;
+      return ok(null);
+    });
+    outbox.retentionChanged();
+    await slow.reached;
+    outbox.signedOut(mona);
+    await vi.waitFor(() => expect(told.proveAgain).toHaveBeenCalledTimes(2));
+    slow.open();
+    await settled();
   }));
 
 test("a removal is told to every space, a new secret to every agent, still sealed", () =>
