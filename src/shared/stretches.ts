@@ -13,6 +13,9 @@ export type Was = string | Said;
 
 export const wordIn = (was: Was): string => (typeof was === "string" ? was : was[0]);
 
+/** Whether a key of an object looks like one that a program named. Any other holds words. */
+export const isFieldName = (key: string): boolean => /^[A-Za-z][\w-]*$/.test(key) && !/\d{3}/.test(key);
+
 /** As agents are told of it. */
 export const toldWas = (was: Was[], createdAt: string): { was: string[]; saidAt?: number[] } => ({
   was: was.map(wordIn),

@@ -1,13 +1,15 @@
 import type { Message } from "../protocol/message.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
 import { isOwnedBy } from "../shared/ids.ts";
-import { saidIn, type Was } from "../shared/stretches.ts";
+import { isFieldName, saidIn, type Was } from "../shared/stretches.ts";
 import type { LogRow } from "./log/log.ts";
 
-/** Each text in a value. */
+/** Each text in a value, and each key that holds words. */
 const textsIn = (value: unknown): string[] => {
   if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+  if (typeof value !== "object" || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap(textsIn);
+  return Object.entries(value).flatMap(([key, held]) => [...(isFieldName(key) ? [] : [key]), ...textsIn(held)]);
 };
 
 /** Each text in a value that says something, once. */

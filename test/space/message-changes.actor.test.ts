@@ -160,6 +160,15 @@ test("[L1] a tool call's message is deleted once the call is over, with all that
   expect(await rowsWith(home.stub, "quinces")).toEqual([]);
 });
 
+test("[L4] agents forget the words in the keys of a deleted call, and no names of fields", async () => {
+  const agent = robo();
+  const home = await house([ann, bob, agent]);
+  const call = called(home, agent, "c", { input: { of: "quinces" }, status: "complete" });
+  const shown = unwrap(await home.rpc.recordToolCall({ ...call, output: { left: { "Mona's orchard": [3] } } }));
+  unwrap(await home.rpc.deleteMessage(home.key, shown.id));
+  await vi.waitFor(() => expect(changesTold(agent)[0]?.was).toEqual(["quinces", "Mona's orchard"]));
+});
+
 test("[C17] [L1] a mind that hears a space no more is told of an edit as of a deletion", async () => {
   const agent = robo();
   const home = await house([ann, bob, agent]);

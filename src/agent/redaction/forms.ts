@@ -1,5 +1,5 @@
 import { quote, quoteJson, quoteLines, visible } from "../../shared/quote.ts";
-import { leastStretch } from "../../shared/stretches.ts";
+import { isFieldName, leastStretch } from "../../shared/stretches.ts";
 import { createQuotedWords, inner } from "./quoted-words.ts";
 
 /**
@@ -132,9 +132,6 @@ const isFixed = (key: string, value: string): boolean => {
   if (!/(?:^|\b|[a-z])(?:ids?|Ids?|type|role|kind|toolName|status|code)$/.test(key)) return false;
   return value.length < leastStretch ? !/\s/.test(value) : isOurs(value);
 };
-
-/** A key that tools or the runtime name. Others may hold words. */
-const isNameOfField = (key: string): boolean => /^[A-Za-z]+$/.test(key) || isOurs(key);
 
 /** Keys of names: of what has one, and of those who approved, or are awaited. */
 const namesUnder = /(?:name|sharedFrom)$|^(?:by|waitingFor|timedOut|gone|apart|sealed|late|left)$/i;
@@ -307,7 +304,8 @@ export const createScrub = ({
     let isSame = true;
     const changed = Object.entries(value).map(([name, held]): [string, unknown] => {
       const left = scrubValue(held, named, writtenAt, Array.isArray(value) ? key : name);
-      const label = Array.isArray(value) || isNameOfField(name) ? name : scrubValue(name, named, writtenAt);
+      const label =
+        Array.isArray(value) || isFieldName(name) || isOurs(name) ? name : scrubValue(name, named, writtenAt);
       isSame &&= left === held && label === name;
       return [String(label), left];
     });
