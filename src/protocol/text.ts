@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { countInvisible, escapeInvisible } from "../shared/invisible.ts";
+import { countInvisible, escapeInvisible, unseen } from "../shared/invisible.ts";
 import { asSeen } from "../shared/look-alike.ts";
 
 /** The most UTF-8 that one message may hold, in bytes. */
@@ -8,6 +8,8 @@ export const maxTextBytes = 32 * 1024;
 export const textBytes = (text: string): number => new TextEncoder().encode(text).length;
 
 const control = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
+
+const hidden = new RegExp(String.raw`[\p{C}\p{Zl}\p{Zp}]|${unseen}`, "gv");
 
 /** Joiners where they are spelling: between Arabic letters, and after a virama. Elsewhere they only hide. */
 const spelled =
@@ -37,7 +39,7 @@ export const Name = z
 /** A name from elsewhere as one of ours, without what a name may not hold; undefined where nothing is left. */
 export const cleanName = (text: unknown): string | undefined => {
   if (typeof text !== "string" || text.length > 1000) return undefined;
-  const shown = text.toWellFormed().replace(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]+/gu, " ");
+  const shown = text.toWellFormed().replace(hidden, " ");
   const parsed = Name.safeParse([...shown.replace(/\s+/g, " ").trim()].slice(0, 64).join(""));
   return parsed.success ? parsed.data : undefined;
 };

@@ -1,9 +1,10 @@
 /**
  * Characters that nobody sees: Unicode's default ignorable ones (zero width, joiners, bidi controls, tags, variation
- * selectors, fillers). Also marks of interlinear notes and hieroglyphs, the blank of Braille, and controls other than
- * tab and line breaks. Emoji are made with some of them; there they stay as they are.
+ * selectors, fillers). Also marks of interlinear notes and hieroglyphs, the blank of Braille, what stands for an object, a
+ * note without a head, the filler of Khitan, and controls other than tab and line breaks. Emoji are made with some of
+ * them; there they stay as they are.
  */
-const unseen = String.raw`[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800\uFFF9-\uFFFB\u{13430}-\u{13455}[\p{Cc}--[\t\n\r]]]`;
+export const unseen = String.raw`[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800\uFFF9-\uFFFC\u{13430}-\u{13455}\u{16FE4}\u{1D159}[\p{Cc}--[\t\n\r]]]`;
 
 const anyUnseen = new RegExp(unseen, "v");
 

@@ -1,3 +1,5 @@
+import { unseen } from "./invisible.ts";
+
 /**
  * Names that people take for one another, after the skeletons of UTS 39. Its whole table has 6,000 pairs, and also
  * calls names of one alphabet alike, such as "rn" and "m" in any script. This one has the letters that stand for Latin
@@ -19,8 +21,8 @@ const latin = new Map(
 
 const inLatin = (text: string): string => text.replace(/./gsu, (letter) => latin.get(letter) ?? letter);
 
-/** Characters that show nothing by themselves: blanks, fillers, zero-width characters, variation selectors. */
-const blank = /[\s\p{Default_Ignorable_Code_Point}\u2800]/gu;
+/** Characters that show nothing by themselves. */
+const blank = new RegExp(String.raw`\s|${unseen}`, "gv");
 
 /** A text as people tell it from others: without invisible characters, without case, in one form of look-alikes. */
 export const asSeen = (text: string): string => text.normalize("NFKC").replace(blank, "").toLowerCase();

@@ -10,6 +10,7 @@ describe("a name", () => {
     ["blank", "  \t "],
     ["zero-width only", "\u200b\u200d\ufeff"],
     ["fillers only", "\u3164\u115f\u2800"],
+    ["with an object's place", "Mona\ufffc"],
     ["a tag only", "\u{e0041}"],
     ["two lines", "a\nb"],
     ["a line separator", "a\u2028b"],

@@ -13,6 +13,7 @@ describe("invisible characters", () => {
     ["selectors that follow an emoji as data", "😀\u{E0142}\u{E0143}", "😀\\u{E0142}\\u{E0143}", 2],
     ["tags after a flag that are no known flag", "🏴\u{E0041}", "🏴\\u{E0041}", 1],
     ["control characters and interlinear marks", "a\u0007\u0085\uFFF9", "a\\u{7}\\u{85}\\u{FFF9}", 3],
+    ["an object's place and symbols that draw nothing", "\uFFFC\u{1D159}\u{16FE4}", "\\u{FFFC}\\u{1D159}\\u{16FE4}", 3],
     ["the blank of Braille and marks that join hieroglyphs", "\u2800\u{13430}", "\\u{2800}\\u{13430}", 2],
   ])("shows and counts %s", (_, text, escaped, count) => {
     expect(escapeInvisible(text)).toBe(escaped);

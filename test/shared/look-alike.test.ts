@@ -43,6 +43,7 @@ describe("two names", () => {
     ["Ⲏⲉⲛry", "Henry"],
     ["Ⲓinda", "Linda"],
     ["ⲘⲀⲬ", "Max"],
+    ["Max\ufffc", "Max"],
     ["ϹHRIS", "chris"],
     ["Ьill", "bill"],
     ["յohn", "john"],
