@@ -281,7 +281,7 @@ export interface AgentMethods extends BlockMethods {
   putGoal(id: string, goal: PutGoal): Goal;
   deleteGoal(id: string): null;
   plans(): Plan[];
-  putPlan(id: string, plan: PutPlan): Plan;
+  putPlan(id: string, plan: PutPlan, root?: Root): Plan;
   deletePlan(id: string): null;
 
   search(query: SearchQuery): SearchAnswer;

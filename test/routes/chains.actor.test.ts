@@ -107,6 +107,27 @@ describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a ser
   });
 });
 
+test("[C9] [B1] a loop through plans that a server sets ends where its root may wake nobody any more", async () => {
+  const chain = await openChain({ continuity: "timeline" });
+  const { agent, house } = chain;
+  const answers: number[] = [];
+  gateway(async (request) => {
+    const headers = rootOf(request.headers.get("colloquy-root"));
+    const body = { name: "Again", instruction: "Ping", runAfter: "1 minute" };
+    const options = { method: "PUT", bearer: house.secretKey, body, headers };
+    answers.push((await call(`/v1/agents/${agent.id}/plans/again`, options)).status);
+  });
+  const { id } = await house.say(chain.space.id, chain.ann, "Go");
+  for (let runs = 1; runs <= maxWakesPerRoot; runs += 1) {
+    await ended(house.workspaceId, agent, runs);
+    await passTime(agent, 2 * 60_000);
+  }
+  const runs = await ended(house.workspaceId, agent, maxWakesPerRoot);
+  expect(answers).toEqual(runs.map(() => 200));
+  expect(runs).toHaveLength(maxWakesPerRoot);
+  expect(new Set(runs.flatMap(({ roots }) => roots))).toEqual(new Set([id]));
+});
+
 test("[C9] [C17] a chain that leaves a confidential space by a tool names no message of it", async () => {
   const chain = await openChain({ continuity: "timeline" }, pingTool({ confidential: "allowed" }));
   const board = await chain.house.space("Board", [chain.ann, chain.agent], { confidential: true });
@@ -188,7 +209,7 @@ describe("the header Colloquy-Root", () => {
     expect(await waking()).toBe(maxRunsPerHour);
   });
 
-  test("[C9] [S4] forged or foreign it is refused by trigger and webhook, and nothing changes", async () => {
+  test("[C9] [S4] forged or foreign it is refused by trigger, plan and webhook, and nothing changes", async () => {
     gateway(async () => undefined);
     const { house, agent, trigger } = await openChain();
     const elsewhere = await openHouse();
@@ -198,6 +219,10 @@ describe("the header Colloquy-Root", () => {
     const hook = await hookOf(house, agent);
     for (const forged of ["", "x", "v1..", "v1.AAAA.AAAA", "v2.AAAA.AAAA", bent, foreign, "a".repeat(1001)]) {
       expect(await problemIn(await trigger(rootOf(forged)))).toMatchObject({ status: 400, code: "invalid_request" });
+      const [bearer, body] = [house.secretKey, { name: "Again", instruction: "Ping", runAfter: "1 minute" }];
+      const options = { method: "PUT", bearer, body, headers: rootOf(forged) };
+      const put = await call(`/v1/agents/${agent.id}/plans/again`, options);
+      expect(await problemIn(put)).toMatchObject({ status: 400, code: "invalid_request" });
       const { headers, ...sent } = signed.standard(hook.secret, "msg_1", "{}");
       const delivered = await deliver(hook.hookId, { ...sent, headers: { ...headers, ...rootOf(forged) } });
       const problem = await problemIn(delivered);

@@ -362,11 +362,11 @@ const idOfDelivery = (services: InboxServices, hookId: string, name: ProvenDeliv
 };
 
 /**
- * The root of a plan's event (B1): the event itself for one that was set by the workspace's right, else the setting run's
- * root. A recurring one begins roots of the agent's own, apart for each person who had one set, and who pays for it (C11).
+ * The root of a plan's event (B1): the event itself for one that was set by the workspace's right, else the root that it was
+ * set in. A recurring one begins roots of the agent's own, apart for each person who had one set, and who pays for it (C11).
  */
 const rootOfPlan = (services: InboxServices, plan: PlanRow, eventId: string): Root => {
-  if (plan.setBy === "workspace") return { id: eventId, kind: "plan" };
+  if (plan.setBy === "workspace" && !plan.root) return { id: eventId, kind: "plan" };
   if (plan.root && plan.cron === null) return plan.root;
   const last = services.identity.get().ownRoot;
   const own = ownRoot(last, eventId, services.clock.now());

@@ -27,8 +27,10 @@ export const plansTimer = "plans";
 
 export type PlanRow = typeof plans.$inferSelect;
 
-/** The one who sets a plan. `at` is when the tool was called, which a replay knows too. */
-export type Setter = { setBy: "workspace" } | { setBy: "agent"; root: Root; callId: string; at: number };
+/** The one who sets a plan, and the root that they do it in. `at` is when the tool was called, which a replay knows too. */
+export type Setter =
+  | { setBy: "workspace"; root: Root | undefined }
+  | { setBy: "agent"; root: Root; callId: string; at: number };
 
 export type Plans = ReturnType<typeof createPlans>;
 
@@ -55,7 +57,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, open: Op
     rows.writing().delete(plans).where(eq(plans.id, id)).run();
     const row: typeof plans.$inferInsert = {
       ...{ id, ...plan, setBy: setter.setBy, callId, status: "active", dueAt, tryAt: dueAt, firedFor },
-      root: setter.setBy === "agent" ? setter.root : null,
+      root: setter.root ?? null,
       updatedAt: clock.now(),
     };
     return asPlan(db.insert(plans).values(row).returning().get());
@@ -92,7 +94,8 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, open: Op
       change(() => all.map((plan, index) => atPath(`plans.${index}`, () => setOne(plan, setter), "plans"))),
 
     /** A plan that a person sets, by the workspace's right. */
-    put: (id: string, plan: PutPlan): Plan => change(() => setOne({ id, ...plan }, { setBy: "workspace" })),
+    put: (id: string, plan: PutPlan, root?: Root): Plan =>
+      change(() => setOne({ id, ...plan }, { setBy: "workspace", root })),
 
     /** Answers how many there were. */
     delete: (ids: string[]): number =>
