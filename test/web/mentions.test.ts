@@ -36,9 +36,11 @@ describe("mentions in a text", () => {
     if (node.type === "text") return node.value;
     return "children" in node ? `[${node.children.map(words).join("")}]` : "";
   };
+  /** Every printable character of ASCII. */
+  const every = String.fromCharCode(...Array.from({ length: 94 }, (_, at) => 33 + at));
   const marked = (text: string): string => {
     const paragraph: Paragraph = { type: "paragraph", children: [{ type: "text", value: text }] };
-    remarkMentions({ names: ["Sara", "Sara Lindqvist", "C++ (bot)"] })({ type: "root", children: [paragraph] });
+    remarkMentions({ names: ["Sara", "Sara Lindqvist", "C++ (bot)", every, "-./"] })({ type: "root", children: [paragraph] });
     return paragraph.children.map(words).join("");
   };
 
@@ -52,5 +54,6 @@ describe("mentions in a text", () => {
 
   test("a name may hold characters that are special in a pattern", () => {
     expect(marked("ask @C++ (bot) now")).toBe("ask [@C++ (bot)] now");
+    expect(marked(`ask @${every}, @-./ now`)).toBe(`ask [@${every}], [@-./] now`);
   });
 });

@@ -1,7 +1,7 @@
 import type { PhrasingContent, Root } from "mdast";
 import { findAndReplace } from "mdast-util-find-and-replace";
 
-const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
+const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** Matches `@Name` for each of these names, the longest first, but not inside other words. */
 const mentionOf = (names: readonly string[]): RegExp => {
