@@ -10,6 +10,15 @@ const tooDeep = `must not nest deeper than ${maxJsonDepth} levels (maxJsonDepth)
 /** A fault, and the names that lead to it, the innermost first. */
 type Fault = { message: string; names: string[] };
 
+/** Zod compares a length before it knows whether it is a text's. Of some objects no number can be made. */
+const isComparable = (length: unknown): boolean => {
+  try {
+    return typeof Number(length) === "number";
+  } catch {
+    return false;
+  }
+};
+
 const faultIn = (value: unknown, depth: number): Fault | undefined => {
   if (typeof value === "string" && !value.isWellFormed()) return { message: illFormed, names: [] };
   if (typeof value !== "object" || value === null) return undefined;
@@ -21,15 +30,19 @@ const faultIn = (value: unknown, depth: number): Fault | undefined => {
   }
   const inner = Object.values(value);
   for (let index = names.length - 1; index >= 0; index -= 1) {
+    const name = names[index] ?? "";
+    if ((name === "length" || name === "size") && !isComparable(inner[index])) {
+      return { message: "must be what can be compared: rename what it holds", names: [name] };
+    }
     const fault = faultIn(inner[index], depth + 1);
-    if (fault) return { ...fault, names: [...fault.names, names[index] ?? ""] };
+    if (fault) return { ...fault, names: [...fault.names, name] };
   }
   return undefined;
 };
 
 /**
  * Why a parsed JSON value is refused before any schema sees it. It nests too deeply, has ill-formed text that no
- * database gives back as it was, or has a field that objects lose. Undefined if it is sound.
+ * database gives back as it was, has a field that objects lose, or a length that nothing compares with. Undefined if it is sound.
  */
 export const unsoundness = (json: unknown): Issue | undefined => {
   const fault = faultIn(json, 0);

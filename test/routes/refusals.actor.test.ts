@@ -171,7 +171,8 @@ describe("[S4] a body that nests without end, or holds half a character, answers
   const nested = (depth: number): string => `${"[".repeat(depth)}${"]".repeat(depth)}`;
   test.each(withBody)("$name", async (operation) => {
     const path = fill(operation.path, issued);
-    for (const held of [nested(64), nested(100_000), `${'{"a":'.repeat(10_000)}1${"}".repeat(10_000)}`, '"\\ud800"']) {
+    const deep = [nested(64), nested(100_000), `${'{"a":'.repeat(10_000)}1${"}".repeat(10_000)}`];
+    for (const held of [...deep, '"\\ud800"', '{"length":{"toString":null}}']) {
       for (const name of ["name", "payload", "text", "value"]) {
         const answer = await send(operation, path, { ...rightful(operation), body: `{"${name}":${held}}` });
         expect(await problemIn(answer), held.slice(0, 20)).toMatchObject({ code: "invalid_request" });

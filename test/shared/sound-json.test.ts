@@ -8,6 +8,8 @@ test.each([
   [{ a: [{ b: "\ud800" }] }, "a.0.b"],
   [{ a: { "\ud800": 1 } }, "a"],
   [{ a: JSON.parse('{"__proto__":1}') }, "a"],
+  [{ a: { length: { toString: null } } }, "a.length"],
+  [{ a: { size: [{ toString: "" }] } }, "a.size"],
   ["\udc00", ""],
   [nested(maxJsonDepth), undefined],
   [nested(maxJsonDepth + 1), ""],
