@@ -40,7 +40,10 @@ describe("mentions in a text", () => {
   const every = String.fromCharCode(...Array.from({ length: 94 }, (_, at) => 33 + at));
   const marked = (text: string): string => {
     const paragraph: Paragraph = { type: "paragraph", children: [{ type: "text", value: text }] };
-    remarkMentions({ names: ["Sara", "Sara Lindqvist", "C++ (bot)", every, "-./"] })({ type: "root", children: [paragraph] });
+    remarkMentions({ names: ["Sara", "Sara Lindqvist", "C++ (bot)", every, "-./"] })({
+      type: "root",
+      children: [paragraph],
+    });
     return paragraph.children.map(words).join("");
   };
 

@@ -82,7 +82,7 @@ const optionsOf = (schema: Schema): Option[] | null => {
   });
 };
 
-const dateInputs = new Map([
+const dateInputs = new Map<unknown, string>([
   ["date", "date"],
   ["date-time", "datetime-local"],
   ["time", "time"],
@@ -100,14 +100,14 @@ const written = ({ default: value = "" }: Schema, field: Omit<FieldKind, "initia
 /** The space checks a pattern, not the page: a pattern from a call could block the page for ever. */
 const textKind = (schema: Schema): FieldKind => {
   const { format, minLength, maxLength } = schema;
-  const date = dateInputs.get(String(format));
+  const date = dateInputs.get(format);
   if (date) {
     // A date has no zone. A time of a day is sent with the zone of the person.
     const zoned = (text: string): string => (format === "date-time" ? new Date(text).toISOString() : text);
     return written(schema, { kind: "date", input: { type: date }, read: (text) => ({ value: zoned(text) }) });
   }
   const type = format === "email" ? "email" : format === "uri" ? "url" : "text";
-  const isLong = Number(maxLength ?? 0) > 200 || format === "textarea";
+  const isLong = (typeof maxLength === "number" && maxLength > 200) || format === "textarea";
   const read = (text: string): Checked => {
     const size = sizeProblem([...text].length, minLength, maxLength, "character");
     if (size) return size;
@@ -166,7 +166,13 @@ const arrayKind = (schema: Schema, isRequired: boolean): FieldKind => {
     return sizeProblem(value.length, minItems, maxItems, "line") ?? { value };
   };
   const input = { placeholder: "One on each line" };
-  return { kind: "lines", isLong: true, input, initial: given.join("\n"), read };
+  return {
+    kind: "lines",
+    isLong: true,
+    input,
+    initial: given.filter((each) => typeof each === "string").join("\n"),
+    read,
+  };
 };
 
 const kindOf = (schema: Schema, isRequired: boolean): FieldKind => {

@@ -90,7 +90,10 @@ test("a form property named __proto__ changes no prototype", () => {
 });
 
 test("an invalid schema makes one text field", () => {
-  for (const schema of [null, "text", [], { type: 7 }, { properties: [] }]) expect(fieldsOf(schema)).toHaveLength(1);
+  const odd = { toString: null };
+  const inLists = { type: "array", items: { type: "string" }, default: [odd] };
+  const invalid = [null, "text", [], { type: 7 }, { properties: [] }, { format: odd }, { maxLength: odd }, inLists];
+  for (const schema of invalid) expect(fieldsOf(schema)).toHaveLength(1);
 });
 
 test("[C1] what a form's schema says shows what it answers, and what nobody sees", () => {
