@@ -107,7 +107,7 @@ describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a ser
   });
 });
 
-test("[C9] [B1] a loop through plans that a server sets ends where its root may wake nobody any more", async () => {
+test("[C9] [B1] a loop through plans that a server sets ends with the wakes of its root", async () => {
   const chain = await openChain({ continuity: "timeline" });
   const { agent, house } = chain;
   const answers: number[] = [];
@@ -209,7 +209,7 @@ describe("the header Colloquy-Root", () => {
     expect(await waking()).toBe(maxRunsPerHour);
   });
 
-  test("[C9] [S4] forged or foreign it is refused by trigger, plan and webhook, and nothing changes", async () => {
+  test("[C9] [S4] forged or foreign, trigger, plan and webhook refuse it, and nothing changes", async () => {
     gateway(async () => undefined);
     const { house, agent, trigger } = await openChain();
     const elsewhere = await openHouse();
