@@ -35,6 +35,11 @@ const components: Components = {
   ),
 };
 
+/** Marks nest in a paragraph. To read so many takes the page's time for minutes, or more than its stack. */
+const maxNestingMarks = 600;
+const isTangled = (text: string): boolean =>
+  text.split(/\n\s*\n/).some((part) => (part.match(/[>*_[!~]/g)?.length ?? 0) > maxNestingMarks);
+
 /** Closes the marks of a growing text, which may end in the middle of a mark or of a character. */
 const completed = (text: string): string => remend(text.replace(/[\ud800-\udbff]$/, ""), { linkMode: "text-only" });
 
@@ -48,6 +53,13 @@ export const Markdown = memo(({ text, names, isGrowing = false }: MarkdownProps)
     ],
     [names],
   );
+  if (isTangled(text)) {
+    return (
+      <p className="value-text" dir="auto">
+        {text}
+      </p>
+    );
+  }
   return (
     <div className="markdown" data-growing={isGrowing} dir="auto">
       <ReactMarkdown remarkPlugins={plugins} components={components} urlTransform={safeAddress} skipHtml>

@@ -1,0 +1,12 @@
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, test } from "vitest";
+import { Markdown } from "../../src/web/timeline/markdown.tsx";
+
+test.each([
+  ["quotes", ">".repeat(20_000)],
+  ["marks", `${"_".repeat(10_000)}a${"_".repeat(10_000)}`],
+  ["images", `${"![".repeat(5000)}a${"](b)".repeat(5000)}`],
+])("[S4] a text of %s without end shows as it was written", (_, text) => {
+  const shown = renderToStaticMarkup(<Markdown text={text} names={["Ann"]} />);
+  expect(shown.replaceAll("&gt;", ">")).toContain(text);
+});
