@@ -118,8 +118,7 @@ export const scrubRows = (
       changes.set("instructions", instructionsWithout(String(row.instructions), String(row.blocks), blocks));
     }
     const { [keyColumn]: label = key } = isLabel ? scrub.value({ [keyColumn]: key }, named, written ?? undefined) : {};
-    // Another row may have lost the same words.
-    if (label !== key) changes.set(keyColumn, `${label}_${crypto.randomUUID().slice(0, 8)}`.replace(/[^\w-]/g, ""));
+    if (label !== key) changes.set(keyColumn, asLabel(String(label)));
     for (const [name, value] of changes) {
       db.run(
         sql`update ${sql.raw(table)} set ${sql.raw(`"${name}"`)} = ${value} where ${sql.raw(`"${keyColumn}"`)} = ${key}`,
@@ -130,6 +129,9 @@ export const scrubRows = (
   }
   return { seen, more: numbered.has(table) && rows.length === rowsAtOnce };
 };
+
+/** What is left of a label, as one that no other row has: that may have lost the same words. */
+export const asLabel = (left: string): string => `${left}_${crypto.randomUUID().slice(0, 8)}`.replace(/[^\w-]/g, "");
 
 /** A part of `feed` without old words. Items of its lists say when each was written. A space was called so before, unless it is named. */
 export const partWithout = <Value>(part: Value, scrub: Scrub, named: boolean): Value => {

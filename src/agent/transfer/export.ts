@@ -14,6 +14,7 @@ import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { log } from "../../shared/log.ts";
 import { exportPageCharacters, exportTailBytes, maxExportedNames, maxNamesAsked } from "../bounds.ts";
+import { asLabel } from "../redaction/places.ts";
 import { correctionOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import { mayHaveActed } from "../run/finish.ts";
@@ -143,12 +144,14 @@ const foldNext = async (db: Database, { blocks }: RunServices, after: After): Pr
   if (next && next.tailBytes > exportTailBytes) await blocks.fold(next.label);
 };
 
-/** A row without the words that are being taken out. Documents, what is older, and what a row is called stay. */
+/** A row without the words that are being taken out. Documents stay, and what is older. */
 const cleaned = ({ redactions }: RunServices, kind: RowKind, row: object): object => {
   if (kind === "block" || kind === "archival") return row;
   const { id, key, updatedAt, completedAt, createdAt }: Record<string, unknown> = { ...row };
   const writtenAt = Date.parse(String(updatedAt ?? completedAt ?? createdAt)) || undefined;
-  return { ...redactions.clean(row, writtenAt), id, key };
+  const left: Record<string, unknown> = redactions.clean({ ...row }, writtenAt);
+  const label = (before: unknown, now: unknown) => (now === before ? now : asLabel(String(now)));
+  return { ...left, id: label(id, left.id), key: label(key, left.key) };
 };
 
 /** The lines from a place on; without one, the first. */

@@ -35,10 +35,12 @@ const components: Components = {
   ),
 };
 
-/** Marks nest in a paragraph. To read so many takes the page's time for minutes, or more than its stack. */
-const maxNestingMarks = 600;
+/** What nests deeply costs the page seconds, or more than its stack. */
+const maxNestingMarks = 1000;
+const isDeep = /^(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])[ \t])){60}/m;
+const betweenParts = /\n\s*\n|\n(?= {0,3}[-*+] +\S)/;
 const isTangled = (text: string): boolean =>
-  text.split(/\n\s*\n/).some((part) => (part.match(/[>*_[!~]/g)?.length ?? 0) > maxNestingMarks);
+  isDeep.test(text) || text.split(betweenParts).some((part) => (part.match(/[*_[!~]/g)?.length ?? 0) > maxNestingMarks);
 
 /** Closes the marks of a growing text, which may end in the middle of a mark or of a character. */
 const completed = (text: string): string => remend(text.replace(/[\ud800-\udbff]$/, ""), { linkMode: "text-only" });

@@ -245,12 +245,17 @@ const stays: Record<string, (scene: Awaited<ReturnType<typeof openBoth>>) => Pro
 };
 
 /** Somebody says and deletes it while a run goes on, which holds up that its words are taken out. */
-const takeOut = async ({ space, husam, house, analyst }: Scene, said: string): Promise<void> => {
+const takeOut = async (
+  { space, husam, house, analyst }: Scene,
+  said: string,
+  meanwhile: () => unknown = () => {},
+): Promise<void> => {
   const gate = createGate();
   onTestFinished(gate.open);
   scripted([step(waitAt(gate), text("Well.")), step(text("Well."))]);
   const { id } = await space.post(husam, said);
   await gate.reached;
+  await meanwhile();
   unwrap(await space.stub().deleteMessage(house.key, id));
   const open = () => rowsIn(analyst, "SELECT count(*) AS open FROM redactions WHERE words IS NOT NULL");
   await vi.waitFor(async () => expect(await open()).toEqual([{ open: 1 }]));
@@ -270,12 +275,24 @@ test.each(Object.entries(stays))("[L4] %s what is older than the words that are 
 });
 
 test("[L4] an export keeps the keys of memories, though somebody says and deletes one", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  onTestFinished(() => void vi.useRealTimers());
   const scene = await openScene();
   const { house, agent, analyst } = scene;
   const key = "Invoices-above-1000-EUR";
   unwrap(await agent.putMemory(house.workspaceId, key, "ask the board"));
+  vi.setSystemTime(Date.now() + hour);
   await takeOut(scene, key);
   expect(await exported(house.workspaceId, analyst)).toContain(`"key":"${key}"`);
+});
+
+test("[L4] an export has another label for a memory that was named by words taken out", async () => {
+  const scene = await openScene();
+  const { house, agent, analyst } = scene;
+  const key = "Invoices-above-1000-EUR";
+  await takeOut(scene, key, async () => unwrap(await agent.putMemory(house.workspaceId, key, "ask the board")));
+  const lines = (await exported(house.workspaceId, analyst)).split("\n");
+  expect(lines.find((line) => line.includes('"kind":"memory"'))).toMatch(/"key":"deleted_[0-9a-f]{8}"/);
 });
 
 test("[L4] a space keeps its name in a compartment though somebody says and deletes it", async () => {
