@@ -248,7 +248,7 @@ const stays: Record<string, (scene: Awaited<ReturnType<typeof openBoth>>) => Pro
 const takeOut = async (
   { space, husam, house, analyst }: Scene,
   said: string,
-  meanwhile: () => unknown = () => {},
+  meanwhile: () => unknown = () => undefined,
 ): Promise<void> => {
   const gate = createGate();
   onTestFinished(gate.open);
