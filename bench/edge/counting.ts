@@ -60,6 +60,7 @@ export const counted = <Bindings extends Env>(env: Bindings): Bindings => ({
 });
 
 const countedNamespace = <Rpc extends object>(name: string, namespace: ActorNamespace<Rpc>): ActorNamespace<Rpc> => ({
+  idFromName: (id) => namespace.idFromName(id),
   getByName: (id) =>
     new Proxy(namespace.getByName(id), {
       get: (stub, method) => {

@@ -22,6 +22,7 @@ import m0019 from './0019_brief_ink.sql';
 import m0020 from './0020_heavy_marrow.sql';
 import m0021 from './0021_demonic_grey_gargoyle.sql';
 import m0022 from './0022_secret_mulholland_black.sql';
+import m0023 from './0023_socket_objects.sql';
 
   export default {
     journal,
@@ -48,7 +49,8 @@ m0018,
 m0019,
 m0020,
 m0021,
-m0022
+m0022,
+m0023
     }
   }
   

@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795567084573);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795805896553);
 CREATE TABLE `entities` (
 	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`id` text NOT NULL,
@@ -177,3 +177,7 @@ CREATE TABLE `erasures` (
 	`completed_at` integer
 , `requests` integer DEFAULT 0 NOT NULL);
 CREATE UNIQUE INDEX `erasures_id` ON `erasures` (`id`);
+CREATE TABLE `socket_objects` (
+	`id` text PRIMARY KEY NOT NULL,
+	`proven_at` integer NOT NULL
+);

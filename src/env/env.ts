@@ -3,7 +3,11 @@ import type { SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Outcome } from "../shared/errors.ts";
 
 /** A namespace of actors, seen only through the RPC interface that they promise. */
-export type ActorNamespace<Rpc> = { getByName(name: string): Rpc & { fetch(request: Request): Promise<Response> } };
+export type ActorNamespace<Rpc> = {
+  getByName(name: string): Rpc & { fetch(request: Request): Promise<Response> };
+  /** As the object itself calls it: `ctx.id`. */
+  idFromName(name: string): { toString(): string };
+};
 
 /** Methods of an RPC as functions of what serves them. What answers null returns nothing. */
 export type Served<Rpc, Services> = {

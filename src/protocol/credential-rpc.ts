@@ -28,8 +28,11 @@ export interface CredentialMethods {
   auth(): Auth | null;
   /** The person whom a verified JWT means, made at first sight where the setting says so; `unauthorized` where it counts no more. */
   entityOfSubject(subject: Subject): { entityId: string; generation: number };
-  /** Until when a credential with a valid signature holds at the latest: 0 where it does not, `neverEnds` where nothing ends it. */
-  credentialUntil(credential: Credential): number;
+  /**
+   * Until when a credential with a valid signature holds at the latest: 0 where it does not, `neverEnds` where nothing ends it.
+   * `socketAt`: the id of the object that asks for a socket of its own.
+   */
+  credentialUntil(credential: Credential, socketAt?: string): number;
   /** Whether `by` may make a token for the entity, and the generation that it is of. */
   admitToken(entityId: string, by: Maker, minter?: AuditActor): { generation: number };
   /** All tokens, sessions and sign-in links of the entity end, and what it made for others; its sockets close. */

@@ -19,8 +19,12 @@ const unlessLacking = async <Value>(asked: Promise<Value>, ofBefore: () => Promi
 export type CredentialRpc = Pick<WorkspaceRpc, "credentialUntil" | "standing" | "keyLives" | "sessionLives">;
 
 /** As the workspace's own `credentialUntil`. */
-export const credentialUntil = (workspace: CredentialRpc, credential: Credential): Promise<Outcome<number>> =>
-  unlessLacking(workspace.credentialUntil(credential), async () => {
+export const credentialUntil = (
+  workspace: CredentialRpc,
+  credential: Credential,
+  socketAt?: string,
+): Promise<Outcome<number>> =>
+  unlessLacking(workspace.credentialUntil(credential, socketAt), async () => {
     const { entityId, keyId, sessionId, impersonatedBy, authId } = credential;
     const asked: Promise<Outcome<boolean>>[] = [];
     const standsAs = async (id: string, isRight: (role: string) => boolean): Promise<Outcome<boolean>> => {

@@ -64,10 +64,14 @@ export const callerOf = (request: Request): Principal => {
   }
 };
 
-/** Until when what opened a socket holds at the latest, as its workspace says: 0 where it does not. */
-export const credentialsUntil = async (workspace: CredentialRpc, principal: Principal): Promise<number> => {
+/** Until when what opened a socket of an object holds at the latest, as its workspace says: 0 where it does not. */
+export const credentialsUntil = async (
+  workspace: CredentialRpc,
+  principal: Principal,
+  objectId: string,
+): Promise<number> => {
   if (principal.kind === "entity") {
-    const until = await credentialUntil(workspace, credentialOf(principal));
+    const until = await credentialUntil(workspace, credentialOf(principal), objectId);
     return until.ok ? until.value : 0;
   }
   const lives = await workspace.keyLives(principal.keyId, principal.scopes);

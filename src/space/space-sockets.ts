@@ -50,7 +50,8 @@ export const createSockets = (
     proofAnswerMs: keyProofAnswerMs,
     isTold: ({ kind }) => kind === "entity",
     proofName: ({ principal }) => credentialName(principal),
-    prove: ({ principal }) => credentialsUntil(WORKSPACE.getByName(principal.workspaceId), principal),
+    prove: ({ principal }) =>
+      credentialsUntil(WORKSPACE.getByName(principal.workspaceId), principal, ctx.id.toString()),
   });
 
 /** Throws `unavailable` where there are too many sockets for one more of this member, opened by it itself or by a key. */

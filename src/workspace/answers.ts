@@ -182,7 +182,10 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
   auth: ({ row }) => row.auth,
   entityOfSubject: ({ credentials, row }, subject) => credentials.entityOf(subject, row.suspended !== null),
-  credentialUntil: ({ credentials }, credential) => credentials.until(credential),
+  credentialUntil: ({ credentials, outbox }, credential, socketAt) => {
+    if (socketAt !== undefined) outbox.noteSocket(socketAt);
+    return credentials.until(credential);
+  },
   admitToken: ({ credentials, directory, audit }, entityId, by, minter) => {
     const [entity] = directory.resolve([entityId]);
     if (!entity || entity.type === "agent") {

@@ -64,6 +64,10 @@ export const gaugeAgeMs = 24 * 60 * 60_000;
 export const maxTellsAtOnce = 4;
 /** Spaces and agents that are told of a suspension, an end of credentials, or ended with the workspace, at the same time. */
 export const maxHaltsAtOnce = 16;
+/** That an object has sockets is written once in this time. */
+export const socketUseMs = 60 * 60_000;
+/** An object that proved no socket for as long is told of ended credentials with those that have none. */
+export const socketsKnownMs = 30 * 86_400_000;
 /** A space or an agent that has not answered in this time is told again later. */
 export const tellTimeoutMs = 20_000;
 

@@ -1,3 +1,4 @@
+import { eq, lt } from "drizzle-orm";
 import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import type { AgentRpc } from "../protocol/agent-rpc.ts";
@@ -5,14 +6,16 @@ import type { EntityType } from "../protocol/entity.ts";
 import type { KeyPrincipal } from "../protocol/principal.ts";
 import type { IndexDelivery } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
 import { ColloquyError, errorKind, type Outcome, ok, refuse, unwrap } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
 import { compartmentId, type Ids } from "../shared/ids.ts";
 import { log } from "../shared/log.ts";
 import { withTimeout } from "../shared/timeouts.ts";
 import type { JobHandler, Jobs } from "../timers/jobs.ts";
-import { maxHaltsAtOnce, maxTellsAtOnce, tellTimeoutMs } from "./bounds.ts";
+import { maxHaltsAtOnce, maxTellsAtOnce, socketsKnownMs, socketUseMs, tellTimeoutMs } from "./bounds.ts";
 import type { Directory } from "./directory.ts";
+import { socketObjects } from "./schema.ts";
 import type { Secrets } from "./secrets.ts";
 import type { SpaceIndex } from "./space-index.ts";
 
@@ -47,6 +50,7 @@ const ofWorkspace = (workspaceId: string): KeyPrincipal => ({ kind: "key", works
 
 type Surroundings = {
   env: Pick<Env, "SPACE" | "AGENT">;
+  db: Database;
   /** Asked for where it is needed: a deployment without its secret has none. */
   ids: () => Pick<Ids, "compartment">;
   directory: Directory;
@@ -75,7 +79,7 @@ type Surroundings = {
 export type Outbox = ReturnType<typeof createOutbox>;
 
 export const createOutbox = (surroundings: Surroundings) => {
-  const { env, ids, directory, secrets, spaces, jobs, clock, object } = surroundings;
+  const { env, ids, db, directory, secrets, spaces, jobs, clock, object } = surroundings;
 
   const ask = async ({ about, target, subject }: Told): Promise<Outcome<null>> => {
     const workspaceId = surroundings.workspaceId();
@@ -151,12 +155,12 @@ export const createOutbox = (surroundings: Surroundings) => {
     jobs.set({ kind: halts.has(about) ? haltKind : kind, key: `${about} ${target} ${subject}`, payload });
   };
 
-  const tellSpaces = (about: "rename" | "remove" | "credentials", entityId: string, subject = entityId): void => {
-    for (const target of spaces.spaceIdsOf(entityId)) tell(about, target, subject);
+  const tellSpaces = (about: "rename" | "remove", entityId: string): void => {
+    for (const target of spaces.spaceIdsOf(entityId)) tell(about, target, entityId);
   };
 
-  /** The minds of agents whose blocks an entity may follow are told: those in its spaces, of an admin, or of nobody's, all. */
-  const tellMinds = (entityId: string | undefined, subject: string): void => {
+  /** The minds of agents whose blocks an entity may follow: those in its spaces, of an admin, or of nobody's, all. */
+  const mindsNear = (entityId?: string): string[] => {
     const issued = ids();
     const minds = spaces
       .agentsNear(entityId)
@@ -164,29 +168,53 @@ export const createOutbox = (surroundings: Surroundings) => {
         confidential ? [agentId, compartmentId(issued, agentId, spaceId)] : [agentId],
       );
     const isAnybody = entityId === undefined || directory.find(entityId)?.role === "admin";
-    const targets = new Set([...minds, ...(isAnybody ? directory.agentIds() : [])]);
-    for (const target of targets) tell("credentials", target, subject);
+    return [...minds, ...(isAnybody ? directory.agentIds() : [])];
   };
 
-  /** Credentials of the entity, or of its session, have ended: its spaces are told, and the agents there. */
-  const tellOfEnd = (entityId: string, subject: string): void => {
-    tellSpaces("credentials", entityId, subject);
-    tellMinds(entityId, subject);
+  /** Credentials have ended. Those who may have a socket are told before all others, however many these are. */
+  const tellOfEnd = (subject: string, spaceIds: string[], minds: string[]): void => {
+    const proven = new Map(
+      db
+        .select()
+        .from(socketObjects)
+        .all()
+        .map(({ id, provenAt }) => [id, provenAt]),
+    );
+    const provenAt = (target: string): number => {
+      const namespace = target.startsWith("ent_") ? env.AGENT : env.SPACE;
+      return proven.get(namespace.idFromName(target).toString()) ?? 0;
+    };
+    const targets = [...new Set([...spaceIds, ...minds])].map((target) => ({ target, at: provenAt(target) }));
+    for (const { target } of targets.sort((one, other) => other.at - one.at)) tell("credentials", target, subject);
   };
+
+  const tellOfEndOf = (entityId: string, subject: string): void =>
+    tellOfEnd(subject, spaces.spaceIdsOf(entityId), mindsNear(entityId));
 
   return {
     entityRenamed: (entityId: string): void => tellSpaces("rename", entityId),
 
-    sessionEnded: (entityId: string, sessionId: string): void => tellOfEnd(entityId, sessionId),
+    /** An object proves a socket. */
+    noteSocket(id: string): void {
+      const provenAt = clock.now();
+      const known = db.select().from(socketObjects).where(eq(socketObjects.id, id)).get();
+      if (known && known.provenAt > provenAt - socketUseMs) return;
+      db.delete(socketObjects)
+        .where(lt(socketObjects.provenAt, provenAt - socketsKnownMs))
+        .run();
+      db.insert(socketObjects)
+        .values({ id, provenAt })
+        .onConflictDoUpdate({ target: socketObjects.id, set: { provenAt } })
+        .run();
+    },
+
+    sessionEnded: tellOfEndOf,
 
     /** An entity has signed out everywhere. */
-    signedOut: (entityId: string): void => tellOfEnd(entityId, entityId),
+    signedOut: (entityId: string): void => tellOfEndOf(entityId, entityId),
 
     /** A key, or an admin, may sign in nobody more. Those it signed in may be in any space, and follow any block. */
-    makerEnded(maker: string): void {
-      for (const target of spaces.livingIds()) tell("credentials", target, maker);
-      tellMinds(undefined, maker);
-    },
+    makerEnded: (maker: string): void => tellOfEnd(maker, spaces.livingIds(), mindsNear()),
 
     /** An agent's own object is ended too: its caller may be cut off before it has done so. */
     entityRemoved(entityId: string, type: EntityType): void {

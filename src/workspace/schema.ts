@@ -297,6 +297,12 @@ export const erasureVisits = sqliteTable(
   (table) => [primaryKey({ columns: [table.erasureId, table.target] })],
 );
 
+/** Objects that had a socket, and when one of it was proven last, to the hour. */
+export const socketObjects = sqliteTable("socket_objects", {
+  id: text("id").primaryKey(),
+  provenAt: integer("proven_at").notNull(),
+});
+
 /** Requests with an `Idempotency-Key`: under way while `status` is null. */
 export const requests = sqliteTable(
   "requests",

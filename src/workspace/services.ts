@@ -62,7 +62,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const isSuspended = (): boolean => (self.get()?.suspended ?? null) !== null;
   const ids = (): Ids => createIds(ringOf(env).ids.secret);
   const outbox = createOutbox({
-    ...{ env, ids, directory, secrets, spaces, jobs, clock, workspaceId, isSuspended, isMetered, retentionDays },
+    ...{ env, ids, db, directory, secrets, spaces, jobs, clock, workspaceId, isSuspended, isMetered, retentionDays },
     object: ctx,
   });
   const keys = createKeys(db, clock, outbox.makerEnded);

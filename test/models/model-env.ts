@@ -1,10 +1,9 @@
 import type { Env } from "../../src/env/env.ts";
 
-const noActor = {
-  getByName: (name: string): never => {
-    throw new Error(`a model needs no actor, and asked for ${name}`);
-  },
+const refused = (name: string): never => {
+  throw new Error(`a model needs no actor, and asked for ${name}`);
 };
+const noActor = { getByName: refused, idFromName: refused };
 
 /** Bindings as a model may see them: no actor can be reached through them. */
 export const modelEnv = (changes: Partial<Env> & Record<string, string | Ai> = {}): Env => ({

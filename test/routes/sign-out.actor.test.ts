@@ -1,4 +1,4 @@
-import { runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { decodeJwt } from "jose";
 import { afterEach, expect, test, vi } from "vitest";
@@ -8,6 +8,7 @@ import { Entity } from "../../src/protocol/entity.ts";
 import { Key, Session, Token } from "../../src/protocol/workspace.ts";
 import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { keyProofLeadMs, keyProofMs } from "../../src/space/bounds.ts";
+import { Space } from "../../src/space/space.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
 import { codeBy, cookieBy, signIn, withCookie } from "../support/session.ts";
@@ -116,6 +117,38 @@ test("[L7] [L16] who is erased is out of all spaces in a second, however many th
   const sockets = await Promise.all(spaces.map(({ id }) => open(`/v1/spaces/${id}/stream`, { bearer: ada.token })));
   await call("/v1/erasures", { bearer: house.secretKey, body: { kind: "person", id: ada.id } });
   await closed(...sockets);
+});
+
+test("[L7] whoever has proven a socket is told of ended credentials before all others", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  const house = await openHouse();
+  const ada = await house.person("Ada");
+  const agent = await house.agent({ name: "Nova" });
+  const spaces = await Promise.all(Array.from({ length: 5 }, (_, at) => house.space(`Space ${at}`, [ada, agent])));
+  const ids = spaces.map(({ id }) => id).sort();
+  const [first = "", last = ""] = [ids[0], ids.at(-1)];
+  await shareBlock(house, agent.id, first);
+  const { key, secretKey } = await madeKey(house);
+  const bearer = await tokenBy(secretKey, ada.id);
+  const streams = [`/v1/spaces/${last}/stream`, `/v1/spaces/${first}/agents/${agent.id}/blocks/notes/stream`];
+  const sockets = await Promise.all(streams.map((path) => open(path, { bearer })));
+  vi.setSystemTime(Date.now() + keyProofMs - keyProofLeadMs);
+  const space = env.SPACE.getByName(last) as unknown as DurableObjectStub;
+  await runDurableObjectAlarm(space);
+  await runDurableObjectAlarm(env.AGENT.getByName(agent.id) as unknown as DurableObjectStub);
+  const having = [env.SPACE.idFromName(last), env.AGENT.idFromName(agent.id)].map(String).sort();
+  const workspace = env.WORKSPACE.getByName(house.workspaceId) as unknown as DurableObjectStub;
+  const noted = () =>
+    runInDurableObject(workspace, (_, { storage }) =>
+      [...storage.sql.exec<{ id: string }>("SELECT id FROM socket_objects ORDER BY id")].map(({ id }) => id),
+    );
+  await vi.waitFor(async () => expect(await noted()).toEqual(having));
+  const order = vi.spyOn(Space.prototype, "proveAgain");
+  expect((await call(`/v1/workspace/keys/${key.id}`, { bearer: house.secretKey, method: "DELETE" })).status).toBe(204);
+  await closed(...sockets);
+  const told: unknown = order.mock.contexts[0];
+  order.mockRestore();
+  expect(await runInDurableObject(space, (instance) => instance === told)).toBe(true);
 });
 
 test("[L7] a person signs out by a session, an admin and a key of scope tokens for others", async () => {

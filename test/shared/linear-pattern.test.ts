@@ -48,6 +48,7 @@ test("[C13] no file makes a native pattern at run time but out of words that it 
     "agent/tools/configured/redact.ts", // secrets, escaped
     "protocol/exported-agent.ts", // the form of an id
     "protocol/ids.ts",
+    "protocol/text.ts", // classes of characters
     "rehearsal/addressed.ts", // names, escaped
     "rehearsal/rules/ask.ts",
     "rehearsal/rules/drawings.ts", // no words from outside
@@ -56,6 +57,7 @@ test("[C13] no file makes a native pattern at run time but out of words that it 
     "rehearsal/words.ts", // a schema's words, escaped
     "shared/invisible.ts", // classes of characters
     "shared/line-form.ts", // the forms of a prompt's lines
+    "shared/look-alike.ts", // classes of characters
     "web/timeline/remark-mentions.ts", // names, escaped, in the reader's own page
   ]);
 });

@@ -42,6 +42,7 @@ const stage = async (storage: DurableObjectStorage) => {
       asked.push(name);
       return methods as Rpc & { fetch(request: Request): Promise<Response> };
     },
+    idFromName: (name) => `id of ${name}`,
   });
   const directory = createDirectory(
     db,
@@ -57,6 +58,7 @@ const stage = async (storage: DurableObjectStorage) => {
   const outbox = createOutbox({
     env: { SPACE: named<SpaceRpc>(told), AGENT: named<AgentRpc>(told) },
     ids: () => ids,
+    db,
     directory,
     secrets,
     spaces,
@@ -110,6 +112,27 @@ test("[L7] a sign-out waits for no space that is slow to hear of something else"
     await vi.waitFor(() => expect(told.proveAgain).toHaveBeenCalledTimes(2));
     slow.open();
     await settled();
+  }));
+
+test("[L7] ends of credentials are told first where a socket was proven last, hours later too", () =>
+  withOutbox(async ({ outbox, spaces, asked, time, settled }) => {
+    const others = Array.from({ length: 20 }, () => ids.mint("spc"));
+    for (const spaceId of others) spaces.follow(delivery(workspaceId, spaceId, 1, {}));
+    const [one = "", other = ""] = [others[3], others[15]];
+    for (const spaceId of [one, other, one]) {
+      time.now += 61 * 60_000;
+      outbox.noteSocket(`id of ${spaceId}`);
+    }
+    outbox.makerEnded("key_1");
+    await settled();
+    expect(asked.slice(0, 2)).toEqual([one, other]);
+    time.now += 31 * 86_400_000;
+    outbox.noteSocket(`id of ${beta}`);
+    asked.splice(0);
+    outbox.makerEnded("key_2");
+    await settled();
+    expect(asked[0]).toBe(beta);
+    expect(new Set(asked).size).toBe(others.length + 3);
   }));
 
 test("a removal is told to every space, a new secret to every agent, still sealed", () =>

@@ -72,7 +72,7 @@ export const createBlockSubscriptions = (
 
   const prove = async (subscriber: Subscriber): Promise<number> => {
     const workspace = env.WORKSPACE.getByName(subscriber.principal.workspaceId);
-    const until = await credentialsUntil(workspace, subscriber.principal);
+    const until = await credentialsUntil(workspace, subscriber.principal, ctx.id.toString());
     return until > 0 && (await mayFollow(workspace, subscriber)) ? until : 0;
   };
 
