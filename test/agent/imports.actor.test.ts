@@ -285,6 +285,20 @@ describe("an import whose last turn is under way", () => {
     expect(await rowsWith(agent(), "Husam")).toHaveLength(1);
   });
 
+  test("[L4] keeps the names of its document, though a deleted message says them", async () => {
+    const { workspaceId, begin, take, prepare, enter, agent } = await stage();
+    const names = ["Mona of the quince orchards", "Husam of the quince orchards"];
+    const rows = names.map((name) => ({ id: ids.mint("ent"), name }));
+    await begin();
+    await take(rows.map((row): ImportedRow => ({ at: "line 2", kind: "name", row })));
+    await prepare();
+    await enter();
+    unwrap(await agent().completeImport(workspaceId));
+    const said = rows.map(({ id, name }) => `${name} (${id})`).join(", ");
+    unwrap(await agent().redact(workspaceId, [{ id: "erasure:1", words: [said], since: 0 }]));
+    for (const { id, name } of rows) expect(await rowsWith(agent(), `${name}`), id).toHaveLength(1);
+  });
+
   test("[L16] is visited by an erasure that asked the agents before it was known", async () => {
     const { workspace, house, gate, completed } = await last();
     const name = "Mona of the quince orchards by the sea";

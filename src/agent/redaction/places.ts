@@ -55,7 +55,7 @@ export const places: Place[] = [
   { table: "agent", key: "id", json: ["last_error"], text: [] },
   { table: "calls", key: "call_id", json: ["tool"], text: [], ofErased: true }, // whose block it edits
   { table: "spaces", key: "id", json: ["snapshot"], text: [], ofErased: true },
-  { table: "known_names", key: "id", json: [], text: ["id", "name"] }, // each row names whose name it is
+  { table: "known_names", key: "id", json: [], text: ["id", "name"], ofErased: true }, // each row names whose name it is
   { table: "shared_blocks", key: "rowid", json: [], text: ["owner_name"], isNamed: true, ofErased: true },
 ];
 
@@ -106,7 +106,7 @@ export const scrubRows = (
     const changes = new Map<string, string>();
     for (const name of names) {
       const value = row[name];
-      if (typeof value !== "string" || !(named || isNamed || scrub.mayHold(value))) continue;
+      if (typeof value !== "string" || name === keyColumn || !(named || isNamed || scrub.mayHold(value))) continue;
       const at = writtenLast(name);
       const left = json.includes(name)
         ? leftOf(value, scrub, named, at, table === "feed")
