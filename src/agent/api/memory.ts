@@ -3,6 +3,7 @@ import type { ArchivalEntry } from "../../protocol/archival.ts";
 import type { Page, PageRequest } from "../../protocol/rpc.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { asEntry } from "../memory/archival.ts";
+import { saidBySomebody } from "../memory/search/search-index.ts";
 import type { RunServices } from "../run/run-services.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
@@ -53,7 +54,11 @@ export const memoryArea = {
   search: ({ services }, query) => services.search.search(query),
   searchOpen: ({ services: { search, redactions } }, query, alike) => {
     const answer = search.read(query, alike);
-    return { ...answer, items: answer.items.map((hit) => redactions.clean(hit, Date.parse(hit.createdAt))) };
+    const items = answer.items.map((hit) => {
+      const found = saidBySomebody(hit) ? { ...hit, senderType: "human" } : hit;
+      return { ...hit, excerpt: redactions.clean(found, Date.parse(hit.createdAt)).excerpt };
+    });
+    return { ...answer, items };
   },
   archival: ({ services }, asked) => archivalOf(services, asked),
   archive: ({ services }, id, entry) => services.archival.insert({ id, ...entry }),

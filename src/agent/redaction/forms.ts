@@ -300,12 +300,15 @@ export const createScrub = ({
       return isIts ? mark : scrubText(value, named, writtenAt);
     }
     if (typeof value !== "object" || value === null) return value;
-    if (isMessage && isMessageOfSomebody(value) && !namesIn(String(Reflect.get(value, "id")))) return value;
+    const isTheirs = isMessageOfSomebody(value);
+    const isIt = isTheirs && namesIn(String(Reflect.get(value, "id")));
+    if (isMessage && isTheirs && !isIt) return value;
+    // Once it was edited, a message has words that are later than itself.
+    const heldAt = isIt ? Number.POSITIVE_INFINITY : writtenAt;
     let isSame = true;
     const changed = Object.entries(value).map(([name, held]): [string, unknown] => {
-      const left = scrubValue(held, named, writtenAt, Array.isArray(value) ? key : name);
-      const label =
-        Array.isArray(value) || isFieldName(name) || isOurs(name) ? name : scrubValue(name, named, writtenAt);
+      const left = scrubValue(held, named, heldAt, Array.isArray(value) ? key : name);
+      const label = Array.isArray(value) || isFieldName(name) || isOurs(name) ? name : scrubValue(name, named, heldAt);
       isSame &&= left === held && label === name;
       return [String(label), left];
     });

@@ -4,6 +4,7 @@ import { erasedMark } from "../../../src/protocol/entity.ts";
 import type { MessageChange, Redaction } from "../../../src/protocol/rpc.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
+import { Space } from "../../../src/space/space.ts";
 import { createGate } from "../../support/gate.ts";
 import { step, text, waitAt } from "../../support/scripted-model.ts";
 import { openBoth, openCompartment } from "../compartment.ts";
@@ -272,6 +273,51 @@ test.each(Object.entries(stays))("[L4] %s what is older than the words that are 
   vi.setSystemTime(Date.now() + hour);
   await takeOut(scene, words);
   expect((await told(scene)).map((each) => JSON.stringify(each)?.includes(words))).toEqual([true, true]);
+});
+
+test("[L4] a compartment finds another's message though who said the same before deletes it", async () => {
+  const scene = await openBoth({});
+  const { house, agent, space } = scene;
+  const lena = await house.person("Lena");
+  unwrap(await space.stub().addMember(house.key, lena));
+  const query = SearchQuery.parse({ query: "invoice", mode: "fts" });
+  await takeOut(scene, words, async () => {
+    await space.post(lena, words);
+    unwrap(await agent.search(house.workspaceId, query));
+  });
+  const { items } = unwrap(await agent.searchOpen(house.workspaceId, query, null));
+  expect(items.map(({ excerpt }) => excerpt)).toEqual([words]);
+});
+
+test("[L4] search takes in nothing of an edited message that is deleted while its space answers", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  onTestFinished(() => void vi.useRealTimers());
+  const { house, husam, space, ask, agent, analyst } = await openScene();
+  scripted(() => step(text("Well.")));
+  await ask("Hello");
+  const { id } = await space.post(husam, "Hello again");
+  await ended(house.workspaceId, analyst, 2);
+  vi.setSystemTime(Date.now() + hour);
+  unwrap(await space.stub().editMessage(space.as(husam), id, words));
+  const gate = createGate();
+  const { history } = Space.prototype;
+  vi.spyOn(Space.prototype, "history").mockImplementation(async function (this: Space, ...asked) {
+    const answer = await history.apply(this, asked);
+    gate.reach();
+    await gate.opened;
+    return answer;
+  });
+  onTestFinished(gate.open);
+  const query = SearchQuery.parse({ query: "invoice", mode: "fts" });
+  const found = agent.search(house.workspaceId, query);
+  await gate.reached;
+  unwrap(await space.stub().deleteMessage(house.key, id));
+  const open = () =>
+    rowsIn(analyst, "SELECT count(*) AS open FROM redactions WHERE words IS NOT NULL AND text IS NULL");
+  await vi.waitFor(async () => expect(await open()).toEqual([{ open: 1 }]));
+  gate.open();
+  await found;
+  expect(await rowsIn(analyst, "SELECT text FROM search_entries WHERE text LIKE '%invoice%'")).toEqual([]);
 });
 
 test("[L4] an export keeps the keys of memories, though somebody says and deletes one", async () => {

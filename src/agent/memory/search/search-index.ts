@@ -83,6 +83,10 @@ export const passagesOf = (text: string): string[] => {
   return passages;
 };
 
+/** Whether what is found is a message of a person or a service: such a `senderType` tells it to `clean`. */
+export const saidBySomebody = ({ type, role }: { type: SearchType; role?: string | null | undefined }): boolean =>
+  type === "message" && role === "user";
+
 export type SearchIndex = ReturnType<typeof createSearchIndex>;
 
 const current = prepared((db) => db.select().from(searchState));
@@ -153,7 +157,7 @@ export const createSearchIndex = (
   /** Without the words that are being taken out: another's message and what is older stay, but not what they answer. */
   const cleaned = (found: Findable): Findable => {
     const { type, role, ref: id, at, head } = found;
-    const senderType = type === "message" && role === "user" ? "human" : null;
+    const senderType = saidBySomebody({ type, role }) ? "human" : null;
     const answers = senderType ? Math.max(0, head.indexOf(dateWords(at))) : 0;
     const { id: _, senderType: __, ...left } = clean({ ...found, id, senderType, head: head.slice(0, answers) }, at);
     return { ...left, head: left.head + clean({ ...found, head: head.slice(answers) }).head };
