@@ -113,9 +113,9 @@ export const scrubRows = (
         : scrub.value(value, named || isNamed, at);
       if (left !== value) changes.set(name, left);
     }
-    const blocks = changes.get("blocks");
-    if (table === "windows" && blocks !== undefined) {
-      changes.set("instructions", instructionsWithout(String(row.instructions), String(row.blocks), blocks));
+    if (table === "windows" && changes.has("blocks")) {
+      const left = (block: object): object => scrub.value(block, named, writtenLast("blocks"));
+      changes.set("instructions", instructionsWithout(String(row.instructions), String(row.blocks), left));
     }
     const { [keyColumn]: label = key } = isLabel ? scrub.value({ [keyColumn]: key }, named, written ?? undefined) : {};
     if (label !== key) changes.set(keyColumn, asLabel(String(label)));
@@ -150,7 +150,9 @@ const leftOf = (json: string, scrub: Scrub, named: boolean, writtenAt: number, i
 };
 
 /** A window's instructions hold its core blocks as they were: the same words go from both, so that they stay in step. */
-const instructionsWithout = (instructions: string, before: string, after: string): string => {
-  const [was, now] = [parsed(before), parsed(after)] as [Record<string, string>, Record<string, string>];
-  return Object.entries(was).reduce((text, [key, block]) => text.replace(block, () => now[key] ?? block), instructions);
-};
+const instructionsWithout = (instructions: string, blocks: string, left: (block: object) => object): string =>
+  Object.entries(parsed(blocks) as Record<string, string>).reduce((text, [key, block]) => {
+    // A key may have lost words too.
+    const [now = block] = Object.values(left({ [key]: block }));
+    return text.replace(block, () => now);
+  }, instructions);

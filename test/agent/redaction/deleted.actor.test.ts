@@ -58,6 +58,24 @@ test("[L4] [L16] words that an agent made the keys of what it keeps are gone wit
   expect(await exported(workspaceId, scene.analyst)).toBeDefined();
 });
 
+test("[L4] words that label a core block go from a window's instructions too", async () => {
+  const { ask, agent, analyst, house } = await openScene();
+  scripted([step(text("Well."))]);
+  await ask("Hello");
+  const [one, other] = ["GB29NWBK60161331926819", "DE89370400440532013000"];
+  const blocks = Object.fromEntries([one, other].map((each) => [each, `[${each}] pay ${each}`]));
+  const instructions = `Before\n${Object.values(blocks).join("\n")}\nafter`;
+  await rowsIn(analyst, "UPDATE windows SET blocks = ?, instructions = ?", JSON.stringify(blocks), instructions);
+  unwrap(await agent.redact(house.workspaceId, [{ id: "erasure:1", words: [one, other], since: 0 }]));
+  for (const each of [one, other]) {
+    await vi.waitFor(async () => expect(await rowsWith(agentStub(analyst), each)).toEqual([]));
+  }
+  const lines = "[[deleted]] pay [deleted]\n[[deleted]] pay [deleted]";
+  expect(await rowsIn(analyst, "SELECT instructions FROM windows")).toEqual([
+    { instructions: `Before\n${lines}\nafter` },
+  ]);
+});
+
 describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
   test("[L4] a deleted message that a run handled is gone from every row, index and answer", async () => {
     const scene = await openScene({ continuity });
