@@ -144,9 +144,9 @@ const foldNext = async (db: Database, { blocks }: RunServices, after: After): Pr
   if (next && next.tailBytes > exportTailBytes) await blocks.fold(next.label);
 };
 
-/** A row without the words that are being taken out. Documents stay, and what is older. */
+/** A row without the words that are being taken out. Documents stay, with whom they are shared, and what is older. */
 const cleaned = ({ redactions }: RunServices, kind: RowKind, row: object): object => {
-  if (kind === "block" || kind === "archival") return row;
+  if (kind === "block" || kind === "share" || kind === "archival") return row;
   const { id, key, updatedAt, completedAt, createdAt }: Record<string, unknown> = { ...row };
   const writtenAt = Date.parse(String(updatedAt ?? completedAt ?? createdAt)) || undefined;
   const left: Record<string, unknown> = redactions.clean({ ...row }, writtenAt);

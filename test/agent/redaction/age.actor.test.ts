@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { replyWaitMs } from "../../../src/agent/bounds.ts";
+import { CreateBlock } from "../../../src/protocol/block.ts";
 import { erasedMark } from "../../../src/protocol/entity.ts";
 import type { MessageChange, Redaction } from "../../../src/protocol/rpc.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
@@ -339,6 +340,19 @@ test("[L4] an export has another label for a memory that was named by words take
   await takeOut(scene, key, async () => unwrap(await agent.putMemory(house.workspaceId, key, "ask the board")));
   const lines = (await exported(house.workspaceId, analyst)).split("\n");
   expect(lines.find((line) => line.includes('"kind":"memory"'))).toMatch(/"key":"deleted_[0-9a-f]{8}"/);
+});
+
+test("[L4] an export keeps the label of a shared block, though words taken out say it", async () => {
+  const scene = await openScene();
+  const { house, agent, analyst } = scene;
+  const [reader, label] = [await house.agent({ name: "Reader" }), "Invoices-above-1000-EUR"];
+  await takeOut(scene, label, async () => {
+    unwrap(await agent.createBlock(house.workspaceId, CreateBlock.parse({ label, type: "core" }), "system"));
+    unwrap(await agent.shareBlock(house.workspaceId, label, { granteeId: reader.id, permission: "ReadOnly" }));
+  });
+  const lines = (await exported(house.workspaceId, analyst)).split("\n");
+  const labels = ["block", "share"].map((kind) => lines.find((line) => line.includes(`"kind":"${kind}"`)));
+  expect(labels).toEqual([expect.stringContaining(label), expect.stringContaining(`"label":"${label}"`)]);
 });
 
 test("[L4] a space keeps its name in a compartment though somebody says and deletes it", async () => {
