@@ -2,6 +2,7 @@ import { type ComponentProps, memo, useMemo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import remend from "remend";
+import { isCostly } from "./costly-markdown.ts";
 import { remarkMentions } from "./remark-mentions.ts";
 import "./markdown.css";
 
@@ -35,40 +36,6 @@ const components: Components = {
   ),
 };
 
-/** What costs the page seconds, or more than its stack: deep nesting, many quotes and lists in others, cells, underlined headings. */
-const maxNestingMarks = 1000;
-const maxDepth = 60;
-const maxContainers = 1000;
-const maxTableCells = 20_000;
-const maxUnderlines = 500;
-const betweenParts = /\n\s*\n|\n(?= {0,3}[-*+] +\S)/;
-const openings = /^(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])[ \t]))+/gm;
-const underTableHead = /^[ \t>]*[|:-][|: \t-]*$/gm;
-const underline = /^[ \t>]*(?:=+|-+)[ \t]*$/gm;
-
-/** How many quotes and lists the beginning of a line is in. A list that is in no other is cheap. */
-const containersOf = (opening: string): number =>
-  (opening.match(/[>*+.)-]/g)?.length ?? 0) - Number(/^ ?[^\s>]/.test(opening));
-
-/** Each row of a table gets as many cells as its head has, however short it is. */
-const cellsIn = (part: string): number =>
-  Math.max(0, ...(part.match(underTableHead) ?? []).map((line) => line.split("|").length - 1)) *
-  part.split("\n").length;
-
-const sumOf = (counts: number[]): number => counts.reduce((sum, each) => sum + each, 0);
-
-const isTangled = (text: string): boolean => {
-  const parts = text.split(betweenParts);
-  const containers = (text.match(openings) ?? []).map(containersOf);
-  return (
-    containers.some((depth) => depth + 1 >= maxDepth) ||
-    sumOf(containers) > maxContainers ||
-    parts.some((part) => (part.match(/[*_[!~]/g)?.length ?? 0) > maxNestingMarks) ||
-    sumOf(parts.map(cellsIn)) > maxTableCells ||
-    (text.match(underline)?.length ?? 0) > maxUnderlines
-  );
-};
-
 /** Closes the marks of a growing text, which may end in the middle of a mark or of a character. */
 const completed = (text: string): string => remend(text.replace(/[\ud800-\udbff]$/, ""), { linkMode: "text-only" });
 
@@ -82,7 +49,7 @@ export const Markdown = memo(({ text, names, isGrowing = false }: MarkdownProps)
     ],
     [names],
   );
-  if (isTangled(text)) {
+  if (isCostly(text)) {
     return (
       <p className="value-text" dir="auto">
         {text}
