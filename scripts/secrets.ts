@@ -76,11 +76,14 @@ export const nextStep = (variables: RingEnv, live: Prints, newSecret: { name: st
  */
 export const orphanedBy = (
   variables: RingEnv,
-  live: Prints,
+  live: Prints | undefined,
   { hasOldest, isDone }: { hasOldest: boolean; isDone: boolean },
 ): string | undefined => {
   const ring = ringIn(variables);
   if (!ring) return undefined;
+  if (!live) {
+    return "Its release tells no prints of its secrets. Take SIGNING_SECRET and SIGNING_SECRETS out of the file for this deployment: it keeps its own.";
+  }
   const isHidden = variables.SIGNING_SECRET === undefined && hasOldest;
   const entries = entriesOf(variables.SIGNING_SECRETS);
   const idsOnly = entries.includes("ids:SIGNING_SECRET");

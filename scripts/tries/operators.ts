@@ -12,7 +12,8 @@ import { answerTo, openScene, say, until } from "./scene.ts";
 
 /**
  * `npm run try -- operators`: what an operator does on a running house, by the commands of `docs/operating.md`,
- * `docs/credentials.md`, `docs/erasure.md` and `docs/limits.md`, word for word. After each a second workspace tells whether it noticed.
+ * `docs/credentials.md`, `docs/erasure.md` and `docs/limits.md`, word for word. `npm run rotate` gets another file and address. After
+ * each a second workspace tells whether it noticed.
  */
 const root = resolve(import.meta.dirname, "../..");
 const docs = ["operating", "credentials", "erasure", "limits", "curl"].map((name) =>
@@ -70,6 +71,7 @@ const openBystander = async (url: string, adminKey: string, model: FakeOpenAi) =
   await until("the bystander is connected", async () => isOpen());
   let words = 0;
   return {
+    ...{ key: scene.secretKey, token: husam.token, id: husam.id },
     close: () => live.close(),
     /** Says something by its socket, and waits for its agent to have read it. */
     async notices(after: string): Promise<void> {
@@ -109,10 +111,20 @@ export const tryOperators = async (): Promise<boolean> => {
     const made = await scene.api.post<{ secretKey: string }>("/v1/workspace/keys", { name: "Reports" });
     const leaked = createApi(url, made.secretKey);
     check("it opens the workspace", (await statusOf(leaked.get("/v1/workspace"))) === 200);
+    const { husam: reader, alpha: watched } = await scene.room({ name: "Lookout" });
+    const line = createClient({
+      ...{ baseUrl: url, token: (await leaked.post<{ token: string }>("/v1/tokens", { entityId: reader.id })).token },
+    }).openSpace(watched, { timings: { minDelayMs: 100, maxDelayMs: 1000 } });
+    const state = () => line.getSnapshot().connection.status;
+    await until("who signed in by it is connected", async () => state() === "open");
     byDocs("call -X DELETE $API/v1/workspace/keys/key_$(echo $LEAKED | cut -d_ -f4)", {
       ...variables,
       LEAKED: made.secretKey,
     });
+    const left = Date.now();
+    const isOut = await until("who signed in by it is out", async () => state() !== "open");
+    check("who signed in by it is out in a second", isOut && Date.now() - left < 1000, state());
+    line.close();
     check("it opens nothing any more", (await statusOf(leaked.get("/v1/workspace"))) === 401);
     check("the others do", (await statusOf(scene.api.get("/v1/workspace"))) === 200);
     await bystander.notices("a key was taken back");
@@ -136,8 +148,6 @@ export const tryOperators = async (): Promise<boolean> => {
     const sealed = await rotate();
     check("the second seals all anew", sealed.includes(`${scene.workspaceId}: done`), sealed);
     await bystander.notices("the secret was rotated, and its token is of the one before");
-    const finished = await rotate("--finish");
-    check("the third has the old one leave", finished.includes("for ids alone"), finished);
 
     console.log("\na person is erased, who spoke in three spaces with four agents");
     const [sara, husam] = [await scene.person("Sara"), await scene.person("Husam")];
@@ -179,14 +189,10 @@ export const tryOperators = async (): Promise<boolean> => {
 
     console.log("\na workspace exceeds its budget");
     const spent = await open();
-    const limits = `curl -X PUT "$WORKSPACE" -H "authorization: Bearer $ADMIN_KEY" -H 'content-type: application/json' \\
+    const limits = `curl -X PUT "$API/v1/operator/workspaces/$WORKSPACE/limits" -H "authorization: Bearer $ADMIN_KEY" -H 'content-type: application/json' \\
   -d '{"maxAgents": 20, "maxSpaces": 200, "maxEntities": 500, "maxTokensPerDay": 5000000}'`;
     const { husam: asker, analyst, alpha } = await spent.scene.room();
-    byDocs(
-      limits,
-      { ...spent.variables, WORKSPACE: `${url}/v1/operator/workspaces/${spent.scene.workspaceId}/limits` },
-      [["5000000", "1"]],
-    );
+    byDocs(limits, spent.variables, [["5000000", "1"]]);
     await asker.post(alpha, "Is there anything left?");
     const why = await until("the agent says why it rests", async () => {
       const shown = await spent.scene.shown(analyst.at);
@@ -218,6 +224,19 @@ export const tryOperators = async (): Promise<boolean> => {
     await bystander.notices("a workspace was suspended and ended");
     check("the house is ready", byDocs("curl $URL/readyz", variables).includes('"ready":true'));
     check("and tells its figures", byDocs("operate $URL/metrics", variables).includes("# EOF"));
+
+    console.log("\nthe old secret leaves");
+    const finished = await rotate("--finish");
+    check("the last step says so", finished.includes("for ids alone"), finished);
+    await again();
+    const kept = createApi(url, bystander.key);
+    check("ids and keys of before go on", (await statusOf(kept.get("/v1/workspace"))) === 200);
+    check(
+      "a token that it signed does not",
+      (await statusOf(createApi(url, bystander.token).get("/v1/spaces"))) === 401,
+    );
+    const renewed = await kept.post<{ token: string }>("/v1/tokens", { entityId: bystander.id });
+    check("a new one does", (await statusOf(createApi(url, renewed.token).get("/v1/spaces"))) === 200);
   } catch (error) {
     check("goes to its end", false, String(error));
   } finally {

@@ -304,6 +304,21 @@ describe.each(both)("a recurring plan of a %s", (continuity) => {
   });
 });
 
+test("[C11] who was overheard pays for no plan that another had the agent set", async () => {
+  const { house, alice, bob, polaris, space, answered } = await open({ continuity: "consciousness" });
+  unwrap(await space.stub().update(house.key, { wakePolicy: "addressed" }));
+  const gate = createGate();
+  const plan = { id: "count", name: "Count", instruction: "Count them", cron: "* * * * *" };
+  scripted([step(waitAt(gate), text("Read.")), step(call("set_plans", { plans: [plan] })), step(text("Set."))]);
+  await space.post(alice, "@Polaris hello");
+  await gate.reached;
+  await space.post(bob, "@Polaris count them every minute");
+  await space.post(alice, "It rains, by the way");
+  gate.open();
+  await answered(2);
+  expect(await rowsIn(polaris, "SELECT root ->> '$.by' AS by FROM plans")).toEqual([{ by: bob.id }]);
+});
+
 test("[C11] what no person began falls under no share", async () => {
   const { house, agent, answered, spent } = await open({ limits: { maxShareOfPerson: 0.01 } });
   scripted(() => billed(step(text("Read."))));

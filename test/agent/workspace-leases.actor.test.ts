@@ -155,6 +155,8 @@ test("[L10] a spent day of the workspace holds events, is told, and is raised", 
   });
   const admins = async () => unwrap(await env.WORKSPACE.getByName(house.workspaceId).limits());
   expect(await admins()).toMatchObject({ limits: { maxTokensPerDay: 1000 }, used: { maxTokensPerDay: 110 } });
+  const spent = unwrap(await env.WORKSPACE.getByName(house.workspaceId).audit({ limit: 5, action: "tokens.spent" }));
+  expect(spent.items.map(({ detail }) => detail)).toEqual([{ day: "2031-03-03", maxTokensPerDay: 1000 }]);
   await put({ maxTokensPerDay: 1_000_000 });
   await ended(house.workspaceId, agent, 3);
   const used = (await admins()).used.maxTokensPerDay;

@@ -152,6 +152,18 @@ test("[L17] an agent near its storage's end is noted once, and full it begins no
   expect(await notices()).toHaveLength(1);
 });
 
+test("[L17] a space near its storage's end is noted once, and says so", async () => {
+  const { house, space, post } = await scene();
+  await storing(space, Math.round(maxDatabaseBytes * 0.85));
+  for (const words of ["Much", "More"]) {
+    expect((await post(words)).status).toBe(201);
+    await told(space);
+  }
+  await vi.waitFor(async () => expect(await noted(house, "storage.near")).toEqual([space.id]));
+  const shown = await expectOk(z.object({ space: Space }), call(`/v1/spaces/${space.id}`, { bearer: house.secretKey }));
+  expect(shown.space.storage).toMatchObject({ maxBytes: maxDatabaseBytes, state: "near" });
+});
+
 test("[L17] [L18] a full space still deletes what is too old, and its people delete", async () => {
   const { house, husam, space, post } = await scene();
   const [old, mine] = [await house.say(space.id, husam, "Old"), await house.say(space.id, husam, "Mine")];

@@ -56,6 +56,9 @@ test("[L5] secrets that would orphan ids or seals do not go out, others do", () 
   expect(verdict(ended)).toContain(`sealed by the secret of print ${printOf(a)}`);
   expect(verdict(ended, { isDone: true })).toBeUndefined();
   expect(verdict({ SIGNING_SECRET: a }, { isDone: true })).toContain(printOf(b));
+  const unknown = (env: RingEnv) => orphanedBy(env, undefined, { hasOldest: true, isDone: false });
+  expect(unknown({ SIGNING_SECRET: a })).toContain("tells no prints");
+  expect(unknown({})).toBeUndefined();
 });
 
 test("[L5] a variable is set in one step, and the file stays its owner's", () => {

@@ -361,6 +361,19 @@ test("a space becomes confidential once, by who runs it, and never open again", 
   expect(followed.get(home.workspaceId)?.at(-1)?.space).toMatchObject({ name: "Vault", confidential: true });
 });
 
+test("[C19] who asks in its maker's name for a confidential space again is shown no router", async () => {
+  const { ann, robo } = cast();
+  const model = { provider: "rehearsal", deltasPerSecond: 8 } as const;
+  const router = { instructions: "Wake Robo", model, maxTokensPerDay: 1000 };
+  const home = await house([ann, robo], { createdBy: ann, confidential: true, router });
+  const { id, name, wakePolicy, shareOrigin } = home.space;
+  const settings = { name, wakePolicy, shareOrigin, confidential: true };
+  const again = await home.rpc.create({ id, workspaceId: home.workspaceId, settings, members: [], createdBy: ann.id });
+  expect(unwrap(again).id).toBe(id);
+  expect(unwrap(again).router).toBeUndefined();
+  expect(unwrap(await home.rpc.describe(home.key)).router).toMatchObject({ instructions: "Wake Robo" });
+});
+
 test("a release names people of a confidential space, and no more of them than there are", async () => {
   const { ann, ben, robo } = cast();
   const open = await house([ann, robo]);

@@ -31,9 +31,17 @@ const messagesIn = (rows: InboxRow[]): Message[] =>
 
 const isPersons = ({ sender }: Message): boolean => sender.type !== "agent";
 
-/** The root that the run passes on with its messages (B1). */
+/** The events that ask for a run: not those that were overheard. */
+const askingOf = (rows: InboxRow[]): InboxRow[] => {
+  const asking = rows.filter(({ wakes }) => wakes);
+  return asking.length > 0 ? asking : rows;
+};
+
+/** The root that the run passes on with all that it begins (B1): of those who pay for the run, where there are such (C11). */
 export const rootOfRun = (services: RunServices, run: RunRow): Root => {
-  const roots = eventsOf(services, run).map(rootOf);
+  const asking = askingOf(eventsOf(services, run)).map(rootOf);
+  const paid = asking.filter(({ by }) => (by ?? null) === run.person);
+  const roots = paid.length > 0 ? paid : asking;
   const root = rootOfAnswer(roots, services.roots.wakes(roots.map(({ id }) => id)));
   if (!root) throw new Error(`run ${run.id} has no events`);
   return root;
@@ -44,8 +52,7 @@ export const rootOfRun = (services: RunServices, run: RunRow): Root => {
  * who began the events, most events in the batch first. `null` stands for what no person began, which falls under no share.
  */
 export const payersIn = (batch: InboxRow[]): (string | null)[] => {
-  const asking = batch.filter(({ wakes }) => wakes);
-  const byPerson = Map.groupBy(asking.length > 0 ? asking : batch, (row) => rootOf(row).by ?? null);
+  const byPerson = Map.groupBy(askingOf(batch), (row) => rootOf(row).by ?? null);
   const payers = [...byPerson].sort(([, one], [, other]) => other.length - one.length).map(([person]) => person);
   return payers.length > 0 ? payers : [null];
 };
