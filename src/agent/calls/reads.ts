@@ -10,7 +10,7 @@ export const spacesReadIn = (rows: JournalRow[]): string[] => [
 
 /**
  * How a space that a run read is told to the members of another (`toldTo`), or to who holds the workspace's key (null).
- * It tells as much as its `shareOrigin` lets an origin tell (C7). No other check hides it from
+ * The space's `shareOrigin` decides what is told, as of an origin (C7). No other check hides the space from
  * people outside. A deleted space is not told. A confidential one is never named, nor one that the agent has left.
  */
 const readSpace = (spaces: Spaces, spaceId: string, toldTo: string | null): ReadSpace | undefined => {

@@ -73,7 +73,7 @@ const answers = raw("answers", String.raw`(?:\[answer to [\w.-]+ ${quotedPattern
 /** At the end of a message whose sender waits for an answer. */
 export const expectsReply = " [expects a reply]";
 
-/** Those who did not answer, and the reason why the run stopped waiting for each. */
+/** Some were asked and did not answer. The run gives a reason why it stopped waiting for each. */
 const silent = raw("silent", String.raw`(?:${quotedPattern}|[^"\]])+`);
 
 /** The events that an inbox lists. */

@@ -130,7 +130,7 @@ export const scrubRows = (
   return { seen, more: numbered.has(table) && rows.length === rowsAtOnce };
 };
 
-/** What is left of a label, as one that no other row has: that may have lost the same words. */
+/** Makes what is left of a label unique: another row may have lost the same words. */
 export const asLabel = (left: string): string => `${left}_${crypto.randomUUID().slice(0, 8)}`.replace(/[^\w-]/g, "");
 
 /** A part of `feed` without old words. Items of its lists say when each was written. A space was called so before, unless it is named. */
