@@ -3,7 +3,7 @@ import type { Principal } from "../protocol/principal.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";
 import { credentialsOf, hashSecretKey, isOperator, workspaceOfSecretKey } from "./credentials.ts";
-import { forgetJwt, jwtIn, type OwnUsers, provenJwt, verifyJwt } from "./own-users.ts";
+import { forgetJwt, jwtIn, type OwnUsers, provenJwt, verifyJwt, workspaceOfHost } from "./own-users.ts";
 import { sessionOfAnother } from "./session-cookie.ts";
 import { type Proven, provenToken, tokenPattern, verifyToken } from "./tokens.ts";
 import { authOf, isKnownKey, keyWithHash, livingCredential, standingOf } from "./verdicts.ts";
@@ -93,18 +93,21 @@ export const authenticate = async (request: Request, env: Env, ids: Ids, options
     const detail = "Send Authorization: Bearer with a secret key (sk_…) or an entity's token.";
     throw new ColloquyError("unauthorized", detail);
   }
+  const isKey = bearer.startsWith("sk_");
+  const own = provenToken(env, bearer, options.now);
+  const jwt = own || isSession || isKey ? undefined : jwtIn(bearer);
+  const named = jwt
+    ? [workspaceId, workspaceOfHost(env.WORKSPACE_HOSTS, request.url)].filter((one) => one !== undefined)
+    : [];
   // A token that is proven is not the operator's key, so it is not compared with it.
-  const proven = provenToken(env, bearer, options.now) ?? provenJwt(bearer, workspaceId, options.now);
+  const proven = own ?? (jwt && provenJwt(bearer, named, options.now));
   if (!proven && !isProvable(bearer)) options.beforeLookUp();
   if (!proven && isOperator(env.ADMIN_KEY, bearer)) return { kind: "operator" };
-  if (bearer.startsWith("sk_")) return keyCaller(env, ids, bearer, actingEntityId);
-  const jwt = proven || isSession ? undefined : jwtIn(bearer);
-  if (jwt) options.beforeLookUp();
+  if (isKey) return keyCaller(env, ids, bearer, actingEntityId);
+  if (jwt && !proven) options.beforeLookUp();
   const claims =
     proven ??
-    (await (jwt
-      ? verifyJwt(jwt, workspaceId, ownUsersOf(env, ids, options))
-      : verifyToken(env, ids, bearer, options.now)));
+    (await (jwt ? verifyJwt(jwt, named, ownUsersOf(env, ids, options)) : verifyToken(env, ids, bearer, options.now)));
   if (actingEntityId !== undefined && actingEntityId !== claims.entityId) {
     if (isSession) throw sessionOfAnother();
     throw new ColloquyError("forbidden", "An entity acts only as itself: leave out X-Entity-Id.");
@@ -112,7 +115,7 @@ export const authenticate = async (request: Request, env: Env, ids: Ids, options
   try {
     return await entityCaller(env, claims, isSession);
   } catch (error) {
-    forgetJwt(bearer, workspaceId);
+    forgetJwt(bearer, named);
     throw error;
   }
 };

@@ -23,16 +23,32 @@ const refused = (detail: string, cause?: unknown): ColloquyError =>
 const newOne = "get a new one from your issuer";
 
 const remembered = new ExpiringMap<Proven>(jwksFreshMs, maxRemembered);
-const placeOf = (workspaceId: string | undefined, token: string): string => `${workspaceId ?? ""} ${token}`;
+const placeOf = (named: Named, token: string): string => `${named.join()} ${token}`;
 
-/** What a JWT proved before, for the same `x-workspace-id`. */
-export const provenJwt = (token: string, named: string | undefined, now: number): Proven | undefined => {
+/** The workspaces that a request names beside its JWT: by `x-workspace-id`, and by its host. */
+export type Named = readonly string[];
+
+const Hosts = z.record(z.string(), z.string());
+
+/** The workspace of an address's host, where the deployment maps one. Throws `unavailable` for a map that cannot be read. */
+export const workspaceOfHost = (map: string | undefined, url: string): string | undefined => {
+  if (!map) return undefined;
+  try {
+    return new Map(Object.entries(Hosts.parse(JSON.parse(map)))).get(new URL(url).hostname);
+  } catch (cause) {
+    const form = 'The operator has to correct it: {"acme.example.com": "wsp_…"}.';
+    throw new ColloquyError("unavailable", `WORKSPACE_HOSTS of this deployment cannot be read. ${form}`, { cause });
+  }
+};
+
+/** What a JWT proved before, where the request named the same. */
+export const provenJwt = (token: string, named: Named, now: number): Proven | undefined => {
   const known = remembered.get(placeOf(named, token));
   return known && known.expiresAt + skewSeconds * 1000 > now ? known : undefined;
 };
 
 /** For a JWT whose conditions no longer hold: it is verified anew when it comes again. */
-export const forgetJwt = (token: string, named: string | undefined): void => remembered.delete(placeOf(named, token));
+export const forgetJwt = (token: string, named: Named): void => remembered.delete(placeOf(named, token));
 
 export type Jwt = { token: string; alg: string; kid?: string | undefined; payload: JWTPayload };
 
@@ -82,7 +98,7 @@ const failureOf = (error: unknown, { issuer, audience }: Auth): ColloquyError =>
 };
 
 /** What a customer's JWT proves. Throws `unauthorized`, `token_expired`, `unavailable`, and what `entityOf` throws. */
-export const verifyJwt = async (jwt: Jwt, named: string | undefined, users: OwnUsers): Promise<Proven> => {
+export const verifyJwt = async (jwt: Jwt, named: Named, users: OwnUsers): Promise<Proven> => {
   const { token, alg, kid, payload } = jwt;
   if (!jwtAlgorithms.includes(alg)) {
     throw refused(
@@ -90,13 +106,14 @@ export const verifyJwt = async (jwt: Jwt, named: string | undefined, users: OwnU
     );
   }
   if (token.length > maxCharacters) throw refused(`A JWT has at most ${maxCharacters} characters: leave claims out.`);
-  const workspaceId = named ?? payload.wsp;
-  if (
-    typeof workspaceId !== "string" ||
-    !users.isWorkspace(workspaceId) ||
-    (payload.wsp ?? workspaceId) !== workspaceId
-  ) {
+  const [workspaceId, ...others] = new Set(payload.wsp === undefined ? named : [...named, payload.wsp]);
+  if (typeof workspaceId !== "string" || !users.isWorkspace(workspaceId)) {
     throw refused("The JWT names no workspace: send X-Workspace-Id: wsp_…, or give it the same as a claim wsp.");
+  }
+  if (others.length > 0) {
+    throw refused(
+      "X-Workspace-Id, the JWT's claim wsp and this host do not name one workspace: leave out what is wrong.",
+    );
   }
   const auth = await users.authOf(workspaceId);
   if (!auth) throw refused("This workspace takes no JWTs of its own users: it sets that by PUT /v1/workspace/auth.");

@@ -30,6 +30,8 @@ export type Env = {
   SIGNING_SECRETS?: string;
   /** Where browsers reach the page, where a proxy stands before it: `https://colloquy.example.com`. */
   PUBLIC_ORIGIN?: string;
+  /** JSON: host → the workspace whose own users' JWTs come there without naming it. */
+  WORKSPACE_HOSTS?: string;
   /** `development` allows models on loopback over http; anything else is production. */
   ENVIRONMENT?: string;
   /** JSON: alias → {provider, name, baseUrl?, apiKeyVariable?}. Only the operator can write it. */

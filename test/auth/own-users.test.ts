@@ -87,7 +87,7 @@ const sign = async ({ by = "ES256", kid, alg, claims = {}, at = now }: Asked = {
 const verify = (token: string, named: string | undefined = "wsp_1") => {
   const jwt = jwtIn(token);
   if (!jwt) throw new Error("it is taken for one of ours");
-  return verifyJwt(jwt, named, users());
+  return verifyJwt(jwt, named === undefined ? [] : [named], users());
 };
 const refusal = (token: Promise<string> | string, named?: string): Promise<ColloquyError> =>
   Promise.resolve(token)
@@ -109,9 +109,9 @@ test("[L12] a verified JWT is remembered until it expires, and proves itself wit
   const token = await sign();
   await verify(token);
   const calls = entityOf.mock.calls.length;
-  expect(provenJwt(token, "wsp_1", now)).toMatchObject({ entityId: "ent_1" });
-  expect(provenJwt(token, "wsp_2", now)).toBeUndefined();
-  expect(provenJwt(token, "wsp_1", now + 660_000)).toBeUndefined();
+  expect(provenJwt(token, ["wsp_1"], now)).toMatchObject({ entityId: "ent_1" });
+  expect(provenJwt(token, ["wsp_2"], now)).toBeUndefined();
+  expect(provenJwt(token, ["wsp_1"], now + 660_000)).toBeUndefined();
   expect([asked, entityOf.mock.calls.length]).toEqual([1, calls]);
 });
 

@@ -16,6 +16,7 @@ import { problemIn } from "./operations.ts";
 afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
+  Reflect.deleteProperty(env, "WORKSPACE_HOSTS");
 });
 
 const issuer = "https://issuer.example";
@@ -75,6 +76,34 @@ test("[L12] a person of the customer's is made at first sight, once, by a name t
   expect(all[0]).toMatchObject({ name: "Ada Lovelace", role: "member", externalId: "ada@example", type: "human" });
   expect(await me(await by(house, { sub: "nameless", name: "\u200b" }))).toMatchObject({ name: "Guest" });
 });
+
+test("[L12] a JWT may come to a host that the deployment maps to its workspace", async () => {
+  const [house, other] = [await openHouse(), await openHouse()];
+  for (const each of [house, other]) await set(each);
+  Reflect.set(env, "WORKSPACE_HOSTS", JSON.stringify({ "colloquy.test": house.workspaceId }));
+  const [bearer, ofOther] = [await jwt({ name: "Ada" }), await jwt({ wsp: other.workspaceId })];
+  expect(await me({ bearer })).toMatchObject({ name: "Ada", externalId: "ada@example" });
+  expect(await me({ bearer, headers: { "x-workspace-id": house.workspaceId } })).toMatchObject({ name: "Ada" });
+  const elsewhere = { bearer, headers: { "x-workspace-id": other.workspaceId } };
+  for (const who of [elsewhere, { bearer: ofOther }]) {
+    const { code, detail } = await problemIn(await call("/v1/entities", who));
+    expect([code, detail]).toEqual(["unauthorized", expect.stringContaining("this host")]);
+  }
+  expect(await me({ bearer: other.secretKey })).toBeUndefined();
+});
+
+test.each(["{", '"colloquy.test"', '{"colloquy.test": 5}', '{"toString": "wsp_1"}'])(
+  "[L12] a WORKSPACE_HOSTS of %s keeps out nobody but who comes by a JWT",
+  async (map) => {
+    const house = await openHouse();
+    await set(house);
+    const ann = await house.person("Ann");
+    Reflect.set(env, "WORKSPACE_HOSTS", map);
+    expect(await refusal({ bearer: await jwt() })).toBe(map.startsWith('{"to') ? "unauthorized" : "unavailable");
+    for (const bearer of [ann.token, house.secretKey])
+      expect((await call("/v1/entities", { bearer })).status).toBe(200);
+  },
+);
 
 test("[L12] where first sight is refused, only people with that externalId come in", async () => {
   const house = await openHouse();
