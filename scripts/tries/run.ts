@@ -12,6 +12,7 @@ import { answerTo, openScene, type Play } from "./scene.ts";
  * HTTP, on a house of its own. Its models' words are scripted, and their inputs are read. One line a check; fails if
  * one does not hold. `npm run try -- holes [HOLE…]`: the same as an attacker would (`holes.ts`).
  * `npm run try -- operators`: what an operator does by the docs' commands (`operators.ts`).
+ * `npm run try -- skew`: two releases at once (`skew.ts`).
  */
 const tries: Record<string, Play[]> = { knowing: [...knows, ...canDo] };
 const keys = { ADMIN_KEY: "tried-by-hand", SIGNING_SECRET: "a signing secret, of at least 32 characters" };
@@ -25,10 +26,14 @@ if (name === "operators") {
   const { tryOperators } = await import("./operators.ts");
   process.exit((await tryOperators()) ? 0 : 1);
 }
+if (name === "skew") {
+  const { trySkew } = await import("./skew.ts");
+  process.exit((await trySkew(...lines)) ? 0 : 1);
+}
 const plays = (tries[name] ?? []).filter(({ line }) => lines.length === 0 || lines.includes(line));
 if (plays.length === 0) {
   console.error(
-    `npm run try -- NAME [LINE…], where NAME is one of: ${[...Object.keys(tries), "holes", "operators"].join(", ")}`,
+    `npm run try -- NAME [LINE…], where NAME is one of: ${[...Object.keys(tries), "holes", "operators", "skew"].join(", ")}`,
   );
   process.exit(1);
 }

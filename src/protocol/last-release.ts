@@ -1,11 +1,12 @@
 import { isLacking, type Outcome, ok, refuse } from "../shared/errors.ts";
+import type { LimitsInUse } from "./limits.ts";
 import { type Credential, neverEnds } from "./principal.ts";
 import type { WorkspaceRpc } from "./rpc.ts";
 import { noTokensOfAgents } from "./workspace.ts";
 
 /**
- * Asks a workspace that may still be an object of the last release (L14) what each request, socket and sign-in depends
- * on. One that lacks the method is asked what it knows: no generation, no scope and no issuer.
+ * Asks a workspace that may still be an object of the last release (L14) what requests of that release depend on. One
+ * that lacks the method is asked what it knows: no generation, no scope, no issuer and no limit.
  */
 const unlessLacking = async <Value>(asked: Promise<Value>, ofBefore: () => Promise<Value>): Promise<Value> => {
   try {
@@ -53,3 +54,7 @@ export const admitToken = (
     const isAgent = resolved.value.some(({ type }) => type === "agent");
     return isAgent ? refuse("unknown_reference", noTokensOfAgents) : ok({ generation: 0 });
   });
+
+/** As the workspace's own `limits`. One of the last release knows none, and does not say what is used. */
+export const limitsOf = (workspace: Pick<WorkspaceRpc, "limits">): Promise<Outcome<Partial<LimitsInUse>>> =>
+  unlessLacking<Outcome<Partial<LimitsInUse>>>(workspace.limits(), async () => ok({}));

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { forgetStanding } from "../auth/verdicts.ts";
 import { Agent, AgentConfig, AgentListItem, Compartment, UpdateAgent } from "../protocol/agent.ts";
 import { actorOf } from "../protocol/audit.ts";
+import { limitsOf } from "../protocol/last-release.ts";
 import { mayRead } from "../protocol/principal.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
@@ -26,8 +27,8 @@ const createAgent = async (context: HttpContext, id: string, config: AgentConfig
   const creation = await stub.create({ id, workspaceId, config });
   const isThere = !creation.ok && creation.problem.code === "conflict";
   const agent = unwrap(isThere ? await stub.describe(workspaceId) : creation);
-  const { limits } = unwrap(await workspaceOf(context).limits());
-  if (limits.maxTokensPerDay !== undefined) unwrap(await stub.meterTokens(workspaceId, true));
+  const { limits } = unwrap(await limitsOf(workspaceOf(context)));
+  if (limits?.maxTokensPerDay !== undefined) unwrap(await stub.meterTokens(workspaceId, true));
   for (let given = "{}"; ; ) {
     const sealed = unwrap(await workspaceOf(context).sealedSecrets());
     const now = JSON.stringify(sealed);

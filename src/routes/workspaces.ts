@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
 import { actorOf } from "../protocol/audit.ts";
+import { limitsOf } from "../protocol/last-release.ts";
 import { LimitsInUse } from "../protocol/limits.ts";
 import { component } from "../protocol/text.ts";
 import { type AuditWebhook, Key, NameOnly, UpdateWorkspace, Workspace } from "../protocol/workspace.ts";
@@ -60,10 +61,10 @@ workspaces.route("POST /v1/workspaces", {
 workspaces.route("GET /v1/workspace", {
   summary: "The caller's workspace, what the operator allows it and what it uses of that",
   access: "workspace",
-  answers: [OneWorkspace.extend(LimitsInUse.shape), "The workspace"],
+  answers: [OneWorkspace.extend(LimitsInUse.partial().shape), "The workspace"],
   handle: async ({ context }) => {
     const workspace = workspaceOf(context);
-    const [described, inUse] = await Promise.all([workspace.describe(), workspace.limits()]);
+    const [described, inUse] = await Promise.all([workspace.describe(), limitsOf(workspace)]);
     return { workspace: unwrap(described), ...unwrap(inUse) };
   },
 });

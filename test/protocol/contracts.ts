@@ -55,7 +55,7 @@ export const ofWorkspace: Record<New<"workspace", last.workspace>, Fallback> = {
   leaseOfDay: "refused",
   ...{ auth: "refused", putAuth: "refused", deleteAuth: "refused", entityOfSubject: "refused", signOut: "refused" },
   ...{ keys: "refused", updateKey: "refused", rollKey: "refused", secrets: "refused", audit: "refused" },
-  ...{ limits: "refused", setLimits: "refused", dismissSpace: "refused", beginReseal: "refused", reseal: "refused" },
+  ...{ limits: "asked as before", setLimits: "refused", dismissSpace: "refused", beginReseal: "refused", reseal: "refused" },
   ...{ overview: "refused", suspend: "refused", end: "refused", registered: "refused" },
   ...{ report: "left out", reported: "refused", noteUsage: "job", usage: "refused" },
   ...{ beginErasure: "refused", erasure: "refused", erasures: "refused", forgetAnswers: "refused" },

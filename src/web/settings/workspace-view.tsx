@@ -30,7 +30,7 @@ export const WorkspaceView = ({ onMenu, onClose }: { onMenu: () => void; onClose
           <>
             <section className="column stack">
               <h2>What it may use</h2>
-              <Limits {...answer} />
+              {answer.limits && answer.used && <Limits limits={answer.limits} used={answer.used} />}
               <NearTheEnd />
             </section>
             <section className="column stack">
