@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { journalLookMs, maxPastRuns } from "../../src/agent/bounds.ts";
+import type { Message } from "../../src/protocol/message.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, step, text } from "../support/scripted-model.ts";
@@ -29,15 +30,16 @@ const copied = async (agent: { id: string }): Promise<string> => {
 };
 
 /** An agent whose first runs were three days ago. Each thought of a tree. As many came since as its inputs may show. */
-const open = async (settings: Partial<AgentSettings>) => {
+const open = async (settings: Partial<AgentSettings>, first = step(text("I thought of quince1."))) => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3 * 24 * 60 * 60_000 });
   onTestFinished(() => void vi.useRealTimers());
   const scene = await openScene(settings);
   const { space, husam, house, analyst } = scene;
-  scripted((_, index) => step(text(`I thought of quince${index + 1}.`)));
+  const messages: Message[] = [];
+  scripted((_, index) => (index === 0 ? first : step(text(`I thought of quince${index + 1}.`))));
   for (let count = 1; count <= old + 1; count += 1) {
     if (count > old) vi.useRealTimers();
-    await space.post(husam, `message ${count}`);
+    messages.push(await space.post(husam, `message ${count}`));
     await ended(house.workspaceId, analyst, count);
   }
   await rowsIn(
@@ -46,7 +48,7 @@ const open = async (settings: Partial<AgentSettings>) => {
      INSERT INTO runs SELECT ${await copied(analyst)} FROM runs, more WHERE ordinal = ${old + 1}`,
   );
   return {
-    ...scene,
+    ...{ ...scene, messages },
     /** Restarts the agent, so that its memory is read anew. */
     restart: () => runInDurableObject(agentStub(analyst), (_, state) => state.abort("a crash")).catch(() => undefined),
     keep: async (retentionDays: number) => unwrap(await space.stub().update(house.key, { retentionDays })),
@@ -88,6 +90,19 @@ test.each(["consciousness", "timeline"] as const)(
     expect(runs.at(-1)?.status).toBe("completed");
   },
 );
+
+test("[L4] an old block is offered with its message once the journal is cut", async () => {
+  const keeping = step(call("block_create", { label: "trees", content: "quince" }));
+  const { house, analyst, messages, keep, firstKept, restart } = await open({}, keeping);
+  await rowsIn(analyst, `UPDATE windows SET first_run = ${old + 1}`);
+  await restart();
+  await keep(2);
+  await vi.waitFor(async () => expect(await firstKept()).toBe(old + 1), 10_000);
+  const related = async ({ id }: Message) =>
+    unwrap(await env.AGENT.getByName(analyst.id).related(house.workspaceId, id));
+  const [first, ...others] = await Promise.all(messages.map(related));
+  expect([first, ...others]).toEqual([[{ kind: "block", label: "trees" }], [], [], []]);
+});
 
 test("[L18] what a window shows is not cut, however old it is", async () => {
   const { keep, firstKept, looked } = await open({});

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test, vi } from "vitest";
 import { loadLoro } from "../../../src/agent/memory/documents/document.ts";
 import type { Permission } from "../../../src/protocol/block.ts";
 import { type Outcome, unwrap } from "../../../src/shared/errors.ts";
+import { ownPart } from "../../../src/shared/ids.ts";
 import { rowsWith } from "../../support/rows.ts";
 import { call } from "../../support/scripted-model.ts";
 import { agentStub, ids, undoLater } from "../fixture.ts";
@@ -149,6 +150,28 @@ describe.each(["consciousness", "timeline"] as const)("a compartment of a %s", (
     expect((await inside.blocks()).map(({ label }) => label)).toEqual([]);
     expect((await of(analyst).blocks()).map(({ label }) => label)).toEqual(["shared", "vault"]);
   });
+});
+
+test("[C17] a block of another agent names what woke its writer, but for a compartment", async () => {
+  const { house, workspaceId, analyst, secret, boardId, alpha, inside, run, of } = await openTwoMinds();
+  const scribe = await house.agent({ name: "Scribe" });
+  const theirs = of(scribe);
+  await theirs.create({ label: "vault", content: "For all.", confidential: "allowed" });
+  const grant = { granteeId: analyst.id, permission: "ReadWrite" } as const;
+  unwrap(await theirs.stub().shareBlock(workspaceId, "vault", grant));
+  await run(secret, append("vault", " Falcon."), call("block_create", { label: "own", content: "Falcon" }));
+  await run(analyst, append("vault", " Heron."));
+  const sourcesIn = async (mind: typeof theirs, label: string) => {
+    const { items } = unwrap(await mind.stub().blockHistory(workspaceId, label, { limit: 9 }));
+    return items.map(({ sources = [] }) => sources.map((id) => ids.ownerOf("msg", id)));
+  };
+  expect(await sourcesIn(theirs, "vault")).toEqual([[alpha.id], [], []]);
+  expect(await sourcesIn(inside, "own")).toEqual([[boardId]]);
+  const [own] = unwrap(await inside.stub().blockHistory(workspaceId, "own", { limit: 1 })).items;
+  expect(await rowsWith(agentStub(scribe), ownPart(own?.sources?.[0] ?? ""))).toEqual([]);
+  const written = unwrap(await theirs.stub().blockHistory(workspaceId, "vault", { limit: 1 })).items;
+  const messageId = written[0]?.sources?.[0] ?? "";
+  expect(unwrap(await theirs.stub().related(workspaceId, messageId))).toEqual([{ kind: "block", label: "vault" }]);
 });
 
 describe("a block that is shared with a confidential space", () => {

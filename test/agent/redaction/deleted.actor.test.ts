@@ -276,6 +276,36 @@ test("[L4] what runs that knew a message wrote down is named, as long as it is t
   expect(await related()).toEqual([block]);
 });
 
+test("[L4] a block names its messages as an archival entry does, deleted ones too", async () => {
+  const scene = await openScene();
+  const { space, husam, house, analyst, agent } = scene;
+  const operations = [{ op: "append_text", text: " and rain" }];
+  scripted([
+    step(call("block_create", { label: "fruit", content: "an orchard" })),
+    step(call("recall", { op: "insert", content: "Husam knows an orchard" })),
+    step(text("Kept.")),
+    step(call("block_edit", { label: "fruit", operations }), call("block_history", { label: "fruit" })),
+    step(text("Kept.")),
+  ]);
+  const first = await space.post(husam, `I like ${words}`);
+  await ended(house.workspaceId, analyst, 1);
+  const second = await space.post(husam, "It rains");
+  const runs = await ended(house.workspaceId, analyst, 2);
+  expect(JSON.stringify(runs.at(-1)?.steps)).not.toContain("sources");
+  unwrap(await agent.editBlock(house.workspaceId, "fruit", { operations: [{ op: "undo" }], as: "agent" }, "system"));
+  await remove(scene, first.id);
+  await gone(scene, "quinces");
+  const { items } = unwrap(await agent.blockHistory(house.workspaceId, "fruit", { limit: 9 }));
+  expect(items.map(({ sources }) => sources)).toEqual([undefined, [second.id], [first.id]]);
+  const kept = unwrap(await agent.archival(house.workspaceId, { limit: 9 }));
+  expect(kept.items.map(({ source }) => source.messageId)).toEqual([first.id]);
+  const grantee = await house.agent({ name: "Reader" });
+  const grant = { granteeId: grantee.id, permission: "ReadWrite" } as const;
+  unwrap(await agent.shareBlock(house.workspaceId, "fruit", grant));
+  const shown = unwrap(await agent.blockHistory(house.workspaceId, "fruit", { limit: 9 }, grantee.id));
+  expect(JSON.stringify(shown)).not.toContain("sources");
+});
+
 test("[L4] words that no message is named for go by one call, again as once", async () => {
   const scene = await openScene();
   const { space, husam, house, analyst, agent } = scene;
