@@ -33,6 +33,7 @@ import m0030 from './0030_workable_newton_destine.sql';
 import m0031 from './0031_words_and_accounts.sql';
 import m0032 from './0032_shared_since.sql';
 import m0033 from './0033_rendered_by.sql';
+import m0034 from './0034_block_sources.sql';
 
   export default {
     journal,
@@ -70,7 +71,8 @@ m0029,
 m0030,
 m0031,
 m0032,
-m0033
+m0033,
+m0034
     }
   }
   

@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795770175064);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795814762118);
 CREATE TABLE `agent` (
 	`id` text PRIMARY KEY NOT NULL,
 	`workspace_id` text NOT NULL,
@@ -284,7 +284,7 @@ CREATE TABLE `block_versions` (
 	`operations` text NOT NULL,
 	`state` text NOT NULL,
 	`update` blob,
-	`created_at` integer NOT NULL,
+	`created_at` integer NOT NULL, `sources` text,
 	PRIMARY KEY(`block_id`, `version`)
 ) WITHOUT ROWID;
 CREATE TABLE `blocks` (

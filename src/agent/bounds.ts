@@ -42,6 +42,8 @@ export const maxShownFields = 40;
 export const maxBlockVersions = 1000;
 export const maxUndoSteps = 500;
 export const maxBlockTail = 64;
+/** Messages that one version of a block names as its sources: the newest. Those that woke its run go before others. */
+export const maxBlockSources = 20;
 /** Bytes of a block's snapshot before the oldest of its history is left out, and bytes that one edit may add. */
 export const maxBlockSnapshotBytes = 4 * 1024 * 1024;
 export const maxBlockUpdateBytes = 1_500_000;

@@ -75,7 +75,9 @@ export type SharedChange = {
   /** When the caller stops waiting, in milliseconds since the epoch: what is not made by then is `unavailable`. */
   until?: number | undefined;
 };
-export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & SharedChange;
+/** `sources`: the messages that the run had which edits. A compartment tells its own to no other agent (C17). */
+export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> &
+  SharedChange & { sources?: string[] | undefined };
 
 /** How far a compartment was told of the open mind's runs. `open`: those up to `upTo` that had not ended. */
 export type FeedPlace = { upTo: number; open: number[] };

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { Problem } from "../shared/errors.ts";
 import { BlockOperations, OperationResult } from "./block-operation.ts";
 import { BlockSchema, defaultBlockCharacters, maxBlockCharacters, Viewport } from "./block-schema.ts";
-import { entityId, spaceId } from "./ids.ts";
+import { entityId, messageId, spaceId } from "./ids.ts";
 import { component, Label, patchOf, strictComponent, Timestamp } from "./text.ts";
 
 /** A document that an agent keeps: in its input always, when pinned, or found by search. */
@@ -123,6 +123,7 @@ export const BlockChange = component("BlockChange", {
   author: z.string(),
   authorName: z.string().optional().describe("What the author was called where an imported agent comes from"),
   operations: z.array(z.string()),
+  sources: z.array(messageId).optional().describe("The messages that the agent's run had; for who reads the agent"),
   createdAt: Timestamp,
 });
 export type BlockChange = z.infer<typeof BlockChange>;

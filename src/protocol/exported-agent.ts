@@ -5,7 +5,7 @@ import { ArchivalContent, ArchivalMetadata, ArchivalSource } from "./archival.ts
 import { ArchivedBlock, BlockConfidential, BlockType, Permission } from "./block.ts";
 import { BlockSchema, maxBlockCharacters } from "./block-schema.ts";
 import { ExportedJournalRow, ExportedRun, ExportedSummary, ExportedWindow } from "./exported-history.ts";
-import { archivalId, entityId, idPattern, spaceId } from "./ids.ts";
+import { archivalId, entityId, idPattern, messageId, spaceId } from "./ids.ts";
 import { GoalStatus, maxMemoryCharacters } from "./mind.ts";
 import { PlanStatus, PutPlan } from "./plan.ts";
 import { component, Label, strictComponent, Timestamp, TimeZone } from "./text.ts";
@@ -51,6 +51,7 @@ const ExportedBlockVersion = strictComponent("ExportedBlockVersion", {
   state: z.string().max(20_000).describe("Which changes of the document it holds"),
   update: base64(maxExportedUpdateBytes).optional(),
   createdAt: Timestamp,
+  sources: z.array(messageId).max(100).optional().describe("The messages that the agent's run had which made it"),
 });
 
 /** The kinds of rows, in the order in which they are written; an import takes them in any order. */

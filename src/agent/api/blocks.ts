@@ -69,7 +69,7 @@ export const blocksArea: Area<keyof BlockMethods> = {
   },
   blockHistory: ({ db, services }, label, { limit, cursor }, granteeId) =>
     page(
-      services.blocks.history(label, cursorOf(cursor), limit + 1, granteeId),
+      services.blocks.history(label, cursorOf(cursor), limit + 1, granteeId, granteeId === undefined),
       limit,
       ({ version }) => version,
       (change) => ({ ...change, ...originAuthor(db, change.author) }),

@@ -23,9 +23,17 @@ const runsKnowing = (runtime: AgentRuntime, messageId: string): RunRow[] => {
   return runs.those([...new Set(knowing.map(({ ordinal }) => ordinal))]);
 };
 
+/** The labels of blocks of which a kept version names it as a source. No cut of the journal takes these. */
+const blocksNaming = ({ db }: AgentRuntime, messageId: string): string[] =>
+  db
+    .all<{ label: string }>(sql`select distinct label from blocks join block_versions on block_id = blocks.id
+      where instr(sources, ${ownPart(messageId)}) > 0`)
+    .map(({ label }) => label);
+
 /**
  * Finds what a mind kept in runs that knew a message: blocks that they edited or made, and archival entries. These name
- * the message, or the runs kept them. Their documents stay when the message goes; a person may delete them.
+ * the message, or the journal tells that the runs kept them. Their documents stay when the message goes; a person may
+ * delete them.
  */
 export const relatedArea: Area<"related"> = {
   related: (runtime, messageId) => {
@@ -37,14 +45,14 @@ export const relatedArea: Area<"related"> = {
         ? meta.calls.flatMap(({ toolName, input }) => (builtinTool(toolName)?.writesBlock ? [labelIn(input)] : []))
         : [],
     );
-    const own = new Set(services.blocks.list().map(({ label }) => label));
-    const blocks = [...new Set(labels)].filter((label) => own.has(label));
+    const found = new Set([...labels, ...blocksNaming(runtime, messageId)]);
+    const blocks = services.blocks.list().filter(({ label }) => found.has(label));
     const kept = JSON.stringify(rows.filter(({ kind }) => kind === "result").map(({ content }) => content));
     const entries = services.archival
       .page(undefined, maxRelatedRows)
       .filter(({ id, source }) => source.messageId === messageId || kept.includes(id));
     const items = [
-      ...blocks.map((label) => ({ kind: "block" as const, label })),
+      ...blocks.map(({ label }) => ({ kind: "block" as const, label })),
       ...entries.map(({ id }) => ({ kind: "archival" as const, id })),
     ];
     return items.slice(0, maxRelatedItems);

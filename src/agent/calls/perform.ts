@@ -30,10 +30,15 @@ export const builtinTarget = ({ name, description }: ToolConfig): string | undef
 /** Throws what refuses it, and the signal's reason where that was aborted. */
 const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {
   const { callId, tool, input } = row;
+  const run = services.runs.at(row.runOrdinal);
+  const { type, spaceId, eventId } = run?.trigger ?? {};
   const call = {
     services,
     callId,
-    runId: services.runs.at(row.runOrdinal)?.id,
+    runId: run?.id,
+    // The run may have ended, and its events be gone: what woke it last is known.
+    sources: () =>
+      type === "space_message" && spaceId ? [services.ids.deriveFrom("msg", spaceId, eventId ?? "")] : [],
     signal,
     replayed: true,
     consented: true,

@@ -6,7 +6,7 @@ import type { Message, Origin } from "../../protocol/message.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import type { RunTrigger } from "../../protocol/run.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
-import { maxToldCauses } from "../bounds.ts";
+import { maxBlockSources, maxToldCauses } from "../bounds.ts";
 import { messageIn } from "../context/consciousness/inbox-message.ts";
 import { inboxEvents } from "../context/grammar.ts";
 import { excerpt } from "../context/wording.ts";
@@ -209,6 +209,13 @@ export const sourceOf = (services: RunServices, run: RunRow, activeSpaceId: stri
   const message = messages.findLast(({ spaceId }) => spaceId === activeSpaceId) ?? messages.at(-1);
   if (message) return { spaceId: message.spaceId, messageId: message.id, authorId: message.sender.id };
   return activeSpaceId === null ? {} : { spaceId: activeSpaceId };
+};
+
+/** The sources of a block that the run writes: the newest messages that it took. Those that woke it come last, and stay. */
+export const sourcesOf = (services: RunServices, run: RunRow): string[] => {
+  const events = eventsOf(services, run).sort((one, other) => Number(one.wakes) - Number(other.wakes));
+  const newest = messagesIn(events).slice(-maxBlockSources);
+  return newest.map(({ id }) => id);
 };
 
 /** The stretches of these places, oldest first. The newest `maxReadStretches` are told. */

@@ -8,7 +8,7 @@ import type { ToolContext } from "../tools/tool.ts";
 import { inputTokensLeft } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { ownRuns } from "./own-runs.ts";
-import { knownOrigin, originFor, rootOfRun, seenIn, sourceOf } from "./run-events.ts";
+import { knownOrigin, originFor, rootOfRun, seenIn, sourceOf, sourcesOf } from "./run-events.ts";
 import type { Execution } from "./run-services.ts";
 
 /** Says a text in a space, under an id that derives from the call. A run that waits opens its wait before it asks. */
@@ -76,6 +76,7 @@ export const contextOf = (execution: Execution, begunAt: number): ToolContext =>
     say: sayIn(execution),
     awaited: () => (execution.begunAt === undefined ? [] : services.waits.awaitedBy(call.callId)),
     source: () => sourceOf(services, run, activeSpaceId),
+    sources: () => sourcesOf(services, run),
     plans: plansOf(execution, begunAt),
     runs: ownRuns(services, run),
   };

@@ -39,6 +39,8 @@ export type CallContext = {
   /** What the call's chain began with. Requests that leave here carry it. */
   root(): Root;
   activeSpaceId: string | null;
+  /** The messages that its run had, as far as they are known. */
+  sources?(): string[];
   /** The entity ids of those who let it run, where people were asked; the first to answer first. */
   approvedBy?: readonly string[] | undefined;
   /** Where it goes, as those people were told, and when. `release` tells it of words that leave a confidential space. */

@@ -406,7 +406,7 @@ describe("consent", () => {
     const { play, results, create, block, history, space, ann, ben, agent, workspaceId } = await scene();
     await create({ permission: "Human", content: "a" });
     play(step(edit([{ op: "set_text", text: "b" }])), step(text("Done.")));
-    await space.post(ann, "Go");
+    const { id } = await space.post(ann, "Go");
     const waiting = await asked(space);
     expect(waiting).toMatchObject({ name: "block_edit", input: { label: "notes" }, awaits: { kind: "approval" } });
     expect(await block()).toMatchObject({ value: "a" });
@@ -414,7 +414,7 @@ describe("consent", () => {
     unwrap(await space.stub().answerToolCall(space.as(ben), waiting.id, yesTo(waiting)));
     await ended(workspaceId, agent, 1);
     expect(await block()).toMatchObject({ value: "b", version: 2 });
-    expect((await history())[0]?.author).toBe(`agent:${agent.id}:edit`);
+    expect((await history())[0]).toMatchObject({ author: `agent:${agent.id}:edit`, sources: [id] });
     expect(await results()).toMatchObject([{ success: true, version: 2 }]);
   });
 

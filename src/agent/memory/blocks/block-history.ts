@@ -28,6 +28,9 @@ const versionsOf = (blockId: number) => eq(blockVersions.blockId, blockId);
 const isInTail = (blockId: number) => and(versionsOf(blockId), isNotNull(blockVersions.update));
 const partsOf = (blockId: number) => eq(blockSnapshots.blockId, blockId);
 
+/** Who made a version, how, and after which messages. */
+type Maker = Pick<typeof blockVersions.$inferInsert, "author" | "manner" | "sources">;
+
 export const createBlockHistory = (db: Database) => {
   /** In the order of their use, the latest last. */
   const opened = new Map<number, LoroDoc>();
@@ -88,7 +91,7 @@ export const createBlockHistory = (db: Database) => {
     /** The same of bytes that came from elsewhere. Throws what is wrong with them. */
     openForeign: (loro: Loro, blockId: number): LoroDoc => openStored(openForeignDocument, loro, blockId),
 
-    append(blockId: number, { update, ...version }: Commit, by: { author: string; manner: string }, now: number): void {
+    append(blockId: number, { update, ...version }: Commit, by: Maker, now: number): void {
       const bytes = update.length === 0 ? null : Buffer.from(update);
       db.insert(blockVersions)
         .values({ blockId, ...version, ...by, update: bytes, createdAt: now })
@@ -138,8 +141,8 @@ export const createBlockHistory = (db: Database) => {
         .all()
         .reverse(),
 
-    /** Newest first, those before `before`, from `since` on. */
-    page: (blockId: number, before = Number.MAX_SAFE_INTEGER, limit: number, since = 0): BlockChange[] =>
+    /** Newest first, those before `before`, from `since` on. Only who reads the agent is shown their sources. */
+    page: (blockId: number, before = Number.MAX_SAFE_INTEGER, limit: number, since = 0, shows = false): BlockChange[] =>
       db
         .select()
         .from(blockVersions)
@@ -147,8 +150,8 @@ export const createBlockHistory = (db: Database) => {
         .orderBy(desc(blockVersions.version))
         .limit(limit)
         .all()
-        .map(({ version, author, manner, operations, createdAt }) => ({
-          ...{ version, operations },
+        .map(({ version, author, manner, operations, sources, createdAt }) => ({
+          ...{ version, operations, ...(shows && sources && { sources }) },
           author: `${author}:${manner}`,
           createdAt: isoTime(createdAt),
         })),

@@ -1,15 +1,7 @@
 import { asc, eq, lte, sql } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
 import type { BlockPrincipal, SharedEdit } from "../../../protocol/agent-rpc.ts";
-import type {
-  BlockChange,
-  BlockDetail,
-  CreateBlock,
-  EditedBlock,
-  Json,
-  Permission,
-  UpdateBlock,
-} from "../../../protocol/block.ts";
+import type { BlockDetail, CreateBlock, EditedBlock, Json, Permission, UpdateBlock } from "../../../protocol/block.ts";
 import type { BlockOperation } from "../../../protocol/block-operation.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared, rowsBy } from "../../../shared/database.ts";
@@ -206,7 +198,7 @@ export const createBlocks = (
     ...{ list, find, get, granted, read, update, touch },
 
     /** Throws `name_taken`, `limit_reached`, and what is wrong with its schema or content. */
-    async create({ content, ...input }: CreateBlock, by: string, callId?: string): Promise<BlockRow> {
+    async create({ content, ...input }: CreateBlock, by: string, callId?: string, sources?: string[]) {
       checkBlockSchema(input.schema);
       const loro = await loadLoro();
       if (answered(callId)) return get(input.label);
@@ -227,7 +219,8 @@ export const createBlocks = (
       };
       const row = db.transaction(() => {
         const created = db.insert(blocks).values(values).returning().get();
-        for (const commit of commits) history.append(created.id, commit, { author: by, manner: "create" }, now);
+        const maker = { author: by, manner: "create", sources };
+        for (const commit of commits) history.append(created.id, commit, maker, now);
         answer(callId, { version: 1, results: [] });
         return created;
       });
@@ -236,7 +229,7 @@ export const createBlocks = (
     },
 
     /** All operations or none. Throws what refuses them. */
-    async edit(label: string, { operations, onVersion, by, callId }: BlockEdit): Promise<EditedBlock> {
+    async edit(label: string, { operations, onVersion, by, callId, sources }: BlockEdit): Promise<EditedBlock> {
       // Nothing is loaded for a block that the principal does not have.
       access(label, by);
       const loro = await loadLoro();
@@ -265,7 +258,7 @@ export const createBlocks = (
               const message = "the edit changes too much at once: make it in smaller steps";
               throw new ColloquyError("payload_too_large", message);
             }
-            history.append(id, commit, { author, manner: mannerOf(commit.operations) }, now);
+            history.append(id, commit, { author, manner: mannerOf(commit.operations), sources }, now);
           }
           const version = commits.at(-1)?.version ?? row.version;
           const { rendered, renderedBy } = shows(schema, value);
@@ -321,9 +314,9 @@ export const createBlocks = (
     },
 
     /** Newest first; for a grantee those since the share. Throws `not_found` where it is not shared with that one. */
-    history(label: string, before: number | undefined, limit: number, granteeId?: string): BlockChange[] {
+    history(label: string, before: number | undefined, limit: number, granteeId?: string, shows = false) {
       const { row, since } = granteeId === undefined ? { row: get(label), since: 0 } : granted(label, granteeId);
-      return history.page(row.id, before, limit, since);
+      return history.page(row.id, before, limit, since, shows);
     },
 
     /** All, as today's rules render them. It writes nothing: no compartment that asks is noticed (C21). */

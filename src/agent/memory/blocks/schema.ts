@@ -52,6 +52,8 @@ export const blockVersions = sqliteTable(
     state: text("state").notNull(),
     update: blob("update", { mode: "buffer" }),
     createdAt: integer("created_at").notNull(),
+    /** The messages that the run had which made it. Null where no agent's run made it, and of earlier releases. */
+    sources: text("sources", { mode: "json" }).$type<string[]>(),
   },
   (table) => [primaryKey({ columns: [table.blockId, table.version] })],
 );

@@ -310,9 +310,9 @@ export const createSharedBlocks = (db: Database, services: OwnBlockServices, dro
       // Its owner may be asked again where its answer was lost.
       const callId = edit.callId ?? ids.mint("key");
       const answer = await ask(row.ownerId, signal, (owner, workspaceId, id, confidential) => {
-        const through = edit.by.kind === "workspace" ? { through: id } : {};
-        const by: BlockPrincipal = { ...edit.by, ...through, confidential };
-        return owner.editSharedBlock(workspaceId, label, { ...edit, by, callId, until: clock.now() + spaceAnswerMs });
+        const by: BlockPrincipal = { ...edit.by, ...(edit.by.kind === "workspace" && { through: id }), confidential };
+        const told = { ...edit, by, callId, until: clock.now() + spaceAnswerMs };
+        return owner.editSharedBlock(workspaceId, label, confidential ? { ...told, sources: undefined } : told);
       });
       return unwrap(answer);
     },

@@ -108,10 +108,10 @@ type Edit = z.infer<typeof BlockEdit>;
 
 const edited = async (
   { label: name, from: owner, operations, onVersion }: Edit,
-  { services, consented, callId, signal }: CallContext,
+  { services, consented, callId, signal, sources }: CallContext,
 ) => {
   const by = ownPrincipal(services, consented);
-  const edit = { operations: parsed(Operations, { operations }).operations, onVersion, by, callId };
+  const edit = { ...parsed(Operations, { operations }), onVersion, by, callId, sources: sources?.() };
   const editing = asUnknownOutcome(services.sharedBlocks.edit(name, edit, signal, owner));
   const { version, results, rendered } = await editing;
   const shown = rendered.length <= maxEcho ? { content: rendered } : {};
@@ -261,8 +261,9 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
     }),
     ...changes,
     foundBy: ["label", "type"],
-    async execute(input, { services, callId }) {
-      const { version } = await services.blocks.create(parsed(CreateBlock, input), author(services), callId);
+    async execute(input, { services, callId, sources }) {
+      const block = parsed(CreateBlock, input);
+      const { version } = await services.blocks.create(block, author(services), callId, sources?.());
       return { value: { success: true, label: input.label, version } };
     },
   }),

@@ -1,0 +1,1 @@
+ALTER TABLE `block_versions` ADD `sources` text;
