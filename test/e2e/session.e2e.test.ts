@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Page, WebSocketRoute } from "playwright-core";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { browserForFile, houseForFile } from "./support/for-file.ts";
@@ -72,6 +73,19 @@ test("[C14] a link signs in, and leaves nothing in the address or within reach o
   // The page keeps to its policy: its own socket, no inline styles or scripts. Requests during the sign-out may be
   // refused.
   expect(troubles.filter((line) => !line.includes("401"))).toEqual([]);
+});
+
+test("[C14] [C15] the page and its scripts come with the headers that its rules name", async () => {
+  const rules = readFileSync(new URL("../../src/web/public/_headers", import.meta.url), "utf8");
+  const named = [...rules.matchAll(/^ +([\w-]+): (.+)$/gm)].map(([, name = "", value = ""]) => [name, value]);
+  const page = await (await fetch(house.url)).text();
+  const scripts = [...page.matchAll(/<script[^>]* src="([^"]+)"/g)].map(([, path = ""]) => path);
+  expect(scripts).toContain("/theme.js");
+  expect(page).not.toMatch(/<script(?![^>]* src=)|<style| style=/);
+  for (const path of ["/", ...scripts]) {
+    const { headers } = await fetch(new URL(path, house.url));
+    expect([path, ...named.map(([name = ""]) => [name, headers.get(name)])]).toEqual([path, ...named]);
+  }
 });
 
 test("[C14] a used link signs nobody in, and says why; a new one is pasted", async () => {
