@@ -133,3 +133,19 @@ test("[L6] who is in a suspended workspace is told so, reads what was said, and 
   await operator.post(`${workspace}/resume`, {});
   await told.waitFor({ state: "detached" });
 });
+
+test("[L10] an admin sees tokens as used up where no step fits in those that are left", async () => {
+  await createApi(house.url, house.adminKey).put(`/v1/operator/workspaces/${house.workspaceId}/limits`, {
+    maxTokensPerDay: 1000,
+    force: true,
+  });
+  const porter = await house.addAgent({ name: "Porter", model: { provider: "rehearsal", deltasPerSecond: 0 } });
+  await say(boss, await house.addSpace("Shed", [boss.id, porter]), "What is in the shed?");
+  const page = await enter(boss);
+  await page.getByRole("link", { name: "Shed" }).click();
+  await page.getByText("The workspace has used its tokens for today.").waitFor();
+  await openSettings(page);
+  const figure = page.getByRole("listitem").filter({ hasText: "Tokens leased today" });
+  await figure.getByText(/^used up$/).waitFor();
+  expect(await figure.textContent()).toMatch(/today\d{1,3} of 1,000 used up$/);
+});

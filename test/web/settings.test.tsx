@@ -2,7 +2,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import type { Erasure } from "../../src/client/index.ts";
 import { EraseQuestion, ErasureReport } from "../../src/web/settings/erasing.tsx";
-import { bytesText, Limits, storageWords } from "../../src/web/settings/limits.tsx";
+import { areTokensSpent, bytesText, Limits, storageWords } from "../../src/web/settings/limits.tsx";
 import { keptWords } from "../../src/web/settings/retention.tsx";
 import { UsageTable } from "../../src/web/settings/usage.tsx";
 
@@ -26,6 +26,20 @@ test("[L8] limits show what is used of them, and which is nearly or wholly used 
   expect(shown(<Limits {...{ limits: { maxTokensPerDay: 100 }, used }} />)).toBe(
     `${unlimited} Tokens leased today 70 of 100`,
   );
+});
+
+test("[L8] a limit of nothing is used up", () => {
+  const limits = { maxSpaces: 0 };
+  expect(shown(<Limits {...{ limits, used: { ...used, maxSpaces: 0 } }} />)).toContain("Spaces 0 of 0 used up");
+});
+
+test("[L10] tokens of today are used up once too few are left for a step", () => {
+  const spent = { day: new Date().toISOString().slice(0, 10), maxTokensPerDay: 100 };
+  const noted = [spent, { ...spent, maxTokensPerDay: 99 }, { ...spent, day: "2026-11-24" }, undefined];
+  expect(noted.map((each) => areTokensSpent(100, each))).toEqual([true, false, false, false]);
+  expect(areTokensSpent(undefined, spent)).toBe(false);
+  const limits = { maxTokensPerDay: 100 };
+  expect(shown(<Limits {...{ limits, used }} isSpent />)).toContain("Tokens leased today 70 of 100 used up");
 });
 
 test("[L17] what nears the end of its storage says what it stores, and what comes then", () => {

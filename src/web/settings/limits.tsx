@@ -51,9 +51,21 @@ const names: Record<LimitName, string> = {
   maxTokensPerDay: "Tokens leased today",
 };
 
+/**
+ * Whether the day's tokens are spent, by the audit log's newest `tokens.spent`. What is left of them is too little for a
+ * step then, and nobody leases it.
+ */
+export const areTokensSpent = (limit: number | undefined, noted: Record<string, unknown> = {}): boolean => {
+  const isOfToday = noted.day === new Date().toISOString().slice(0, 10);
+  return isOfToday && limit !== undefined && Number(noted.maxTokensPerDay) >= limit;
+};
+
 /** The operator's limits, and what is used of each. */
-export const Limits = ({ limits, used }: LimitsInUse) => {
-  const partOf = (name: LimitName): number => used[name] / (limits[name] ?? Number.POSITIVE_INFINITY);
+export const Limits = ({ limits, used, isSpent = false }: LimitsInUse & { isSpent?: boolean }) => {
+  const partOf = (name: LimitName): number => {
+    const limit = limits[name] ?? Number.POSITIVE_INFINITY;
+    return used[name] >= limit || (isSpent && name === "maxTokensPerDay") ? 1 : used[name] / limit;
+  };
   // Nobody leases tokens where they have no limit.
   const shown = limitNames.filter((name) => name !== "maxTokensPerDay" || limits[name] !== undefined);
   return (

@@ -3,7 +3,7 @@ import { Button, IconButton } from "../look/button.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
 import { People } from "./erasing.tsx";
-import { Limits, NearTheEnd } from "./limits.tsx";
+import { areTokensSpent, Limits, NearTheEnd } from "./limits.tsx";
 import { keptWords, RetentionDialog } from "./retention.tsx";
 import { Usage } from "./usage.tsx";
 import "./workspace.css";
@@ -11,7 +11,13 @@ import "./workspace.css";
 /** For admins, in the place of a space: what the workspace may use and uses, how long it keeps, and whom it forgets. */
 export const WorkspaceView = ({ onMenu, onClose }: { onMenu: () => void; onClose: () => void }) => {
   const { client } = useSignedIn();
-  const { answer, problem, again } = useRequest(useCallback(() => client.getWorkspace(), [client]));
+  const { answer, problem, again } = useRequest(
+    useCallback(async () => {
+      const spent = client.audit({ action: "tokens.spent", limit: 1 });
+      const [inUse, { items }] = await Promise.all([client.getWorkspace(), spent]);
+      return { ...inUse, isSpent: areTokensSpent(inUse.limits.maxTokensPerDay, items[0]?.detail) };
+    }, [client]),
+  );
   const [isChanging, setChanging] = useState(false);
   return (
     <div className="workspace">
