@@ -48,3 +48,29 @@ test("[L1] a person edits and deletes by the keyboard, and the other window sees
   for (const page of [his, hers]) await page.getByText("Message deleted by Husam").waitFor();
   expect(await shown(hers, "the pears").count()).toBe(0);
 });
+
+test("[S4] a message that cannot be shown says so by its id, and the rest of the page stays", async () => {
+  const [omar, lina] = [await house.addPerson("Omar"), await house.addPerson("Lina")];
+  const messages = `/v1/spaces/${await house.addSpace("Orchard", [omar.id, lina.id])}/messages`;
+  const say = async (text: string) => (await omar.api.post<{ message: { id: string } }>(messages, { text })).message.id;
+  await say("the quinces");
+  const page = await enter(lina);
+  await shown(page, "the quinces").waitFor();
+  // Whatever is wrong with a text, it shows as its row is drawn.
+  await page.evaluate(() => {
+    const { split } = String.prototype as { split(...given: unknown[]): string[] };
+    const odd = function (this: string, ...given: unknown[]): string[] {
+      if (this.startsWith("the medlars")) throw new Error("This text cannot be shown");
+      return split.apply(this, given);
+    };
+    Object.assign(String.prototype, { split: odd });
+  });
+  const id = await say("the medlars");
+  await page.getByText(`Message ${id} cannot be shown.`).waitFor();
+  await shown(page, "the quinces").waitFor();
+  await say("the sloes");
+  await shown(page, "the sloes").waitFor();
+  await omar.api.patch(`${messages}/${id}`, { text: "the pears" });
+  await shown(page, "the pears").waitFor();
+  expect(await page.getByText("cannot be shown").count()).toBe(0);
+});

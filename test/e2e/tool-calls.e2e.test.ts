@@ -309,6 +309,20 @@ test("a wide table scrolls in its own frame", async () => {
   await noOverflow();
 });
 
+test.each([
+  { type: "bar", title: "No span", values: [5e-324, -5e-324] },
+  { type: "bar", title: "No length", values: [1], labels: [{ length: { toString: null } }] },
+])("[S4] a chart that cannot be drawn shows as its fields: $title", async (input) => {
+  const after = `That was ${input.title}.`;
+  await calls("chart", JSON.stringify(input), after);
+  await both((page) => standing(page, "Chart", "Done"));
+  for (const page of [his, hers]) {
+    await card(page, "Chart").getByText(input.title, { exact: true }).waitFor();
+    expect(await card(page, "Chart").getByRole("img").count()).toBe(0);
+    await said(page, after);
+  }
+});
+
 test("[C20] people see who will read what leaves a confidential space, and why it stays", async () => {
   const members = [husam.id, sara.id, planner].map((entityId) => ({ entityId }));
   const board = { name: "Board", members, confidential: true, release: {} };

@@ -1,4 +1,5 @@
 import type { LiveSpace, Note, OutgoingMessage, SpaceState } from "../../client/index.ts";
+import { Boundary } from "../look/boundary.tsx";
 import { LinkButton } from "../look/button.tsx";
 import { GrowingCall } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
@@ -20,11 +21,17 @@ type TimelineRowProps = {
 };
 
 /** One row in the middle column, by its kind. */
-export const TimelineRow = (props: TimelineRowProps) => (
-  <div className="timeline-row">
-    <RowContent {...props} />
-  </div>
-);
+export const TimelineRow = (props: TimelineRowProps) => {
+  const message = props.row.kind === "message" ? props.row.message : null;
+  const sentence = <p className="note wrap small danger">Message {message?.id ?? props.row.key} cannot be shown.</p>;
+  return (
+    <div className="timeline-row">
+      <Boundary of={message ?? props.row.key} instead={sentence}>
+        <RowContent {...props} />
+      </Boundary>
+    </div>
+  );
+};
 
 const RowContent = ({ row, state, live, names, targetId, isAdmin, actions }: TimelineRowProps) => {
   switch (row.kind) {

@@ -46,18 +46,9 @@ export type Chart = {
   series: ChartSeries[];
 };
 
-/** The input as a chart's. A length in it may be what cannot be compared: the check throws then. */
-const parsedInput = (input: unknown) => {
-  try {
-    return ChartInput.safeParse(input);
-  } catch {
-    return { success: false } as const;
-  }
-};
-
-/** The chart that a call's input describes; null for an input that cannot be drawn. */
+/** The chart that a call's input describes; null for an input that is none. It throws where a length compares with nothing. */
 export const chartOf = (input: unknown): Chart | null => {
-  const parsed = parsedInput(input);
+  const parsed = ChartInput.safeParse(input);
   if (!parsed.success) return null;
   const { type, title, unit, values, data } = parsed.data;
   const found = values ?? parsed.data.series ?? data?.series ?? [];

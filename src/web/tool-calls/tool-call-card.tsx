@@ -1,5 +1,6 @@
 import { memo, type ReactNode, useEffect, useId, useState } from "react";
 import type { Member, ToolCall } from "../../client/index.ts";
+import { Boundary } from "../look/boundary.tsx";
 import { Icon } from "../look/icon.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { chartOf } from "./chart.ts";
@@ -70,8 +71,15 @@ const CallFrame = ({ name, chip, children }: { name: string; chip: Chip; childre
 
 type CallInputProps = { name: string; input: unknown; isAsking: boolean; schema?: unknown };
 
-/** The input of a call: a chart or table for a tool of that name, a question, or its fields. */
-const CallInput = ({ name, input, isAsking, schema }: CallInputProps) => {
+/** The input of a call as it is meant; its fields where that cannot be shown. */
+const CallInput = (props: CallInputProps) => (
+  <Boundary of={props.input} instead={<Fields value={props.input} />}>
+    <MeantInput {...props} />
+  </Boundary>
+);
+
+/** A chart or table for a tool of that name, a question, or its fields. */
+const MeantInput = ({ name, input, isAsking, schema }: CallInputProps) => {
   const kind = name.split("__").at(-1)?.toLowerCase();
   const chart = kind === "chart" ? chartOf(input) : null;
   if (chart) return <ChartView chart={chart} />;

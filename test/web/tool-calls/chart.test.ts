@@ -72,7 +72,3 @@ test("a table has rows of lists or records, and takes unnamed columns from the r
   expect(tableOf({ columns: ["a"] })).toBeNull();
   expect(tableOf({ columns: ["a"], rows: [["x"], "y", 7] })?.rows).toHaveLength(3);
 });
-
-test("[S4] an input whose length cannot be compared is no chart", () => {
-  expect(chartOf({ type: "bar", labels: [{ length: { toString: null } }], values: [1] })).toBeNull();
-});
