@@ -1,5 +1,5 @@
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createApi } from "../../scripts/api.ts";
 import { browserForFile, houseForFile } from "./support/for-file.ts";
 import type { Person } from "./support/house.ts";
@@ -82,6 +82,37 @@ test("[L18] an admin sets how long messages stay, in the workspace and in a spac
   type Kept = { space: { retentionDays?: number; workspaceRetentionDays?: number } };
   const { space } = await house.api.get<Kept>(`/v1/spaces/${spaceId}`);
   expect(space).toMatchObject({ retentionDays: 30, workspaceRetentionDays: 365 });
+});
+
+test("[L17] an admin sees which agents and spaces near the end of their storage", async () => {
+  const roomy = await house.addSpace("Barn", [boss.id]);
+  const page = await enter(boss);
+  // No test stores gigabytes: the server's own answers are given other figures.
+  const tell = (path: string, change: (answer: Record<string, Record<string, unknown>>) => object) =>
+    page.route(`**/v1/${path}`, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: change(await response.json()) });
+    });
+  const near = { bytes: 6.9e9, maxBytes: 8.5e9, state: "near" };
+  const full = { bytes: 8.5e9, maxBytes: 8.5e9, state: "full" };
+  const act = { at: new Date().toISOString(), action: "storage.near", actor: { id: "workspace" }, detail: {} };
+  const targets = [agent, spaceId, roomy, agent, house.workspaceId];
+  await tell("workspace/audit?action=storage.near*", () => ({
+    items: targets.map((target) => ({ ...act, target })),
+    nextCursor: null,
+  }));
+  await tell(`agents/${agent}`, ({ agent: told }) => ({
+    agent: { ...told, activity: { ...(told?.activity as object), storage: near } },
+  }));
+  await tell(`spaces/${spaceId}`, ({ space }) => ({ space: { ...space, storage: full } }));
+  await openSettings(page);
+  const told = page.locator("section", { hasText: "What it may use" }).getByRole("paragraph");
+  await vi.waitFor(async () =>
+    expect(await told.allTextContents()).toEqual([
+      "Scribe Stores 6.9 GB of 8.5 GB: once it is full, what is new is refused.",
+      "Orchard Stores 8.5 GB of 8.5 GB, or its workspace is full: what is new is refused until something is deleted.",
+    ]),
+  );
 });
 
 test("[L16] an admin erases a person, is told what cannot be known, and reads the report", async () => {
