@@ -121,8 +121,9 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
         armRetention(services);
         services.audit.note("space.retention", principal, row.id, { days: retentionDays ?? 0 }, version);
       }
+      // A compartment begins with the switch itself: so nothing outside tells whether anything is said there (C17).
       for (const { entityId, type } of isSealed ? members : []) {
-        if (type === "agent") followInCompartment(services, entityId, { cursor: version, inside: true });
+        if (type === "agent") followInCompartment(services, entityId, { cursor: version - 1, inside: true });
       }
     });
     if (confidentialFrom !== null) closeUnreading(services);

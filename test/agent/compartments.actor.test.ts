@@ -16,10 +16,12 @@ import {
   ids,
   inboxOf,
   openHouse,
+  openScene,
   passTime,
   rowsIn,
   runsOf,
   scripted,
+  told,
   undoLater,
 } from "./fixture.ts";
 
@@ -121,6 +123,28 @@ describe("a compartment begins by itself", () => {
     unwrap(await give(told));
     expect(await heardBy(mind)).toBe(1);
     expect(await compartmentsOf(polaris)).toHaveLength(1);
+  });
+
+  test("[C17] [C19] an erasure does not tell whether anything was said since the switch", async () => {
+    const objectsWhere = async (...said: string[]): Promise<number> => {
+      const { house, analyst, husam, space } = await openScene();
+      const { workspaceId } = house;
+      const mona = await house.person("Mona");
+      unwrap(await space.stub().update({ kind: "key", workspaceId, keyId: "key" }, { confidential: true }));
+      scripted(() => step(text("Noted.")));
+      for (const words of said) await space.post(husam, words);
+      if (said.length > 0) await ended(workspaceId, mindIn(analyst, space.id), said.length);
+      await told(space.id);
+      const workspace = env.WORKSPACE.getByName(workspaceId);
+      unwrap(await workspace.beginErasure({ kind: "person", id: mona.id }, { id: "key" }));
+      const isDone = async (): Promise<number> => {
+        const { state, objects } = unwrap(await workspace.erasure(mona.id));
+        expect(state).toBe("done");
+        return objects;
+      };
+      return await vi.waitFor(isDone, 8000);
+    };
+    expect(await objectsWhere()).toBe(await objectsWhere("The merger is on"));
   });
 
   test("[C17] after a crash before its first delivery is stored the next one begins it", async () => {

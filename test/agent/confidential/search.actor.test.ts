@@ -8,7 +8,7 @@ import { ColloquyError, type Outcome, refusalOf, unwrap } from "../../../src/sha
 import { compartmentId } from "../../../src/shared/ids.ts";
 import { Space } from "../../../src/space/space.ts";
 import { call } from "../../support/scripted-model.ts";
-import { ids, passTime, told, undoLater } from "../fixture.ts";
+import { ids, openScene, passTime, rowsIn, told, undoLater } from "../fixture.ts";
 import { dumpOf, openTwoMinds } from "./scene.ts";
 
 undoLater();
@@ -232,4 +232,16 @@ test("[C17] [S1] a search asks a space no more where it can never read anything,
   expect(await found()).toBe("");
   unwrap(await alpha.stub().addMember(key, analyst));
   await vi.waitFor(async () => expect(await found()).toContain("Paris"));
+});
+
+test("[C17] the open mind's index is kept up from the switch on, though nothing is said there", async () => {
+  const { house, analyst, space } = await openScene({ continuity: "timeline" });
+  const { workspaceId } = house;
+  const tea = { content: "Tea is green", metadata: {}, source: {} };
+  const id = ids.mintOwned("arch", analyst.id);
+  unwrap(await env.AGENT.getByName(analyst.id).archive(workspaceId, id, tea));
+  unwrap(await space.stub().update({ kind: "key", workspaceId, keyId: "key" }, { confidential: true }));
+  await told(space.id);
+  await passTime(analyst, searchNewsMs);
+  await vi.waitFor(async () => expect(await rowsIn(analyst, "SELECT id FROM search_entries")).toHaveLength(1));
 });
