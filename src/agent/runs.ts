@@ -76,12 +76,15 @@ const restedQuery = prepared((db) =>
     .orderBy(desc(runs.completedAt))
     .limit(sql.placeholder("limit")),
 );
-/** The runs that began since then, oldest first. It reads their rows alone, and no run writes an index row for it. */
+/** Of an open mind all. */
+const isItsOwn = sql`${runs.fed} is not 1`;
+/** Its own runs that began since then, oldest first. It reads their rows alone, and no run writes an index row for it. */
 const begunSince = prepared((db) => {
   const { ordinal, person, startedAt } = runs;
-  const isOld = sql`${startedAt} <= ${sql.placeholder("since")}`;
+  const isOld = sql`${isItsOwn} and ${startedAt} <= ${sql.placeholder("since")}`;
   const last = sql`(select ${ordinal} from ${runs} where ${isOld} order by ${ordinal} desc limit 1)`;
-  return db.select({ person, startedAt }).from(runs).where(sql`${ordinal} > coalesce(${last}, 0)`).orderBy(ordinal);
+  const isRecent = sql`${isItsOwn} and ${ordinal} > coalesce(${last}, 0)`;
+  return db.select({ person, startedAt }).from(runs).where(isRecent).orderBy(ordinal);
 });
 const ownQuery = prepared((db) => {
   const isOwn = sql`${runs.fed} = 0 and ${runs.ordinal} < ${sql.placeholder("before")}`;
@@ -257,8 +260,7 @@ export const createRuns = (db: Database, clock: Clock) => {
     /** Those that the mind began itself since it was made or imported, after this one. */
     begunAfter(ordinal: number, since: number, limit: number) {
       const { person, trigger, startedAt } = runs;
-      const isOwn = sql`${runs.fed} is not 1`;
-      const isMeant = and(gt(runs.ordinal, ordinal), gte(startedAt, since), isOwn);
+      const isMeant = and(gt(runs.ordinal, ordinal), gte(startedAt, since), isItsOwn);
       const begun = db.select({ ordinal: runs.ordinal, person, trigger, startedAt }).from(runs).where(isMeant);
       return begun.orderBy(runs.ordinal).limit(limit).all();
     },

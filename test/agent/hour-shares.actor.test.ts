@@ -1,3 +1,4 @@
+import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { maxHeldEvents, maxHeldEventsOfPerson } from "../../src/agent/bounds.ts";
@@ -5,8 +6,10 @@ import type { ServerFrame } from "../../src/protocol/events.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { apiError, refusal, step, text, waitAt } from "../support/scripted-model.ts";
+import { openBoth } from "./compartment.ts";
 import {
   type AgentSettings,
+  agentStub,
   ended,
   inboxOf,
   openHouse,
@@ -137,6 +140,26 @@ test("[C10] what failed waits for its person's share, though another's run goes 
   await vi.waitFor(async () => expect(await runs()).toHaveLength(8));
   expect((await runs()).map(({ trigger }) => trigger.text).slice(0, 3)).toEqual(["Four", "Three", "Question 4"]);
   gates.get(6)?.open();
+});
+
+test("[C10] [C21] an old open run that a compartment is fed hides none of a person's runs there", async () => {
+  const three = { ...limits, maxRunsPerHour: 12 };
+  const { space, husam, secret, house, analyst } = await openBoth({ continuity: "timeline", limits: three });
+  const gate = createGate();
+  scripted((_, index) => step(...(index === 0 ? [waitAt(gate)] : []), text("Read.")));
+  await space.post(husam, "A long one?");
+  await gate.reached;
+  vi.setSystemTime(Date.now() + 30 * minuteMs);
+  await secret.ask("Question 1", 1);
+  gate.open();
+  await ended(house.workspaceId, analyst, 1);
+  await secret.ask("Question 2", 2);
+  vi.setSystemTime(Date.now() + 31 * minuteMs);
+  await evictDurableObject(agentStub(secret.mind));
+  await secret.ask("Question 3", 3);
+  await secret.tell("Question 4");
+  const held = "SELECT count(*) AS held FROM inbox WHERE status = 'pending' AND retry_at IS NOT NULL";
+  await vi.waitFor(async () => expect(await rowsIn(secret.mind, held)).toEqual([{ held: 1 }]));
 });
 
 /** So many events of a person's wait. */
