@@ -19,6 +19,7 @@ import { checkPartner } from "./check-references.ts";
 import { type HttpContext, workspaceOf } from "./http-context.ts";
 import { callIdOf } from "./idempotent.ts";
 import { asReaderOfAll } from "./in-space.ts";
+import { noteLook } from "./mind-query.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, onePage, pageQuery, queryNumber, streamQuery } from "./route-parts.ts";
 import { requireUpgrade, socketFrom } from "./stream.ts";
@@ -217,6 +218,8 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}/stream", {
   problems: ["not_found", "upgrade_required", "invalid_request"],
   handle: async ({ context, params }) => {
     requireUpgrade(context, "read the block again");
-    return blockStream(context, params);
+    const socket = await blockStream(context, params);
+    await noteLook(context, params.agentId);
+    return socket;
   },
 });

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "../protocol/tool-call.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
+import { noteLook } from "./mind-query.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
 
@@ -31,8 +32,12 @@ toolCalls.route("GET /v1/tool-calls", {
   }),
   answers: [listOf(WaitingToolCall), "A page"],
   problems: badPage,
-  handle: async ({ context, principal, query: { limit, cursor } }) =>
-    unwrap(await workspaceOf(context).toolCalls({ limit, cursor, openOnly: principal.kind !== "key" })),
+  handle: async ({ context, principal, query: { limit, cursor } }) => {
+    const openOnly = principal.kind !== "key";
+    const calls = unwrap(await workspaceOf(context).toolCalls({ limit, cursor, openOnly }));
+    for (const agentId of new Set(calls.items.map((call) => call.agentId))) await noteLook(context, agentId);
+    return calls;
+  },
 });
 
 toolCalls.route("POST /v1/tool-calls/{toolCallId}/claim", {

@@ -6,6 +6,7 @@ import { jsonHash } from "../../src/shared/canonical-json.ts";
 import { armFault } from "../../src/shared/fault.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
+import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
 
 let house: House;
@@ -145,6 +146,23 @@ test("[L3] an admin's looks into an agent's mind are noted, once an hour; a key'
   for (const path of ["search?q=agent", "runs", "context", "inbox"])
     await done(`${mind}/${path}`, { bearer: boss.token });
   expect(await entries(read)).toMatchObject([{ actor: { id: boss.id } }]);
+});
+
+test("[L3] an admin who follows a block, or lists waiting calls, is noted as reading its agent", async () => {
+  const [writer, caller] = [(await house.agent({ name: "Writer" })).id, await outsideCaller(house)];
+  const blocks = `/v1/agents/${writer}/blocks`;
+  await done(blocks, { body: { label: "notes", type: "working", content: "Said in the lab" } });
+  await outsideCall(house, caller);
+  for (const bearer of [house.secretKey, boss.token]) {
+    const { webSocket } = await call(`${blocks}/notes/stream`, { bearer, headers: { upgrade: "websocket" } });
+    webSocket?.accept();
+    webSocket?.close();
+    await done("/v1/tool-calls", { bearer });
+    const readers = async (agent: string) =>
+      (await entries(`action=agent.read&target=${agent}`)).map((each) => each.actor.id);
+    const noted = bearer === house.secretKey ? [] : [boss.id];
+    expect([await readers(writer), await readers(caller)]).toEqual([noted, noted]);
+  }
 });
 
 test("[L3] sign-ins, sign-outs and tokens for others are noted, with who stands behind them", async () => {
