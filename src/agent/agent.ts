@@ -27,7 +27,6 @@ import {
 import { configArea, createAgent, usableConfig } from "./api/config.ts";
 import { createImportSession, exportArea, importMethods } from "./api/import-session.ts";
 import { hooksArea, inboxArea } from "./api/inbox.ts";
-import { armCuts } from "./api/journal-cuts.ts";
 import { knowledgeArea } from "./api/knowledge.ts";
 import { memoryArea } from "./api/memory.ts";
 import { relatedArea } from "./api/related.ts";
@@ -186,7 +185,7 @@ export class Agent extends DurableObject<Env> implements Own {
     this.ctx.waitUntil(reportMetrics(this.env, systemClock.now()));
     const begun = delivery.compartment && (await this.#begin(delivery));
     if (begun && !begun.ok) return begun;
-    return this.#with(delivery.space.workspaceId, async ({ db, services, loop, jobs }) => {
+    return this.#with(delivery.space.workspaceId, async ({ db, services, loop }) => {
       if (!isFor(delivery, services.identity.get())) throw new ColloquyError("not_found", "there is no such agent");
       if (isLast(delivery)) {
         await this.#end();
@@ -194,7 +193,7 @@ export class Agent extends DurableObject<Env> implements Own {
       }
       forgetCompartment(db, delivery);
       const { cursor, asksForRun } = accept(services, delivery);
-      armCuts(jobs, services.spaces.keptDays());
+      services.armCuts();
       fault("agent.after-deliver", this.ctx);
       if (asksForRun) loop.wake();
       if (delivery.answers || delivery.left || delivery.openUpTo !== undefined) services.wakeCalls();

@@ -10,7 +10,7 @@ import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
 import { handleCompartments, tellCompartments, tellMinds } from "./api/compartments.ts";
 import { handleAudit, tellNotes } from "./api/config.ts";
-import { handleCuts } from "./api/journal-cuts.ts";
+import { armCuts, handleCuts } from "./api/journal-cuts.ts";
 import { renewCarried } from "./api/related.ts";
 import { suspendedLookMs, watchdogMs } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
@@ -184,6 +184,7 @@ export const createRuntime = (
     summaries: createSummaries(db, clock),
     tracer: createTracer(env, clock, () => identity.get(), background),
     ...{ armLoop, endMind },
+    armCuts: () => armCuts(jobs, spaces.keptDays()),
     stopRun: (runId, why) => loop.abort(runId, why),
     tellCall: (callId) => callWork.tell(callId),
     wakeCalls: () => callWork.wake(),

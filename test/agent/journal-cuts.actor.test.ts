@@ -1,4 +1,4 @@
-import { runInDurableObject } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { journalLookMs, maxPastRuns } from "../../src/agent/bounds.ts";
@@ -125,12 +125,8 @@ test("[L18] a space that was deleted holds up no cut of what a run did in others
   await vi.waitFor(async () => expect(await firstKept()).toBe(old + 1));
 });
 
-type Both = Awaited<ReturnType<typeof openBoth>>;
-test.each<[string, (scene: Both) => Promise<unknown>]>([
-  ["that keeps less than its own", async () => undefined],
-  ["that the agent has left", ({ space, house, analyst }) => space.stub().removeMember(house.key, analyst.id)],
-  ["that was deleted", ({ space, house }) => space.stub().remove(house.key)],
-])("[L18] a compartment cuts what it was fed of a space %s", async (_, end) => {
+/** A compartment that was fed a run three days ago, whose space keeps messages for two. */
+const openFed = async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3 * 24 * 60 * 60_000 });
   onTestFinished(() => void vi.useRealTimers());
   const scene = await openBoth({ continuity: "timeline" });
@@ -140,17 +136,42 @@ test.each<[string, (scene: Both) => Promise<unknown>]>([
   unwrap(await space.stub().update(house.key, { retentionDays: 2 }));
   await told(space.id);
   await secret.ask("Hello", 1);
+  const { mind } = secret;
+  return {
+    ...scene,
+    /** Today it has done so many runs as this one since that no input shows the first. It begins anew. */
+    comeBack: async (ordinal: number): Promise<void> => {
+      vi.useRealTimers();
+      const fill = `WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < ${maxPastRuns})`;
+      const runs = `SELECT ${await copied(mind)} FROM runs, more WHERE ordinal = ${ordinal}`;
+      await rowsIn(mind, `${fill} INSERT INTO runs ${runs}`);
+      await runInDurableObject(agentStub(mind), (_, state) => state.abort("a crash")).catch(() => undefined);
+    },
+    firstKept: async () => (await rowsIn(mind, "SELECT min(run_ordinal) AS first FROM journal"))[0]?.first,
+  };
+};
+
+type Fed = Awaited<ReturnType<typeof openFed>>;
+test.each<[string, (scene: Fed) => Promise<unknown>]>([
+  ["that keeps less than its own", async () => undefined],
+  ["that the agent has left", ({ space, house, analyst }) => space.stub().removeMember(house.key, analyst.id)],
+  ["that was deleted", ({ space, house }) => space.stub().remove(house.key)],
+])("[L18] a compartment cuts what it was fed of a space %s", async (_, end) => {
+  const scene = await openFed();
+  const { space, secret, comeBack, firstKept } = scene;
   await end(scene);
   await told(space.id);
   await secret.ask("And now?", 2);
-  vi.useRealTimers();
-  const fill = `WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < ${maxPastRuns})`;
-  await rowsIn(
-    secret.mind,
-    `${fill} INSERT INTO runs SELECT ${await copied(secret.mind)} FROM runs, more WHERE ordinal = 3`,
-  );
-  await runInDurableObject(agentStub(secret.mind), (_, state) => state.abort("a crash")).catch(() => undefined);
+  await comeBack(3);
   await secret.tell("And then?");
-  const kept = async () => (await rowsIn(secret.mind, "SELECT min(run_ordinal) AS first FROM journal"))[0]?.first;
-  await vi.waitFor(async () => expect(await kept()).toBe(2), 5000);
+  await vi.waitFor(async () => expect(await firstKept()).toBe(2), 5000);
+});
+
+test("[L18] a compartment that hears nothing more cuts what it was fed", async () => {
+  const { secret, comeBack, firstKept } = await openFed();
+  await comeBack(2);
+  await vi.waitFor(async () => {
+    await runDurableObjectAlarm(agentStub(secret.mind));
+    expect(await firstKept()).toBe(2);
+  }, 5000);
 });

@@ -148,6 +148,7 @@ export const takeFeed = async (services: RunServices, signal: AbortSignal): Prom
     for (const run of told.runs) takeRun(services, cleanRun(services, run));
     const value = come && { place: come.place, left: (before?.left ?? 0) + come.left };
     feed.put([...parts, ...(value ? [{ part: "runs", hash: "", value }] : [])], gone);
+    services.armCuts();
     const { config } = identity.get();
     if (before || !continuityFacts(config).keepsRuns) return;
     // The first window goes on from the open mind's.

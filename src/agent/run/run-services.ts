@@ -35,6 +35,8 @@ export type RunServices = InboxServices & {
    * there is none yet.
    */
   wantSummary(subject: string, messages?: { from: number; upTo: number }): void;
+  /** Has old journals cut, once a space keeps messages for so many days. */
+  armCuts(): void;
   /** Ends this compartment, with all that it stores: its agent was removed. */
   endMind(): void;
   /** Aborts another run, and waits until it has ended. */
