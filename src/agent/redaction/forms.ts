@@ -1,3 +1,4 @@
+import { errorCodes } from "../../shared/errors.ts";
 import { quote, quoteJson, quoteLines, visible } from "../../shared/quote.ts";
 import { isFieldName, leastStretch } from "../../shared/stretches.ts";
 import { createQuotedWords, inner } from "./quoted-words.ts";
@@ -123,14 +124,23 @@ const replaced = (text: string, spans: Span[], mark: string): string => {
   return made + text.slice(at);
 };
 
+const isOurId = (value: string): boolean => /^[a-z]{2,4}_[\dA-Z]{20}[\w:]*$/.test(value);
+
+const looksListed = (value: string): boolean => /^[a-z]+(?:[_-][a-z]+)*$/.test(value);
+
 /** An id of ours, or a word of a list of ours. */
-const isOurs = (value: string): boolean => /^(?:[a-z]{2,4}_[\dA-Z]{20}[\w:]*|[a-z]+(?:[_-][a-z]+)*)$/.test(value);
+const isOurs = (value: string): boolean => isOurId(value) || looksListed(value);
+
+const codes = new Set<string>(errorCodes);
 
 /** Values under these keys tell what something is. So keys of others are named too: a long value has to look like ours. */
 const isFixed = (key: string, value: string): boolean => {
   if (/^(?:toolCallId|toolName|inputHash)$/.test(key)) return !/\s/.test(value);
   if (!/(?:^|\b|[a-z])(?:ids?|Ids?|type|role|kind|toolName|status|code)$/.test(key)) return false;
-  return value.length < leastStretch ? !/\s/.test(value) : isOurs(value);
+  if (value.length < leastStretch) return !/\s/.test(value);
+  // An agent makes ids of words. A code may be a passphrase.
+  if (/ids?$/i.test(key)) return isOurId(value);
+  return /code$/.test(key) ? codes.has(value) : isOurs(value);
 };
 
 /** Keys of names: of what has one, and of those who approved, or are awaited. */

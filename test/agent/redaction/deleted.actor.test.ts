@@ -76,6 +76,27 @@ test("[L4] words that label a core block go from a window's instructions too", a
   ]);
 });
 
+test("[L4] words go with their message from ids and codes that an agent made of them", async () => {
+  const scene = await openScene();
+  const { space, husam, house } = scene;
+  const said = "correct-horse-battery-staple";
+  scripted([
+    step(
+      call("set_goals", { goals: [{ id: said, description: "Open it" }] }),
+      call("recall", { op: "insert", content: "It opens.", metadata: { code: said } }),
+      call("set_plans", { plans: [{ id: said, name: "Open", instruction: "Open it.", runAfter: "3 days" }] }),
+    ),
+    step(text("Noted.")),
+  ]);
+  const message = await space.post(husam, `The safe opens by ${said}`);
+  await ended(house.workspaceId, scene.analyst, 1);
+  expect(await rowsWith(agentStub(scene.analyst), said)).not.toEqual([]);
+  await remove(scene, message.id);
+  const left = async () =>
+    (await rowsWith(agentStub(scene.analyst), said)).filter((row) => !/^(?:archival|search_entries) /.test(row));
+  await vi.waitFor(async () => expect(await left()).toEqual([]));
+});
+
 describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {
   test("[L4] a deleted message that a run handled is gone from every row, index and answer", async () => {
     const scene = await openScene({ continuity });
