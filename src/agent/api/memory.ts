@@ -56,7 +56,9 @@ export const memoryArea = {
     const answer = search.read(query, alike);
     const items = answer.items.map((hit) => {
       const found = saidBySomebody(hit) ? { ...hit, senderType: "human" } : hit;
-      return { ...hit, excerpt: redactions.clean(found, Date.parse(hit.createdAt)).excerpt };
+      const { excerpt } = redactions.clean(found, Date.parse(hit.createdAt));
+      // Names go with who is erased. Of words in messages they are older.
+      return { ...hit, excerpt, source: redactions.clean(hit.source, 0) };
     });
     return { ...answer, items };
   },

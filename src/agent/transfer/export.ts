@@ -131,7 +131,8 @@ const firstPage = async (db: Database, services: RunServices): Promise<ExportPag
   });
   const names = await namesFor(db, env.WORKSPACE.getByName(workspaceId), id);
   return {
-    text: head + names.map((row) => lineOf({ kind: "name", row })).join(""),
+    // Names go with who is erased. Of words in messages they are older.
+    text: head + names.map((row) => lineOf({ kind: "name", row: services.redactions.clean(row, 0) })).join(""),
     next: { bounds, kind: "memory", after: null, lines: 1 + names.length },
   };
 };
