@@ -70,8 +70,9 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
         "message" in event && row.was === null
           ? fromOf(row, event.message)
           : { wasAt: row.changedSeq ?? row.seq, by: row.entityId };
-      if (wasAt > (space.confidentialFrom ?? wasAt) && by !== agentId) continue;
+      // Its name is told outside too.
       if (event.type === "space.updated") names.add(event.space.name);
+      if (wasAt > (space.confidentialFrom ?? wasAt) && by !== agentId) continue;
       if (!("message" in event)) continue;
       const createdAt = Date.parse(event.message.createdAt);
       since = Math.min(since, createdAt);

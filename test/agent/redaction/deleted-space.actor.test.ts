@@ -191,3 +191,19 @@ test.each([
   await deleteSpace(mine);
   await gone(mine, ["quinces", "Xylophone"], 10_000);
 });
+
+test("[L13] each name that a deleted confidential space had is gone from the open mind", async () => {
+  const scene = await openScene();
+  const { husam, house, analyst, ask } = scene;
+  const names = ["Xylophone", "Marimba", "Celesta"];
+  const space = await house.space("Xylophone", [husam, analyst], true);
+  scripted(() => step(text("Well.")));
+  for (const [index, name] of names.entries()) {
+    unwrap(await space.stub().update(house.key, { name }));
+    await told(space.id);
+    await ask("Hello", index + 1);
+    expect(await rowsWith(agentStub(analyst), name)).not.toEqual([]);
+  }
+  await deleteSpace({ ...scene, space });
+  await gone({ ...scene, space }, names);
+});
