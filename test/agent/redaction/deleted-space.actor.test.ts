@@ -8,7 +8,7 @@ import { armFault, disarmFaults, type FaultPoint } from "../../../src/shared/fau
 import { rowsWith } from "../../support/rows.ts";
 import { answer, call, step, text } from "../../support/scripted-model.ts";
 import { openBoth, openCompartment } from "../compartment.ts";
-import { agentStub, ended, openScene, scripted, told, userTexts } from "../fixture.ts";
+import { agentStub, ended, openScene, rowsIn, scripted, told, userTexts } from "../fixture.ts";
 
 /** What an agent keeps of a space that was deleted. */
 afterEach(disarmFaults);
@@ -206,4 +206,20 @@ test("[L13] each name that a deleted confidential space had is gone from the ope
   }
   await deleteSpace({ ...scene, space });
   await gone({ ...scene, space }, names);
+});
+
+test("[L13] a deleted space's name is gone from what search knows of an archival entry", async () => {
+  const scene = await openScene();
+  const { husam, house, analyst, agent } = scene;
+  const space = await house.space("Xylophone", [husam, analyst]);
+  const recall = call("recall", { op: "insert", content: "Tea is kept.", metadata: { about: "tea" } });
+  scripted([step(call("enter_space", { spaceId: space.id })), step(recall), step(text("Well."))]);
+  await space.post(husam, "Hello");
+  await ended(house.workspaceId, analyst, 1);
+  unwrap(await agent.search(house.workspaceId, SearchQuery.parse({ query: "tea", mode: "fts" })));
+  const heads = () => rowsIn(analyst, "SELECT head FROM search_entries WHERE type = 'archival'");
+  expect(await heads()).toMatchObject([{ head: expect.stringContaining("Husam · Xylophone") }]);
+  await deleteSpace({ ...scene, space });
+  await gone({ ...scene, space }, ["Xylophone"]);
+  expect(await heads()).toMatchObject([{ head: expect.stringContaining('{"about":"tea"} · Husam · ') }]);
 });

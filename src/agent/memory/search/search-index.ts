@@ -5,7 +5,7 @@ import { among, type Database, prepared } from "../../../shared/database.ts";
 import type { Scrub } from "../../redaction/forms.ts";
 import { spaces } from "../../schema.ts";
 import { searchEntries, searchSources, searchState } from "./schema.ts";
-import { dateWords, type EntryRow, type Findable } from "./sources.ts";
+import { betweenParts, dateWords, type EntryRow, type Findable, headOf } from "./sources.ts";
 import { createVectors, type Filter } from "./vectors.ts";
 
 /**
@@ -221,7 +221,7 @@ export const createSearchIndex = (
     /**
      * Takes words out of the passages after `after`, at most `limit` of them: what changes comes in again under a higher id. All
      * of the messages `of` goes, or comes in anew. Blocks and archival entries are their own: of them only the name goes of who
-     * is erased. Answers how far it has come, undefined at the end. In a transaction.
+     * is erased, and of a deleted space. Answers how far it has come, undefined at the end. In a transaction.
      */
     redact(
       scrub: Scrub,
@@ -236,7 +236,8 @@ export const createSearchIndex = (
     ): { upTo: number | undefined; changed: number } {
       const ids = new Set([name, ...(messageIds ?? [])]);
       const [about] = name.split(" ");
-      const isOwn = sql`(${searchEntries.type} in ('message', 'consciousness') or ${searchEntries.authorId} = ${name})`;
+      const isOwn = sql`(${searchEntries.type} in ('message', 'consciousness') or ${searchEntries.authorId} = ${name}
+        or ${searchEntries.type} = 'archival' and ${searchEntries.spaceId} = ${about})`;
       const next = and(gt(searchEntries.id, after), isOwn, gte(searchEntries.at, since));
       const rows = db.select().from(searchEntries).where(next).orderBy(asc(searchEntries.id)).limit(limit).all();
       const changed = rows.flatMap(({ id: _, part, ...row }): { row: EntryRow; fresh: Findable[] }[] => {
@@ -254,6 +255,11 @@ export const createSearchIndex = (
         if (row.authorId === name && authorName !== null && authorName !== erasedName) {
           const head = row.head.replaceAll(authorName, erasedName);
           return [{ row: whole, fresh: [{ ...row, head, authorName: erasedName }] }];
+        }
+        // The entry stays. The name of its deleted space goes from its head.
+        if (row.type === "archival") {
+          const head = headOf(row.head.split(betweenParts).map((part) => scrub.value(part, true)));
+          return head === row.head ? [] : [{ row: whole, fresh: [{ ...row, head }] }];
         }
         // A head tells what a message answers as it was when it was looked at, which may be long after.
         const answers = isOthers ? row.head.indexOf(dateWords(row.at)) : 0;

@@ -84,8 +84,10 @@ const words = new Intl.DateTimeFormat("en", {
 /** A time as people name its day, in UTC, so that it is found by it: `Sunday, November 22, 2026`. */
 export const dateWords = (at: number): string => words.format(at);
 
+export const betweenParts = " · ";
+
 export const headOf = (parts: (string | null | undefined)[]): string =>
-  parts.filter((part) => part != null).join(" · ");
+  parts.filter((part) => part != null).join(betweenParts);
 
 export const byAgent = ({ identity }: SearchServices): Pick<Findable, "authorId" | "authorName"> => {
   const { id, config } = identity.get();
