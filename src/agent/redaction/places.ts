@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Database } from "../../shared/database.ts";
 import { replyWaitMs } from "../bounds.ts";
+import type { ToldState } from "../records.ts";
 import type { Scrub } from "./forms.ts";
 
 /**
@@ -109,7 +110,7 @@ export const scrubRows = (
       if (typeof value !== "string" || name === keyColumn || !(named || isNamed || scrub.mayHold(value))) continue;
       const at = writtenLast(name);
       const left = json.includes(name)
-        ? leftOf(value, scrub, named, at, table === "feed")
+        ? leftOf(value, `${table} ${name}`, scrub, named, at)
         : scrub.value(value, named || isNamed, at);
       if (left !== value) changes.set(name, left);
     }
@@ -143,9 +144,17 @@ export const partWithout = <Value>(part: Value, scrub: Scrub, named: boolean): V
   return scrub.value(part, named, named ? undefined : 0);
 };
 
-const leftOf = (json: string, scrub: Scrub, named: boolean, writtenAt: number, isFeed: boolean): string => {
+/** What a run was told of its state, without old words. The keys of its lines are labels. */
+export const toldWithout = (told: ToldState, scrub: Scrub, named: boolean): ToldState => {
+  const left = ([id, line]: [string, string]) => Object.values(scrub.value({ id, line }, named));
+  const withLabels = (lines: Record<string, string>) => Object.fromEntries(Object.entries(lines).map(left));
+  return Object.fromEntries(Object.entries(told).map(([section, lines]) => [section, withLabels(lines)]));
+};
+
+const leftOf = (json: string, place: string, scrub: Scrub, named: boolean, writtenAt: number): string => {
   const value = parsed(json);
-  const left = isFeed ? partWithout(value, scrub, named) : scrub.value(value, named, writtenAt);
+  if (place === "runs told") return JSON.stringify(toldWithout(value as ToldState, scrub, named));
+  const left = place === "feed value" ? partWithout(value, scrub, named) : scrub.value(value, named, writtenAt);
   return left === value ? json : JSON.stringify(left);
 };
 

@@ -15,6 +15,7 @@ import {
   redactionRows,
   redactionWaitMs,
 } from "../bounds.ts";
+import type { ToldState } from "../records.ts";
 import { runs, summaries } from "../schema.ts";
 import { deletedSpaceName } from "../spaces.ts";
 import type { Scrub } from "./forms.ts";
@@ -29,7 +30,7 @@ import {
   scrubOf,
   together,
 } from "./parts.ts";
-import { partWithout, places, scrubRows } from "./places.ts";
+import { partWithout, places, scrubRows, toldWithout } from "./places.ts";
 import { redactions } from "./schema.ts";
 import { createSummaryDrops } from "./summary-drops.ts";
 
@@ -357,6 +358,10 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     /** A part of what a compartment is fed, likewise. */
     cleanPart: <Value>(value: Value): Value =>
       scrubs.get().reduce((left, scrub) => partWithout(left, scrub, scrub.names(JSON.stringify(left))), value),
+
+    /** What a run was told of its state, likewise. */
+    cleanTold: (told: ToldState): ToldState =>
+      scrubs.get().reduce((left, scrub) => toldWithout(left, scrub, scrub.names(JSON.stringify(left))), told),
 
     /** Does what may bring words that are old by the time it ends. What it brings goes through `clean`. */
     async during<T>(work: () => Promise<T>): Promise<T> {

@@ -1,11 +1,13 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { places } from "../../../src/agent/redaction/places.ts";
 import { CreateBlock } from "../../../src/protocol/block.ts";
 import { erasedName } from "../../../src/protocol/entity.ts";
 import type { Redaction } from "../../../src/protocol/rpc.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
+import { Space } from "../../../src/space/space.ts";
 import { createGate } from "../../support/gate.ts";
 import { rowsWith } from "../../support/rows.ts";
 import { answer, call, step, text, waitAt } from "../../support/scripted-model.ts";
@@ -95,6 +97,53 @@ test("[L4] words go with their message from ids and codes that an agent made of 
   const left = async () =>
     (await rowsWith(agentStub(scene.analyst), said)).filter((row) => !/^(?:archival|search_entries) /.test(row));
   await vi.waitFor(async () => expect(await left()).toEqual([]));
+});
+
+test("[L4] deleted words that are a memory's key are in no later input", async () => {
+  const scene = await openScene();
+  const { space, husam, agent, house, analyst, ask } = scene;
+  const said = "correct-horse-battery-staple";
+  const model = scripted(() => step(text("Well.")));
+  const message = await space.post(husam, `The safe opens by ${said}`);
+  await ended(house.workspaceId, analyst, 1);
+  unwrap(await agent.putMemory(house.workspaceId, said, "the safe"));
+  await ask("Hello", 2);
+  await remove(scene, message.id);
+  await vi.waitFor(async () =>
+    expect(await rowsIn(analyst, "SELECT words FROM redactions")).toEqual([{ words: null }]),
+  );
+  await ask("And now?", 3);
+  expect(userTexts(model.calls.at(-1)).join("\n")).not.toContain(said);
+  await gone(scene, said);
+});
+
+test("[L4] a run under way keeps no key of deleted words for the next input", async () => {
+  const scene = await openScene({ context: { activity: true } });
+  const { space, husam, agent, house, analyst, ask } = scene;
+  const said = "correct-horse-battery-staple";
+  const model = scripted(() => step(text("Well.")));
+  const message = await space.post(husam, `The safe opens by ${said}`);
+  await ended(house.workspaceId, analyst, 1);
+  unwrap(await agent.putMemory(house.workspaceId, said, "the safe"));
+  const gate = createGate();
+  onTestFinished(gate.open);
+  const { window } = Space.prototype;
+  vi.spyOn(Space.prototype, "window").mockImplementation(async function (this: Space, ...asked) {
+    gate.reach();
+    await gate.opened;
+    return window.apply(this, asked);
+  });
+  await space.post(husam, "Hello");
+  await gate.reached;
+  await remove(scene, message.id);
+  await vi.waitFor(async () =>
+    expect(await rowsIn(analyst, "SELECT place FROM redactions")).toEqual([{ place: places.length + 1 }]),
+  );
+  gate.open();
+  await ended(house.workspaceId, analyst, 2);
+  await gone(scene, said);
+  await ask("And now?", 3);
+  expect(userTexts(model.calls.at(-1)).join("\n")).not.toContain(said);
 });
 
 describe.each(["consciousness", "timeline"] as const)("%s", (continuity) => {

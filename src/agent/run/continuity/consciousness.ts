@@ -220,7 +220,7 @@ export const compactForRun = (services: RunServices, run: RunRow, step: number, 
     const { shown } = shownBlocks(services, ownBlocks(services), events);
     services.journal.tell(run.ordinal, step, renderState(run.told, shown, next.blocks));
     run.windowId = next.id;
-    run.told = services.redactions.clean({ ...run.told, ...sharesUntold });
+    run.told = services.redactions.cleanTold({ ...run.told, ...sharesUntold });
     services.runs.update(run.ordinal, { windowId: next.id, told: run.told });
     return true;
   });

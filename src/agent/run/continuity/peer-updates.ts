@@ -158,7 +158,7 @@ export const tellPeerUpdates = async ({ services, run, signal }: LiveRun): Promi
       if (text !== null) services.journal.tell(run.ordinal, 0, text, meta);
       run.told = { ...run.told, ...told };
     }
-    run.told = services.redactions.clean(run.told);
+    run.told = services.redactions.cleanTold(run.told);
     services.runs.update(run.ordinal, { told: run.told });
   });
 };
