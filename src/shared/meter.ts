@@ -14,6 +14,7 @@ export const families = {
   dead_events: { type: "counter", help: "Events of agents that wait for a person, as they came to it" },
   delivery_seconds: { type: "histogram", unit: "seconds", help: "From a message to its agent having it" },
   jobs_waiting: { type: "gauge", help: "Jobs of objects that have failed once or more and are tried again" },
+  jobs_due: { type: "gauge", help: "Jobs of objects whose time has come and that are not done" },
   storage_bytes: { type: "gauge", help: "Bytes that agents and spaces store, as they told last" },
   storage_near: { type: "gauge", help: "Agents and spaces that are near the end of their storage, or have come to it" },
   sockets: { type: "gauge", help: "Open sockets of spaces and of blocks" },

@@ -49,6 +49,7 @@ type Run = {
   controller: AbortController;
   /** It was set while it ran: when it is to run again. */
   againAt: number | undefined;
+  outlivedLease: boolean;
 };
 
 type Surroundings = {
@@ -90,6 +91,9 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
   const kinds = new Map<string, { handler: JobHandler; running: Map<string, Run> }>();
   let willWake = false;
   let isStopped = false;
+  let toldDue: number | undefined;
+  /** Those without room are counted at most once a lease, as there may be many. */
+  let countAgainAt = 0;
 
   const runOf = (kind: string, key: string): Run | undefined => kinds.get(kind)?.running.get(key);
 
@@ -98,6 +102,18 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
     if (object === undefined) return;
     const running = [...kinds.values()].reduce((sum, kind) => sum + kind.running.size, 0);
     meter.gauge("jobs_waiting", object, Math.max(0, countOf(db, jobs, gt(jobs.attempts, 0)) - running));
+  };
+
+  /** Those whose time has come and that are not done: without room, or under way for longer than a lease. */
+  const tellDue = (now: number, hasRoom: boolean): void => {
+    if (object === undefined || (!hasRoom && now < countAgainAt)) return;
+    if (!hasRoom) countAgainAt = now + jobLeaseMs;
+    const runs = [...kinds.values()].flatMap(({ running }) => [...running.values()]);
+    const due =
+      runs.filter((run) => run.outlivedLease).length + (hasRoom ? 0 : countOf(db, jobs, lte(jobs.dueAt, now)));
+    // Told again while there are some: a word counts for a day.
+    if (due > 0 || toldDue !== 0) meter.gauge("jobs_due", object, due);
+    toldDue = due;
   };
 
   /** The run has ended. It runs again at the time that its handler answered, or at which it was set meanwhile. */
@@ -119,7 +135,7 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
     const { kind, key, payload } = due;
     const job = { kind, key, attempts: due.attempts + 1, payload };
     const controller = new AbortController();
-    const run: Run = { leasedUntil: clock.now() + jobLeaseMs, controller, againAt: undefined };
+    const run: Run = { leasedUntil: clock.now() + jobLeaseMs, controller, againAt: undefined, outlivedLease: false };
     running.set(key, run);
     // Counted before it runs: a run that crashes its object counts too.
     db.update(jobs).set({ attempts: job.attempts, dueAt: run.leasedUntil }).where(named(job)).run();
@@ -148,23 +164,27 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
     const now = clock.now();
     const set = timers.dueAt(jobsTimer);
     let next = never;
+    let hasRoom = true;
     const isTime = ended === undefined || set === undefined || set <= now;
     for (const [kind, { handler, running }] of kinds) {
       for (const [key, run] of running) {
         if (run.leasedUntil > now) continue;
         run.leasedUntil = now + jobLeaseMs;
+        run.outlivedLease = true;
         db.update(jobs).set({ dueAt: run.leasedUntil }).where(named({ kind, key })).run();
       }
       const free = handler.atOnce - running.size;
       if (free > 0 && (isTime || kind === ended)) {
         for (const job of dueOf(db).all({ kind, now, free })) waitUntil(begin(job, handler, running));
       }
+      hasRoom &&= running.size < handler.atOnce;
       // A job that is still due has no room. It begins when a run ends, or when a lease does.
       next = Math.min(next, firstToCome(db).get({ kind, now })?.dueAt ?? next);
     }
     if (next === never) {
       if (set !== undefined) timers.clear(jobsTimer);
     } else if (set === undefined || set > next || set <= now) timers.set(jobsTimer, next);
+    tellDue(now, hasRoom);
   };
 
   /** After the transaction that this turn may be in. */
@@ -233,7 +253,7 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
     /** The object is being deleted, with its tables: nothing is written any more. */
     stop(): void {
       isStopped = true;
-      if (object !== undefined) meter.gauge("jobs_waiting", object, 0);
+      for (const figure of ["jobs_waiting", "jobs_due"] as const) if (object) meter.gauge(figure, object, 0);
     },
 
     /** The timer `jobs` went off. */

@@ -12,6 +12,10 @@ afterEach(() => vi.restoreAllMocks());
 const one = { kind: "work", key: "one" };
 const over = new ColloquyError("gone", "the job is over");
 
+/** What the object has told of itself since it was asked last. */
+const told = (figure: string): number | undefined =>
+  meter.take(Date.now(), true)?.gauges.find(([family, object]) => family === figure && object === "jobs")?.[2];
+
 /** Jobs of the kind `work`, in a database of their own. The handler is the test's. */
 const withJobs = (atOnce: number, act: (staged: Awaited<ReturnType<typeof stage>>) => Promise<void>): Promise<void> =>
   withStorage(async (storage) => act(await stage(storage, atOnce)));
@@ -235,7 +239,6 @@ test("a failed run is logged with its kind, key and attempts: a retryable refusa
 
 test("[L11] a job that failed waits no more once it is set anew, dropped or over", () =>
   withJobs(1, async ({ open, run, settled }) => {
-    const told = () => meter.take(Date.now(), true)?.gauges.find(([, object]) => object === "jobs")?.[2];
     const ways = [
       (jobs: Jobs) => jobs.set(one),
       (jobs: Jobs) => jobs.drop("work", "one", over),
@@ -245,9 +248,38 @@ test("[L11] a job that failed waits no more once it is set anew, dropped or over
       run.mockRejectedValueOnce(new Error("no"));
       open().set(one);
       await settled();
-      expect(told()).toBe(1);
+      expect(told("jobs_waiting")).toBe(1);
       end(open());
       await settled();
-      expect(told()).toBe(0);
+      expect(told("jobs_waiting")).toBe(0);
     }
+  }));
+
+test("[L11] jobs are told as due while they have no room or outlive their lease", () =>
+  withJobs(1, async ({ jobs, run, settled, alarm }) => {
+    const held = Promise.withResolvers<undefined>();
+    run.mockReturnValueOnce(held.promise);
+    for (const key of ["one", "two", "three"]) jobs.set({ kind: "work", key });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    expect(told("jobs_due")).toBe(2);
+    for (let leases = 0; leases < 2; leases += 1) {
+      await alarm(jobs);
+      expect(told("jobs_due")).toBe(3);
+    }
+    held.resolve(undefined);
+    await settled();
+    expect(told("jobs_due")).toBe(0);
+  }));
+
+test("[L11] an object that comes up again, or is deleted, takes back what it told as due", () =>
+  withJobs(1, async ({ jobs, open, run, alarm }) => {
+    run.mockReturnValueOnce(new Promise(() => undefined));
+    for (const key of ["one", "two"]) jobs.set({ kind: "work", key });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    expect(told("jobs_due")).toBe(1);
+    jobs.stop();
+    expect(told("jobs_due")).toBe(0);
+    await alarm(open());
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(3));
+    expect(told("jobs_due")).toBe(0);
   }));
