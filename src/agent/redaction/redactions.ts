@@ -161,7 +161,8 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
       if (from.length > 0) row.knownFrom = Math.min(row.knownFrom ?? Number.POSITIVE_INFINITY, ...from);
     }
     Object.assign(row, more ? { after: Number(seen.at(-1)?.key ?? 0) } : { place: row.place + 1, after: 0 });
-    return seen.length + 1;
+    // Where rows are long, few of them are half of a go.
+    return Math.max(seen.length + 1, more ? redactionRows / 2 : 0);
   };
 
   const newestRun = (): number =>

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { Agent } from "../../../src/agent/agent.ts";
 import { replyWaitMs } from "../../../src/agent/bounds.ts";
 import { CreateBlock } from "../../../src/protocol/block.ts";
 import { erasedMark } from "../../../src/protocol/entity.ts";
@@ -183,6 +184,22 @@ test("[L4] words of who is erased go from what came since each was said, not sin
       { value: "[deleted]; [deleted]" },
     ]),
   );
+});
+
+test("[L4] [C13] one go of a redaction looks at few rows where they are long", async () => {
+  const { analyst, agent, house } = await openScene();
+  await rowsIn(
+    analyst,
+    `WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 1050)
+     INSERT INTO journal (seq, run_ordinal, step, kind, content, created_at)
+     SELECT i, 900, 0, 'inbox', '"' || hex(randomblob(50000)) || '"', ? FROM n`,
+    Date.now(),
+  );
+  const alarms = vi.spyOn(Agent.prototype, "alarm").mockImplementation(async () => undefined);
+  onTestFinished(() => alarms.mockRestore());
+  unwrap(await agent.redact(house.workspaceId, [{ id: "erasure:1", words: [words], since: Date.now() - hour }]));
+  const [row] = await rowsIn(analyst, "SELECT place, after FROM redactions");
+  expect(row).toMatchObject({ place: 0, after: expect.closeTo(1003, -1) });
 });
 
 test("[L4] words that an edit took away and the next brings back go from what stood before", async () => {
