@@ -3,9 +3,12 @@ import { ColloquyError, type Issue } from "./errors.ts";
 
 /** The depth to which JSON from outside may nest. Deeper JSON can be parsed, but neither checked nor written again. */
 export const maxJsonDepth = 64;
+/** The most values that JSON from outside may hold. Each is gone through several times, and others wait meanwhile. */
+export const maxJsonValues = 40_000;
 
 const illFormed = "must be well-formed Unicode, without halves of surrogate pairs";
 const tooDeep = `must not nest deeper than ${maxJsonDepth} levels (maxJsonDepth)`;
+const tooMany = `must hold at most ${maxJsonValues} values (maxJsonValues)`;
 
 /** A fault, and the names that lead to it, the innermost first. */
 type Fault = { message: string; names: string[] };
@@ -51,15 +54,36 @@ export const unsoundness = (json: unknown): Issue | undefined => {
   return { path: path.join(".").replace(/^\.+/, ""), message: fault.message };
 };
 
+/** Why JSON is refused before it is parsed: that takes long where it holds very much or nests very deeply. */
+export const excess = (text: string): Issue | undefined => {
+  // A value takes two characters at least.
+  if (text.length <= 2 * maxJsonValues) return undefined;
+  let [depth, values, isText] = [0, 1, false];
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (isText && character === "\\") at += 1;
+    if (character === '"') isText = !isText;
+    if (isText) continue;
+    const isOpening = character === "[" || character === "{";
+    if (isOpening) depth += 1;
+    else if (character === "]" || character === "}") depth -= 1;
+    if (isOpening || character === ",") values += 1;
+    if (depth > maxJsonDepth) return { path: "", message: tooDeep };
+    if (values > maxJsonValues) return { path: "", message: tooMany };
+  }
+  return undefined;
+};
+
 /** The JSON that a body is; undefined where it is none. Refuses what is not sound. */
 export const soundJsonIn = (body: string): z.core.util.JSONType | undefined => {
-  let json: z.core.util.JSONType;
+  const refused = excess(body);
+  let json: z.core.util.JSONType = null;
   try {
-    json = JSON.parse(body);
+    if (!refused) json = JSON.parse(body);
   } catch {
     return undefined;
   }
-  const issue = unsoundness(json);
+  const issue = refused ?? unsoundness(json);
   if (!issue) return json;
   const detail = `In the body: ${issue.path || "it"} ${issue.message}.`;
   throw new ColloquyError("invalid_request", detail, { issues: [issue] });

@@ -6,7 +6,7 @@ import { hasScope, type Principal } from "../protocol/principal.ts";
 import { maxTextBytes, textBytes } from "../protocol/text.ts";
 import { ColloquyError, type Issue, problem } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
-import { unsoundness } from "../shared/sound-json.ts";
+import { excess, unsoundness } from "../shared/sound-json.ts";
 import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames, maxMemberFrames } from "./bounds.ts";
 import { deleteMessage, editMessage } from "./message-changes.ts";
 import { post } from "./posting.ts";
@@ -108,13 +108,14 @@ const rawFrame = (data: string | ArrayBuffer): unknown => {
   if (data.length > maxFrameLength) {
     throw new ColloquyError("bad_frame", `A frame has at most ${maxFrameLength} characters (maxFrameLength)`);
   }
+  const refused = excess(data);
   let raw: unknown;
   try {
-    raw = JSON.parse(data);
+    if (!refused) raw = JSON.parse(data);
   } catch (cause) {
     throw new ColloquyError("bad_frame", "Send one JSON object in a frame", { cause });
   }
-  const issue = unsoundness(raw);
+  const issue = refused ?? unsoundness(raw);
   if (issue) throw new ColloquyError("bad_frame", "Send sound JSON, as the issue says", { issues: [issue] });
   return raw;
 };
