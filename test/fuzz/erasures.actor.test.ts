@@ -8,7 +8,7 @@ import { longestMs } from "./held-lives.ts";
 /** A life costs as much as so many inputs; the normal run has few. */
 const inputsOfLife = 200;
 
-test("[L4] [L13] [L16] whatever a life was, nothing holds what is deleted or erased of it", {
+test("[L4] [L13] [L16] [L18] nothing holds what is taken out of a life, and all else stays", {
   timeout: longestMs,
 }, async ({ task }) => {
   const { seed, inputs } = inject("fuzz");

@@ -23,9 +23,18 @@ const indexed = ({ sql }: DurableObjectStorage, words: string): string[] => {
   });
 };
 
+/** The rows of an object that hold one of these words, and the hits of its indexes: each with the word. */
+export const rowsWithAny = (object: unknown, words: readonly string[]): Promise<[word: string, row: string][]> =>
+  runInDurableObject(object as DurableObjectStub, (_, { storage }) => {
+    const rows = allRows(storage);
+    return words.flatMap((word) =>
+      [...rows.filter((row) => row.includes(word)), ...indexed(storage, word)].map((row): [string, string] => [
+        word,
+        row,
+      ]),
+    );
+  });
+
 /** The rows of an object that hold these words, and the hits of its indexes. */
-export const rowsWith = (object: unknown, words: string): Promise<string[]> =>
-  runInDurableObject(object as DurableObjectStub, (_, { storage }) => [
-    ...allRows(storage).filter((row) => row.includes(words)),
-    ...indexed(storage, words),
-  ]);
+export const rowsWith = async (object: unknown, words: string): Promise<string[]> =>
+  (await rowsWithAny(object, [words])).map(([, row]) => row);
