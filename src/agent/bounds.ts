@@ -220,10 +220,11 @@ export const spanExportTimeoutMs = 10_000;
 export const maxArchivalEntries = 200_000;
 /** Passages that one agent's index holds; past it only blocks are taken in, and search says so. */
 export const maxSearchEntries = 500_000;
-/** Rows that a search takes in before it answers, those that the timer takes in each time, and in one transaction. */
+/** Rows that a search takes in before it answers, those that the timer takes in each time, and in one transaction; its characters. */
 export const searchCatchUpRows = 5000;
 export const searchWorkRows = 5000;
 export const searchBatchRows = 200;
+export const searchBatchCharacters = 128_000;
 /** How long a search waits for its spaces, and for the vector of its query. */
 export const searchWaitMs = 3000;
 export const searchEmbedMs = 3000;

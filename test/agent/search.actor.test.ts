@@ -50,6 +50,16 @@ const texts = (hits: SearchHit[]): string[] => hits.map(({ excerpt }) => excerpt
 const rowsOf = async (agent: EntityRef, table: string): Promise<number> =>
   (await rowsIn(agent, `select * from ${table}`)).length;
 
+test("[R2] long texts are indexed a few at a time, so that others have their turn", async () => {
+  const { analyst, find, keep } = await stage();
+  for (let index = 0; index < 40; index += 1) await keep(`tea ${"leaves ".repeat(8000)}${index}`);
+  const statements = await statementsOf(agentStub(analyst));
+  const { items, notes } = await find({ query: "tea", limit: 1 });
+  expect([items.length, notes]).toEqual([1, []]);
+  const moves = statements.filter(({ query }) => /insert into "search_sources"/i.test(query));
+  expect(moves.length).toBeGreaterThanOrEqual(15);
+});
+
 describe("an agent's own tools", () => {
   test("[R2] an archived message carries its sender, place and id; it is found again and deleted", async () => {
     const { house, mona, analyst, find } = await stage();

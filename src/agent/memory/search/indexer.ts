@@ -8,6 +8,7 @@ import {
   maxAskedAtOnce,
   maxAskedSpaces,
   maxSearchEntries,
+  searchBatchCharacters,
   searchBatchRows,
   searchWaitMs,
 } from "../../bounds.ts";
@@ -37,6 +38,7 @@ import { vectorOf } from "./vectors.ts";
  * 1. A page and the cursor behind it are stored in one transaction, only if the cursor is still where the page was
  *    asked from. So two that gather at a time take nothing in twice.
  * 2. No more than `budget` rows are taken in: the clock stands still while an object computes, so rows are counted.
+ *    One transaction takes in few rows where they are long: meanwhile nobody else has a turn.
  * 3. Messages come from spaces that the agent is in; those of others are taken out, and are not found meanwhile. Those
  *    that it was told or said itself stay, as its life, unless their space was deleted.
  * 4. Vectors are made in the order of the passages' ids. A batch and the cursor behind it are stored in one
@@ -85,15 +87,21 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
   /** Takes a source in, page after page, while there is `room`. A source that cannot be read now has no page. */
   const follow = async (
     source: string,
-    next: (after: number) => Promise<Page | null> | Page,
+    next: (after: number, limit: number) => Promise<Page | null> | Page,
     what = `of the ${source} is`,
     isOver = (): boolean => false,
   ): Promise<void> => {
-    for (;;) {
+    for (let limit = searchBatchRows; ; ) {
       if (left <= 0 || isOver()) return behind(`not all ${what} indexed yet`);
       const after = index.cursor(source);
-      const page = await next(after);
+      const page = await next(after, limit);
       if (page === null) return;
+      const length = page.found.reduce((sum, { text }) => sum + text.length, 0);
+      if (length > searchBatchCharacters && page.rows > 1) {
+        limit = Math.max(1, Math.floor((page.rows * searchBatchCharacters) / length));
+        continue;
+      }
+      if (2 * length <= searchBatchCharacters) limit = Math.min(2 * limit, searchBatchRows);
       const isMine = index.transaction(() => {
         if (index.cursor(source) !== after) return false;
         if (page.upTo !== after) {
@@ -167,9 +175,9 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
       const why = `there are more spaces than maxAskedSpaces (${maxAskedSpaces})`;
       behind(`"${snapshot.name}" was not looked at: ${why}`);
     }
-    const pageOf = async (id: string, name: string, after: number): Promise<Page | null> => {
+    const pageOf = async (id: string, name: string, after: number, limit: number): Promise<Page | null> => {
       try {
-        const page = await unlessAborted(late, spacePage(services, id, after));
+        const page = await unlessAborted(late, spacePage(services, id, after, limit));
         if (page === null) gathered.closed.push(id);
         return page;
       } catch (error) {
@@ -182,7 +190,7 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
     await workOff(asked.slice(0, maxAskedSpaces), maxAskedAtOnce, ({ id, snapshot: { name } }) =>
       follow(
         spaceSource(id),
-        (after) => pageOf(id, name, after),
+        (after, limit) => pageOf(id, name, after, limit),
         `messages of "${name}" are`,
         () => late.aborted,
       ),
@@ -212,11 +220,11 @@ export const gather = async (index: SearchIndex, services: SearchServices, budge
     leave();
     return gathered;
   }
-  await follow("archival", (after) => archivalPage(services, after));
-  await follow("journal", (after) => journalPage(services, after));
+  await follow("archival", (after, limit) => archivalPage(services, after, limit));
+  await follow("journal", (after, limit) => journalPage(services, after, limit));
   await Promise.all([takeShared(), takeMessages()]);
   // After the messages themselves, which say more.
-  await follow("told", (after) => toldPage(services, after), "that you were told is");
+  await follow("told", (after, limit) => toldPage(services, after, limit), "that you were told is");
   leave();
   return gathered;
 };

@@ -6,7 +6,6 @@ import type { SearchRole } from "../../../protocol/search.ts";
 import type { Clock } from "../../../shared/clock.ts";
 import { unwrap } from "../../../shared/errors.ts";
 import type { Timers } from "../../../timers/timers.ts";
-import { searchBatchRows } from "../../bounds.ts";
 import type { Identity } from "../../identity.ts";
 import { isMessage, type Journal, type JournalRow } from "../../journal.ts";
 import type { Budget } from "../../ledger.ts";
@@ -117,8 +116,8 @@ export const isShared = (ref: string): boolean => ref.includes("@");
 export const labelOf = (ref: string): string => ref.split("@", 1)[0] ?? ref;
 
 /** Archival entries, each with who said it, and where: names from before an import too. */
-export const archivalPage = ({ archival, spaces, originName }: SearchServices, after: number): Page => {
-  const rows = archival.after(after, searchBatchRows);
+export const archivalPage = ({ archival, spaces, originName }: SearchServices, after: number, limit: number): Page => {
+  const rows = archival.after(after, limit);
   if (rows.length === 0) return { rows: 0, upTo: after, found: [], more: false };
   const known = new Map(spaces.followed().map(({ id, snapshot }) => [id, snapshot]));
   const found = rows.map(({ id: ref, content: text, metadata, source, createdAt: at }): Findable => {
@@ -131,7 +130,7 @@ export const archivalPage = ({ archival, spaces, originName }: SearchServices, a
     const head = headOf([about, authorName, place, dateWords(at)]);
     return { type: "archival", ref, spaceId, messageId, authorId, authorName, at, head, text };
   });
-  return { rows: rows.length, upTo: rows.at(-1)?.ordinal ?? after, found, more: rows.length >= searchBatchRows };
+  return { rows: rows.length, upTo: rows.at(-1)?.ordinal ?? after, found, more: rows.length >= limit };
 };
 
 /** Whether a line tells of a space's message, though it be in a form of old, or of a question without an answer there. */
@@ -185,9 +184,9 @@ const livedText = (
  * plans and tools told it. A space's messages are told in `told.ts`. The answers of builtin tools are stored elsewhere,
  * those that came as events too. Messages from before an import are found here, because no space can be asked for them.
  */
-export const journalPage = (services: SearchServices, after: number): Page => {
+export const journalPage = (services: SearchServices, after: number, limit: number): Page => {
   const { journal, runs } = services;
-  const rows = journal.after(after, searchBatchRows);
+  const rows = journal.after(after, limit);
   const ordinals = [...new Set(rows.map(({ runOrdinal }) => runOrdinal))];
   const byOrdinal = new Map(runs.those(ordinals).map((run) => [run.ordinal, run]));
   const imported = services.importedJournalEnd();
@@ -201,7 +200,7 @@ export const journalPage = (services: SearchServices, after: number): Page => {
     const at = row.createdAt;
     return [{ type: "consciousness", ref, ...said, ...author, at, head: dateWords(at) }];
   });
-  return { rows: rows.length, upTo: rows.at(-1)?.seq ?? after, found, more: rows.length >= searchBatchRows };
+  return { rows: rows.length, upTo: rows.at(-1)?.seq ?? after, found, more: rows.length >= limit };
 };
 
 /** The run of a passage of consciousness. */
@@ -227,9 +226,14 @@ const answeredBy = (message: Message, before: Message | undefined): string | und
  * Messages of a space, found by what they say, who said it, where and when, and what it answers. Null where the agent may
  * not read the space.
  */
-export const spacePage = async (services: SearchServices, spaceId: string, after: number): Promise<Page | null> => {
+export const spacePage = async (
+  services: SearchServices,
+  spaceId: string,
+  after: number,
+  limit: number,
+): Promise<Page | null> => {
   const { id: agentId, workspaceId, compartmentId: mindId } = services.identity.get();
-  const asked = { after, limit: searchBatchRows };
+  const asked = { after, limit };
   const space = services.env.SPACE.getByName(spaceId);
   const answer = await space.history(workspaceId, agentId, asked, mindId ?? undefined);
   if (!answer.ok && (answer.problem.code === "not_a_member" || answer.problem.code === "not_found")) return null;

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { JournalMeta } from "../../../protocol/exported-history.ts";
-import { searchBatchRows } from "../../bounds.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
 import { byAgent, dateWords, type Findable, headOf, isOfSpace, type Page, type SearchServices } from "./sources.ts";
@@ -85,9 +84,9 @@ const done = (
  * The next rows of the journal, as messages of the agent's life, and what it changed. The messages of an import are
  * found as its journal's own lines. What an event shows in part while a cycle runs comes in full with a later one.
  */
-export const toldPage = (services: SearchServices, after: number): Page => {
+export const toldPage = (services: SearchServices, after: number, limit: number): Page => {
   const imported = services.importedJournalEnd();
-  const rows = services.journal.after(after, searchBatchRows);
+  const rows = services.journal.after(after, limit);
   const runs = new Map(
     services.runs.those([...new Set(rows.map(({ runOrdinal }) => runOrdinal))]).map((run) => [run.ordinal, run]),
   );
@@ -103,7 +102,7 @@ export const toldPage = (services: SearchServices, after: number): Page => {
   });
   const isDeleted = ({ spaceId }: Findable): boolean => services.spaces.get(spaceId ?? "")?.snapshot.deleted === true;
   return {
-    ...{ rows: rows.length, upTo: rows.at(-1)?.seq ?? after, more: rows.length >= searchBatchRows },
+    ...{ rows: rows.length, upTo: rows.at(-1)?.seq ?? after, more: rows.length >= limit },
     found: found.filter((each) => !isDeleted(each)),
   };
 };
