@@ -2,11 +2,9 @@ import { exportMediaType } from "../../src/protocol/exported-agent.ts";
 import { openWorkspace } from "../../test/e2e/support/house.ts";
 import { startFakeOpenAi } from "../../test/support/fake-openai.ts";
 
-/** A kind of input, as a tenant may send it: one call sends one. It is held to the rate that the house allows its sender. */
-export type Input = { name: string; perSecond: number; send(index: number): Promise<unknown> };
+/** A kind of input, as a tenant may send it: one call sends one. */
+export type Input = { name: string; send(index: number): Promise<unknown> };
 
-/** Calls in a second: `wrangler.toml` allows so many in ten. */
-const rates = { key: 200, person: 30, hook: 10 };
 const bodyBytes = 1024 * 1024;
 const textBytes = 32 * 1024;
 const mib = (part: string): string =>
@@ -93,44 +91,42 @@ export const openWorstTenant = async (url: string): Promise<{ inputs: Input[]; c
     const operation = { op: "replace_text", mode: "regex", old: `(?:[a-z]?[a-y]?){15}!${index}`, new: "!" };
     return JSON.stringify({ operations: Array.from({ length: 100 }, () => operation) });
   };
-  const byKey = (name: string, one: Input["send"]): Input => ({ name, perSecond: rates.key, send: one });
-  const byPerson = (name: string, one: Input["send"]): Input => ({ name, perSecond: rates.person, send: one });
+  const input = (name: string, one: Input["send"]): Input => ({ name, send: one });
   const inputs = [
-    byPerson("ordinary posts, to compare with", (index) => person.api.post(at, { text: `What of week ${index}?` })),
-    byPerson("the longest posts, of marks that do not end", (index) => person.api.post(at, { text: marks(index) })),
-    byPerson("edits of the longest posts", (index) =>
+    input("ordinary posts, to compare with", (index) => person.api.post(at, { text: `What of week ${index}?` })),
+    input("the longest posts, of marks that do not end", (index) => person.api.post(at, { text: marks(index) })),
+    input("edits of the longest posts", (index) =>
       person.api.patch(`${at}/${said[index % said.length]}`, {
         text: index % 2 ? marks(index) : words(5000, index).slice(0, textBytes),
       }),
     ),
-    byKey("tools with the largest patterns", (index) =>
+    input("tools with the largest patterns", (index) =>
       send("PATCH", agent, JSON.stringify({ tools: patterns(index) })),
     ),
-    byKey("calls whose input costs a schema most", (index) =>
+    input("calls whose input costs a schema most", (index) =>
       send("POST", `/v1/agents/${caller}/trigger`, JSON.stringify({ serviceName: "Worst", payload: index })),
     ),
-    byKey("edits of a block by the slowest patterns", (index) =>
+    input("edits of a block by the slowest patterns", (index) =>
       send("POST", `${agent}/blocks/long/operations`, edit(index)),
     ),
-    byKey("a body of the most values", () =>
+    input("a body of the most values", () =>
       send("POST", `${agent}/trigger`, `{"serviceName":"W","payload":[${mib("{}")}]}`),
     ),
-    byKey("a body of the most fields", (index) =>
+    input("a body of the most fields", (index) =>
       send("POST", `${agent}/trigger`, `{"serviceName":"W","payload":{${mib(`"${index}":0`)}}}`),
     ),
-    byKey("the deepest body", () => send("POST", at, `${"[".repeat(bodyBytes / 2)}${"]".repeat(bodyBytes / 2)}`)),
-    byKey("searches of the most words", (index) =>
+    input("the deepest body", () => send("POST", at, `${"[".repeat(bodyBytes / 2)}${"]".repeat(bodyBytes / 2)}`)),
+    input("searches of the most words", (index) =>
       send(
         "GET",
         `${agent}/search?limit=100&q=${encodeURIComponent(`w${index % 36}* ${words(450, index)}`.slice(0, 2000))}`,
       ),
     ),
-    byKey("the longest pages of history", () => send("GET", `${at}?limit=200`)),
-    byKey("exports", () => send("GET", `${agent}/export`)),
-    byKey("imports", () => send("POST", "/v1/imports", exported, ndjson)),
+    input("the longest pages of history", () => send("GET", `${at}?limit=200`)),
+    input("exports", () => send("GET", `${agent}/export`)),
+    input("imports", () => send("POST", "/v1/imports", exported, ndjson)),
     {
       name: "webhooks of the most fields",
-      perSecond: rates.hook,
       send: (index) => {
         const fields = Array.from({ length: 60_000 }, (_, field) => `"f${field}":"${index}"`).join();
         return send("POST", new URL(hook.url).pathname, `{${fields}}`, { "x-webhook-secret": secret });
