@@ -1,7 +1,7 @@
 import type { Json } from "../protocol/block.ts";
 import { type HookSettings, placeholder } from "../protocol/hook.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { soundJsonIn } from "../shared/sound-json.ts";
+import { excess, soundJsonIn } from "../shared/sound-json.ts";
 
 const decoded = (body: Uint8Array): string => {
   try {
@@ -39,7 +39,8 @@ export const payloadOf = (contentType: string | null, body: Uint8Array): Json =>
   if (/^application\/(?:[\w.-]+\+)?json$/.test(mediaType)) return parsed(text);
   if (mediaType === "application/x-www-form-urlencoded") return ofForm(text);
   if (mediaType.startsWith("text/")) return text;
-  const json = soundJsonIn(text);
+  // Lines of JSON, and tables, may hold as much as no JSON may.
+  const json = excess(text) ? undefined : soundJsonIn(text);
   return json === undefined ? text : json;
 };
 

@@ -26,6 +26,14 @@ test.each([
   expect(read(contentType, body)).toEqual(payload);
 });
 
+test.each([
+  ["application/x-ndjson", '{"level":"info","count":1}\n'.repeat(20_001)],
+  ["application/csv", "1,".repeat(40_001)],
+  [null, "[info ".repeat(14_000)],
+])("[D5] a long body of type $0 that is no JSON is text, whatever its commas and brackets", (contentType, body) => {
+  expect(read(contentType, body)).toBe(body);
+});
+
 describe("[S4] a body that says nothing sound is refused", () => {
   test.each([
     ["application/json", "{", "invalid_json"],
