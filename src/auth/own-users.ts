@@ -106,7 +106,8 @@ export const verifyJwt = async (jwt: Jwt, named: Named, users: OwnUsers): Promis
     );
   }
   if (token.length > maxCharacters) throw refused(`A JWT has at most ${maxCharacters} characters: leave claims out.`);
-  const [workspaceId, ...others] = new Set(payload.wsp === undefined ? named : [...named, payload.wsp]);
+  const wsp = payload.wsp ?? undefined;
+  const [workspaceId, ...others] = new Set(wsp === undefined ? named : [...named, wsp]);
   if (typeof workspaceId !== "string" || !users.isWorkspace(workspaceId)) {
     throw refused("The JWT names no workspace: send X-Workspace-Id: wsp_…, or give it the same as a claim wsp.");
   }

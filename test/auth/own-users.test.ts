@@ -105,6 +105,10 @@ test.each(["RS256", "ES256", "EdDSA"])("[L12] a JWT of %s is taken, by a key tha
   expect(asked).toBe(1);
 });
 
+test("[L12] a claim wsp of null names no workspace", async () => {
+  expect(await verify(await sign({ claims: { wsp: null } }))).toMatchObject({ workspaceId: "wsp_1" });
+});
+
 test("[L12] a verified JWT is remembered until it expires, and proves itself without a look-up", async () => {
   const token = await sign();
   await verify(token);
