@@ -1,4 +1,7 @@
-import { expect, test, vi } from "vitest";
+import { evictDurableObject } from "cloudflare:test";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Agent } from "../../../src/agent/agent.ts";
+import { redactionRows } from "../../../src/agent/bounds.ts";
 import { places } from "../../../src/agent/redaction/places.ts";
 import { erasedMark } from "../../../src/protocol/entity.ts";
 import type { Message } from "../../../src/protocol/message.ts";
@@ -7,7 +10,7 @@ import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
 import { rowsWith } from "../../support/rows.ts";
 import { apiError, call, refusal, step, text, waitAt } from "../../support/scripted-model.ts";
-import { agentStub, ended, ids, openScene, passTime, rowsIn, scripted } from "../fixture.ts";
+import { agentStub, ended, ids, openScene, passTime, rowsIn, scripted, userTexts } from "../fixture.ts";
 
 /** An erased person's words wait for more of them, while the agent goes on. */
 const open = async () => {
@@ -101,5 +104,60 @@ test("[L16] a run that begins before its redaction is done is waited for", async
   gate.open();
   await ended(house.workspaceId, analyst, 2);
   await vi.waitFor(async () => expect((await redactions())[0]?.words).toBeNull());
+  expect(await rowsWith("quinces")).toEqual([]);
+});
+
+/** As many dead events as one go looks at. */
+const filler = `INSERT INTO inbox (event_id, type, data, root_id, received_at, wakes, status)
+  WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${redactionRows})
+  SELECT 'evt ' || i, 'service', '{}', 'root', unixepoch() * 1000, 0, 'dead' FROM n`;
+
+test("[L4] a run that begins between two looks keeps no key of deleted words", async () => {
+  const { model, space, house, analyst, agent, ask, redactions, rowsWith } = await open();
+  for (let runs = 0; runs < 4; runs += 1) model.push(step(text("Well.")));
+  const said = "correct-horse-battery-staple";
+  await ask(`The safe opens by ${said}`, 1);
+  unwrap(await agent.putMemory(house.workspaceId, said, "the safe"));
+  await rowsIn(analyst, filler);
+  await evictDurableObject(agentStub(analyst));
+  const alarms = vi.spyOn(Agent.prototype, "alarm").mockImplementation(async () => undefined);
+  onTestFinished(() => alarms.mockRestore());
+  const [message] = await space.messages();
+  unwrap(await space.stub().deleteMessage(house.key, message?.id ?? ""));
+  const inbox = places.findIndex(({ table }) => table === "inbox");
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ place: inbox }]));
+  await ask("Hello", 2);
+  expect(await redactions()).toMatchObject([{ place: inbox }]);
+  alarms.mockRestore();
+  await evictDurableObject(agentStub(analyst));
+  await ask("And now?", 3);
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ words: null }]), 9000);
+  expect(await rowsWith(said)).toEqual([]);
+  await ask("Well?", 4);
+  expect(userTexts(model.calls.at(-1)).join("\n")).not.toContain(said);
+});
+
+test("[L4] a run that begins between two looks keeps no deleted words as what woke it", async () => {
+  const { model, space, husam, house, analyst, agent, ask, redactions, rowsWith } = await open();
+  await rowsIn(analyst, filler);
+  await evictDurableObject(agentStub(analyst));
+  const gate = createGate();
+  model.push(step(waitAt(gate), text("Well.")), step(text("Well.")), step(text("Well.")));
+  const message = await space.post(husam, "I like the quinces of the old orchard");
+  await gate.reached;
+  const event = { serviceName: "jira", payload: { title: "the quinces of the old orchard" } };
+  unwrap(await agent.trigger(house.workspaceId, event));
+  const alarms = vi.spyOn(Agent.prototype, "alarm").mockImplementation(async () => undefined);
+  onTestFinished(() => alarms.mockRestore());
+  unwrap(await space.stub().deleteMessage(house.key, message.id));
+  const inbox = places.findIndex(({ table }) => table === "inbox");
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ place: inbox }]));
+  gate.open();
+  await ended(house.workspaceId, analyst, 2);
+  expect(await redactions()).toMatchObject([{ place: inbox }]);
+  alarms.mockRestore();
+  await evictDurableObject(agentStub(analyst));
+  await ask("And now?", 3);
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ words: null }]), 9000);
   expect(await rowsWith("quinces")).toEqual([]);
 });

@@ -52,6 +52,7 @@ export const beginRun = (
   services: RunServices,
   { batch, overheard = [], window, told, activeSpaceId }: Begun,
 ): RunRow => {
+  const { redactions } = services;
   const ordinal = services.runs.nextOrdinal();
   const events = [...batch, ...overheard];
   services.inbox.take(events, batch);
@@ -60,13 +61,14 @@ export const beginRun = (
   const run = {
     id: services.ids.deriveOwned("run", services.identity.mindId(), ordinal),
     continuity: window.continuity,
-    trigger: triggerOf(batch),
+    // A redaction may be past all runs, and not yet have come to what this one is made of.
+    trigger: triggerOf(batch.map((row) => ({ ...row, data: redactions.clean(row.data, row.receivedAt) }))),
     events: events.map(({ seq }) => seq),
     roots: [...new Set(batch.map(({ rootId }) => rootId))],
     spaceIds: eventSpaces(batch),
     windowId: services.windows.save(window).id,
     journalFrom: services.journal.nextSeq(),
-    told,
+    told: redactions.cleanTold(told),
     activeSpaceId,
     startedAt: services.clock.now(),
     person,
