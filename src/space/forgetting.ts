@@ -70,8 +70,11 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
         "message" in event && row.was === null
           ? fromOf(row, event.message)
           : { wasAt: row.changedSeq ?? row.seq, by: row.entityId };
-      // Its name is told outside too.
-      if (event.type === "space.updated") names.add(event.space.name);
+      // Its name is told outside too. It is not known since when.
+      if (event.type === "space.updated" && !names.has(event.space.name)) {
+        names.add(event.space.name);
+        since = space.createdAt;
+      }
       if (wasAt > (space.confidentialFrom ?? wasAt) && by !== agentId) continue;
       if (!("message" in event)) continue;
       const createdAt = Date.parse(event.message.createdAt);

@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { AgentConfig } from "../../../src/protocol/agent.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
@@ -208,18 +208,42 @@ test("[L13] each name that a deleted confidential space had is gone from the ope
   await gone({ ...scene, space }, names);
 });
 
-test("[L13] a deleted space's name is gone from what search knows of an archival entry", async () => {
+test.each(["Xylophone", "Tea · Rum", "Xylophone · Celesta"])(
+  "[L13] the deleted space %s is gone from what search knows of an archival entry",
+  async (name) => {
+    const scene = await openScene();
+    const { husam, house, analyst, agent } = scene;
+    const space = await house.space(name, [husam, analyst]);
+    const recall = call("recall", { op: "insert", content: "Tea is kept.", metadata: { about: "tea" } });
+    scripted([step(call("enter_space", { spaceId: space.id })), step(recall), step(text("Well."))]);
+    await space.post(husam, "Hello");
+    await ended(house.workspaceId, analyst, 1);
+    unwrap(await agent.search(house.workspaceId, SearchQuery.parse({ query: "tea", mode: "fts" })));
+    const heads = () => rowsIn(analyst, "SELECT head FROM search_entries WHERE type = 'archival'");
+    expect(await heads()).toMatchObject([{ head: expect.stringContaining(`Husam · ${name}`) }]);
+    await deleteSpace({ ...scene, space });
+    await gone({ ...scene, space }, [name]);
+    expect(await heads()).toMatchObject([{ head: expect.stringContaining('{"about":"tea"} · Husam · [deleted] · ') }]);
+  },
+);
+
+test("[L13] a deleted confidential space's names of its later parts are gone, however old", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+  onTestFinished(() => void vi.useRealTimers());
   const scene = await openScene();
-  const { husam, house, analyst, agent } = scene;
-  const space = await house.space("Xylophone", [husam, analyst]);
-  const recall = call("recall", { op: "insert", content: "Tea is kept.", metadata: { about: "tea" } });
-  scripted([step(call("enter_space", { spaceId: space.id })), step(recall), step(text("Well."))]);
-  await space.post(husam, "Hello");
-  await ended(house.workspaceId, analyst, 1);
-  unwrap(await agent.search(house.workspaceId, SearchQuery.parse({ query: "tea", mode: "fts" })));
-  const heads = () => rowsIn(analyst, "SELECT head FROM search_entries WHERE type = 'archival'");
-  expect(await heads()).toMatchObject([{ head: expect.stringContaining("Husam · Xylophone") }]);
+  const { husam, house, analyst, ask } = scene;
+  const space = await house.space("Xylophone", [husam], true);
+  const principal = space.as(husam);
+  for (let index = 0; index < 510; index += 1) unwrap(await space.stub().post(principal, { text: String(index) }));
+  unwrap(await space.stub().addMember(house.key, analyst));
+  scripted(() => step(text("Well.")));
+  for (const [index, name] of ["Marimba", "Celesta"].entries()) {
+    unwrap(await space.stub().update(house.key, { name }));
+    await told(space.id);
+    await ask("Hello", index + 1);
+    expect(await rowsWith(agentStub(analyst), name)).not.toEqual([]);
+  }
+  vi.useRealTimers();
   await deleteSpace({ ...scene, space });
-  await gone({ ...scene, space }, ["Xylophone"]);
-  expect(await heads()).toMatchObject([{ head: expect.stringContaining('{"about":"tea"} · Husam · ') }]);
+  await gone({ ...scene, space }, ["Xylophone", "Marimba", "Celesta"], 10_000);
 });

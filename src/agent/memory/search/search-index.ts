@@ -87,6 +87,14 @@ export const passagesOf = (text: string): string[] => {
 export const saidBySomebody = ({ type, role }: { type: SearchType; role?: string | null | undefined }): boolean =>
   type === "message" && role === "user";
 
+/** The head of an archival entry without its space, which stands before the date. A name may hold what stands between parts. */
+const withoutPlace = (head: string, scrub: Scrub): string => {
+  const parts = head.split(betweenParts);
+  const endings = parts.map((_, from) => parts.slice(from, -1).join(betweenParts));
+  const from = endings.findIndex((ending) => scrub.value(ending, true) === "[deleted]");
+  return from === -1 ? head : headOf([...parts.slice(0, from), "[deleted]", parts.at(-1)]);
+};
+
 export type SearchIndex = ReturnType<typeof createSearchIndex>;
 
 const current = prepared((db) => db.select().from(searchState));
@@ -258,7 +266,7 @@ export const createSearchIndex = (
         }
         // The entry stays. The name of its deleted space goes from its head.
         if (row.type === "archival") {
-          const head = headOf(row.head.split(betweenParts).map((part) => scrub.value(part, true)));
+          const head = withoutPlace(row.head, scrub);
           return head === row.head ? [] : [{ row: whole, fresh: [{ ...row, head }] }];
         }
         // A head tells what a message answers as it was when it was looked at, which may be long after.
