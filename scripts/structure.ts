@@ -10,8 +10,8 @@ import { argv } from "node:process";
 type Bound = { figure: keyof Structure; atMost: number; what: string };
 
 const bounds: Bound[] = [
-  { figure: "lines", atMost: 62_460, what: "lines of src" },
-  { figure: "agentLines", atMost: 25_350, what: "lines of src/agent" },
+  { figure: "lines", atMost: 62_500, what: "lines of src" },
+  { figure: "agentLines", atMost: 25_370, what: "lines of src/agent" },
   { figure: "testLines", atMost: 70_200, what: "lines of test, without the databases of migrations" },
   { figure: "files", atMost: Number.POSITIVE_INFINITY, what: "files of src" },
   { figure: "agentFiles", atMost: 12, what: "files in src/agent itself" },

@@ -120,7 +120,7 @@ const asks = async (house: House, refusals: number[]): Promise<void> => {
   const message = `/v1/spaces/${alpha}/messages/${said}`;
   const reads = ["/v1/agents", "/v1/spaces", "/v1/entities", `/v1/spaces/${alpha}`, `/v1/spaces/${alpha}/messages`];
   const ofAgent = ["blocks", "archival", "memories", "plans", "runs", "inbox", "context", `knows?messageId=${said}`];
-  await answered(house, "the export", exported(house), refusals);
+  await answered(house, "the export", exported(house));
   for (const path of [...reads, ...ofAgent.map((part) => `${analyst.at}/${part}`)])
     await answered(house, path, api.get(path));
   const mine = ["/v1/workspace/keys", "/v1/workspace", "/v1/usage?by=agent", "/v1/workspace/audit", "/v1/erasures"];
@@ -133,7 +133,6 @@ const asks = async (house: House, refusals: number[]): Promise<void> => {
   for (const [what, ask] of newOnly) await answered(house, what, ask(), refusals);
 };
 
-/** Its first entry is of the audit log, which a workspace of the last release has not: then it is unavailable. */
 const exported = async ({ scene, analyst }: House): Promise<void> => {
   const headers = { authorization: `Bearer ${scene.secretKey}` };
   const response = await fetch(`${scene.url}${analyst.at}/export`, { headers });

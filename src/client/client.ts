@@ -65,7 +65,7 @@ const AgentAnswer = z
   .transform(({ agent: { config, warnings, activity } }) => ({ ...config, warnings, storage: activity?.storage }));
 const ErasureAnswer = z.object({ erasure: Erasure }).transform(({ erasure }) => erasure);
 const WorkspaceAnswer = z.object({ workspace: Workspace }).transform(({ workspace }) => workspace);
-const WorkspaceInUse = z.object({ workspace: Workspace, ...LimitsInUse.shape });
+const WorkspaceInUse = z.object({ workspace: Workspace, ...LimitsInUse.partial().shape });
 const EntityAnswer = z.object({ entity: Entity }).transform(({ entity }) => entity);
 const NoAnswer = z.unknown().transform((): void => undefined);
 

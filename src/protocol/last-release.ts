@@ -1,4 +1,5 @@
-import { isLacking, type Outcome, ok, refuse } from "../shared/errors.ts";
+import { isLacking, type Outcome, ok, refuse, unwrap } from "../shared/errors.ts";
+import type { AuditNote } from "./audit.ts";
 import type { LimitsInUse } from "./limits.ts";
 import { type Credential, neverEnds } from "./principal.ts";
 import type { WorkspaceRpc } from "./rpc.ts";
@@ -58,3 +59,8 @@ export const admitToken = (
 /** As the workspace's own `limits`. One of the last release knows none, and does not say what is used. */
 export const limitsOf = (workspace: Pick<WorkspaceRpc, "limits">): Promise<Outcome<Partial<LimitsInUse>>> =>
   unlessLacking<Outcome<Partial<LimitsInUse>>>(workspace.limits(), async () => ok({}));
+
+/** As the workspace's own `noteAudit`, of what somebody reads. One of the last release has no audit log. */
+export const noteReading = async (workspace: Pick<WorkspaceRpc, "noteAudit">, note: AuditNote): Promise<void> => {
+  unwrap(await unlessLacking<Outcome<null>>(workspace.noteAudit(note), async () => ok(null)));
+};

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ExpiringMap } from "../auth/expiring-map.ts";
 import { actorOf, hourly } from "../protocol/audit.ts";
 import { spaceId } from "../protocol/ids.ts";
+import { noteReading } from "../protocol/last-release.ts";
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
@@ -44,7 +45,7 @@ export const noteLook = async (context: HttpContext, agentId: string): Promise<v
   const actor = actorOf(principal);
   const once = hourly(systemClock.now(), "agent.read", agentId, actor.id);
   if (looks.get(once)) return;
-  unwrap(await workspaceOf(context).noteAudit({ action: "agent.read", actor, target: agentId, once }));
+  await noteReading(workspaceOf(context), { action: "agent.read", actor, target: agentId, once });
   looks.set(once, true);
 };
 

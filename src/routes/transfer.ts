@@ -4,6 +4,7 @@ import type { AgentConfig } from "../protocol/agent.ts";
 import type { AgentRpc, ExportPage, ImportName } from "../protocol/agent-rpc.ts";
 import { actorOf } from "../protocol/audit.ts";
 import { type ExportedHead, ExportedLine, exportMediaType, ImportedAgent } from "../protocol/exported-agent.ts";
+import { noteReading } from "../protocol/last-release.ts";
 import { Name } from "../protocol/text.ts";
 import { ColloquyError, ok, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
@@ -54,7 +55,7 @@ transfer.route("GET /v1/agents/{agentId}/export", {
   handle: async ({ context, agent, principal, params: { agentId } }) => {
     const first = await agent.exportPage(null);
     const note = { action: "agent.exported", actor: actorOf(principal), target: agentId } as const;
-    unwrap(await workspaceOf(context).noteAudit(note));
+    await noteReading(workspaceOf(context), note);
     return new Response(pagesFrom(agent, first), {
       headers: {
         "content-type": exportMediaType,

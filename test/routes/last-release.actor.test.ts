@@ -76,12 +76,16 @@ test("[L14] people and agents talk where every object is of the last release", a
   await vi.waitFor(() => expect(frames.join()).toContain("Quinces."));
 });
 
-test("[L14] agents are made, and the workspace is told, where it is of the last release", async () => {
+test("[L14] agents are made and read, and the workspace is told, where it is of the last release", async () => {
   const house = await openHouse();
   ofLastRelease(Workspace, ofWorkspace);
-  expect(await house.agent({ name: "Robo" })).toMatchObject({ id: expect.any(String) });
+  const robo = await house.agent({ name: "Robo" });
   const told = await call("/v1/workspace", { bearer: house.secretKey });
   expect([told.status, Object.keys((await told.json()) as object)]).toEqual([200, ["workspace"]]);
+  const bearer = (await house.person("Boss", "admin")).token;
+  for (const path of ["export", "memories"]) {
+    expect((await call(`/v1/agents/${robo.id}/${path}`, { bearer })).status).toBe(200);
+  }
 });
 
 test("[L14] what an object of the last release cannot do is unavailable for now", async () => {

@@ -13,9 +13,10 @@ export const WorkspaceView = ({ onMenu, onClose }: { onMenu: () => void; onClose
   const { client } = useSignedIn();
   const { answer, problem, again } = useRequest(
     useCallback(async () => {
-      const spent = client.audit({ action: "tokens.spent", limit: 1 });
-      const [inUse, { items }] = await Promise.all([client.getWorkspace(), spent]);
-      return { ...inUse, isSpent: areTokensSpent(inUse.limits.maxTokensPerDay, items[0]?.detail) };
+      // A workspace of the last release has no audit log, and tells no limits.
+      const spent = client.audit({ action: "tokens.spent", limit: 1 }).catch(() => undefined);
+      const [inUse, noted] = await Promise.all([client.getWorkspace(), spent]);
+      return { ...inUse, isSpent: areTokensSpent(inUse.limits?.maxTokensPerDay, noted?.items[0]?.detail) };
     }, [client]),
   );
   const [isChanging, setChanging] = useState(false);
@@ -36,7 +37,9 @@ export const WorkspaceView = ({ onMenu, onClose }: { onMenu: () => void; onClose
           <>
             <section className="column stack">
               <h2>What it may use</h2>
-              {answer.limits && answer.used && <Limits limits={answer.limits} used={answer.used} />}
+              {answer.limits && answer.used && (
+                <Limits limits={answer.limits} used={answer.used} isSpent={answer.isSpent} />
+              )}
               <NearTheEnd />
             </section>
             <section className="column stack">
