@@ -76,7 +76,7 @@ test("[L14] people and agents talk where every object is of the last release", a
   await vi.waitFor(() => expect(frames.join()).toContain("Quinces."));
 });
 
-test("[L14] agents are made and read, and the workspace is told, where it is of the last release", async () => {
+test("[L14] agents are made and read where the workspace is of the last release", async () => {
   const house = await openHouse();
   ofLastRelease(Workspace, ofWorkspace);
   const robo = await house.agent({ name: "Robo" });
