@@ -97,6 +97,17 @@ const written = ({ default: value = "" }: Schema, field: Omit<FieldKind, "initia
   ...field,
 });
 
+/** The default of a date as its field shows it; "" where that would stay empty, and nobody would see what is sent. */
+const shownDate = (format: unknown, given: unknown): string => {
+  if (typeof given !== "string") return "";
+  if (format === "time") return /^([01]\d|2[0-3])(:[0-5]\d){1,2}$/.test(given) ? given : "";
+  const at = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN;
+  if (Number.isNaN(at)) return "";
+  if (format === "date") return new Date(at).toISOString().slice(0, 10) === given ? given : "";
+  const own = new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  return /^\d/.test(own) ? own : "";
+};
+
 /** The space checks a pattern, not the page: a pattern from a call could block the page for ever. */
 const textKind = (schema: Schema): FieldKind => {
   const { format, minLength, maxLength } = schema;
@@ -104,7 +115,8 @@ const textKind = (schema: Schema): FieldKind => {
   if (date) {
     // A date has no zone. A time of a day is sent with the zone of the person.
     const zoned = (text: string): string => (format === "date-time" ? new Date(text).toISOString() : text);
-    return written(schema, { kind: "date", input: { type: date }, read: (text) => ({ value: zoned(text) }) });
+    const initial = shownDate(format, schema.default);
+    return { kind: "date", initial, input: { type: date }, read: (text) => ({ value: zoned(text) }) };
   }
   const type = format === "email" ? "email" : format === "uri" ? "url" : "text";
   const isLong = (typeof maxLength === "number" && maxLength > 200) || format === "textarea";

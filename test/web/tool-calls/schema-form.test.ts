@@ -111,3 +111,32 @@ test("[C1] what a form's schema says shows what it answers, and what nobody sees
   const [field] = fieldsOf({ properties: { a: { title: "N\u200Bo", description: "x\u202E", enum: ["c\u200B"] } } });
   expect(field).toMatchObject({ label: "N\\u{200B}o", hint: "x\\u{202E}", options: [{ label: "c\\u{200B}" }] });
 });
+
+test("[C1] a default that its date field cannot show is not sent", () => {
+  const initialOf = (format: string, value: unknown) =>
+    fieldsOf({ type: "string", format, default: value })[0]?.initial;
+  const hidden = {
+    date: ["Friday", "2026-02-30", "2026-12-01T09:00:00Z", "01.12.2026", 20261201, null],
+    time: ["noon", "9:00", "24:00", "09:60", "09:00:00Z", 9],
+    "date-time": [
+      "soon",
+      "5",
+      "2026-13-01T09:00",
+      "+012026-12-01T09:00",
+      "-271821-04-20T00:00:00Z",
+      "9999-12-31T23:59:59-23:00",
+    ],
+  };
+  for (const [format, values] of Object.entries(hidden)) {
+    for (const value of values) expect([value, initialOf(format, value)]).toEqual([value, ""]);
+  }
+  expect(initialOf("date", "2026-12-01")).toBe("2026-12-01");
+  expect(initialOf("time", "09:00")).toBe("09:00");
+  expect(initialOf("time", "09:00:30")).toBe("09:00:30");
+});
+
+test("[C1] the default of a time with a zone is shown in the person's own, and means the same", () => {
+  const fields = fieldsOf({ type: "string", format: "date-time", default: "2026-12-15T09:00:30+01:00" });
+  expect(fields[0]?.initial).toMatch(/^2026-12-1[45]T\d\d:\d\d:30$/);
+  expect(formResult(fields, {})).toEqual({ result: "2026-12-15T08:00:30.000Z" });
+});
