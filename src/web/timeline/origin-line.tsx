@@ -1,5 +1,5 @@
 import { use, useCallback } from "react";
-import type { Client, Message } from "../../client/index.ts";
+import type { Message } from "../../client/index.ts";
 import { OwnSpacesContext } from "../session/own-spaces.ts";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
@@ -53,26 +53,15 @@ const Quotation = ({ sender, spaceName, text }: { sender: string; spaceName: str
   );
 };
 
-type Asked = { spaceId: string; messageId: string };
+type QuotedOriginProps = { spaceId: string; messageId: string; spaceName: string };
 
-/** Rows come and go as the timeline scrolls. What was answered once is not asked for again. */
-const answers = new WeakMap<Client, Map<string, ReturnType<Client["getOrigin"]>>>();
-
-const originOf = (client: Client, { spaceId, messageId }: Asked): ReturnType<Client["getOrigin"]> => {
-  const known = answers.get(client) ?? new Map<string, ReturnType<Client["getOrigin"]>>();
-  answers.set(client, known);
-  const asked = known.get(messageId) ?? client.getOrigin(spaceId, messageId);
-  known.set(messageId, asked);
-  asked.catch(() => known.delete(messageId));
-  return asked;
-};
-
-/** Its own space tells who said it and what. Until it has, or if it does not, its name stands here. */
-const QuotedOrigin = ({ spaceId, messageId, spaceName }: Asked & { spaceName: string }) => {
+/**
+ * Its own space tells who said it and what. Until it has, or if it does not, its name stands here. Each row that comes
+ * into view asks anew: the words may have been edited or deleted since.
+ */
+const QuotedOrigin = ({ spaceId, messageId, spaceName }: QuotedOriginProps) => {
   const { client } = useSignedIn();
-  const { answer } = useRequest(
-    useCallback(() => originOf(client, { spaceId, messageId }), [client, spaceId, messageId]),
-  );
+  const { answer } = useRequest(useCallback(() => client.getOrigin(spaceId, messageId), [client, spaceId, messageId]));
   if (!answer) return <Unquoted spaceName={spaceName} />;
   return (
     <Quotation sender={answer.message.sender.name} spaceName={answer.spaceName} text={answer.message.text ?? ""} />
