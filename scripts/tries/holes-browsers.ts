@@ -175,7 +175,7 @@ const sessionInBrowsers = async (stage: Stage, { attack }: Tries, his: Browser, 
       const taken: string[] = [];
       const links = [await eve.link(), await eve.link(), await eve.link()];
       const opened = await open(hers, links[0] ?? "", victim);
-      await opened.getByRole("dialog", { name: "Sign in as somebody else?" }).waitFor();
+      await opened.getByRole("dialog", { name: "Sign in by this link?" }).waitFor();
       if ((await who(opened)) !== ada.id) taken.push("opened");
       await opened.reload();
       if ((await who(opened)) !== ada.id) taken.push("reloaded");

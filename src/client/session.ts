@@ -11,7 +11,7 @@ export const browserSession = (baseUrl: string, entityId?: string) => {
   return {
     current: (): Promise<Session | null> =>
       http({ path, answer: z.object({ session: Session.nullable() }) }).then(({ session }) => session),
-    /** Rejects with `signed_in` where the browser is signed in as another, until `replace`; else with `unauthorized`. */
+    /** Rejects with `signed_in` where the browser would leave its session for another, until `replace`; else with `unauthorized`. */
     signIn: (code: string, replace: boolean): Promise<Session> =>
       http({ method: "POST", path, body: { code, replace }, answer: z.object({ session: Session }) }).then(
         ({ session }) => session,

@@ -166,7 +166,7 @@ export const SignInLink = component("SignInLink", {
 
 export const SignIn = strictComponent("SignIn", {
   code: z.string().max(200).meta({ description: "What stands after `#sign-in=` in the link" }),
-  replace: z.boolean().default(false).meta({ description: "Take it although the browser is signed in as another" }),
+  replace: z.boolean().default(false).meta({ description: "Take it although the browser has another session" }),
 });
 
 /** Who is signed in by a browser's cookie, and until when. `madeBy`: the admin who made it for the person. */

@@ -125,7 +125,7 @@ sessions.route("GET /v1/session", {
 sessions.route("POST /v1/session", {
   summary: "Sign this browser in by a link's code",
   description:
-    "Sets a cookie that no script can read. A browser that is signed in as another person answers `signed_in` first, and the code stays good: ask that person, then send `replace`.",
+    "Sets a cookie that no script can read. A browser that is signed in as another person, or as this one but not by the admin who made the link, answers `signed_in` first, and the code stays good: ask that person, then send `replace`.",
   access: "session",
   body: SignIn,
   status: 201,
@@ -147,9 +147,11 @@ sessions.route("POST /v1/session", {
       const hash = hashSecretKey(code);
       const current = replace ? null : await sessionOf(context, before);
       if (current) {
-        const { entity } = offerOf(await workspace.offeredSession(hash));
-        if (entity.id !== current.entity.id) {
-          const detail = `You are signed in as ${current.entity.name}. Sign in as ${entity.name} instead?`;
+        const { entity, madeBy } = offerOf(await workspace.offeredSession(hash));
+        if (entity.id !== current.entity.id || (madeBy !== null && madeBy !== current.madeBy?.id)) {
+          const maker = await makerIn(workspace, madeBy);
+          const how = maker ? ` by ${maker.name}'s link instead, and approve nothing?` : " instead?";
+          const detail = `You are signed in as ${current.entity.name}. Sign in as ${entity.name}${how}`;
           throw new ColloquyError("signed_in", detail);
         }
       }

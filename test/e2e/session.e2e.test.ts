@@ -114,7 +114,7 @@ test("[C14] a link asks before it takes another's session, and no tab follows un
   const first = await open(await ada.link());
   await enter(first);
   const second = await open(link, first);
-  const dialog = second.getByRole("dialog", { name: "Sign in as somebody else?" });
+  const dialog = second.getByRole("dialog", { name: "Sign in by this link?" });
   await dialog.getByText(`You are signed in as ${ada.name}. Sign in as ${bob.name} instead?`).waitFor();
   await dialog.getByRole("button", { name: "Stay" }).click();
   await dialog.waitFor({ state: "detached" });

@@ -74,6 +74,36 @@ test("[C14] a browser that is signed in is asked before it takes another session
   expect((await signIn({ code: await codeFor(house, bob) }, { cookie })).status).toBe(201);
 });
 
+test("[C14] a person is asked before an admin's session for them replaces their own", async () => {
+  const house = await openHouse();
+  const [ada, boss, chief] = [
+    await house.person("Ada"),
+    await house.person("Boss", "admin"),
+    await house.person("Chief", "admin"),
+  ];
+  const cookie = await cookieFor(house, ada);
+  const code = await codeBy(boss.token, ada.id);
+  const asked = await signIn({ code }, { cookie });
+  expect(asked.headers.get("set-cookie")).toBeNull();
+  expect(await problemIn(asked)).toMatchObject({
+    code: "signed_in",
+    detail: "You are signed in as Ada. Sign in as Ada by Boss's link instead, and approve nothing?",
+  });
+  expect(await whoIs(cookie)).toBe("Ada");
+  const taken = await signIn({ code, replace: true }, { cookie });
+  expect(await taken.json()).toMatchObject({ session: { madeBy: { name: "Boss" } } });
+  // Another admin's asks too. The same admin's, and her own, take nothing more from her.
+  const made = cookieOf(taken);
+  const another = await signIn({ code: await codeBy(chief.token, ada.id) }, { cookie: made });
+  expect(await problemIn(another)).toMatchObject({
+    code: "signed_in",
+    detail: expect.stringContaining("by Chief's link"),
+  });
+  const again = await signIn({ code: await codeBy(boss.token, ada.id) }, { cookie: made });
+  expect(again.status).toBe(201);
+  expect((await signIn({ code: await codeFor(house, ada) }, { cookie: cookieOf(again) })).status).toBe(201);
+});
+
 test("[C14] a code that ran out, was never issued, or whose person is gone signs nobody in", async () => {
   const house = await openHouse();
   const ada = await house.person("Ada");

@@ -19,10 +19,10 @@ export const OtherPerson = ({ person, other, onGoOn }: OtherPersonProps) => (
 
 type SwitchDialogProps = { question: string; onAccept: () => Promise<void>; onDecline: () => void };
 
-/** A link was opened while somebody else is signed in: who sends a link must not choose whose words are written. */
+/** A link would replace another session: who sends a link must not choose whose words are written. */
 export const SwitchDialog = ({ question, onAccept, onDecline }: SwitchDialogProps) => (
   <Dialog
-    title="Sign in as somebody else?"
+    title="Sign in by this link?"
     cancelLabel="Stay"
     submitLabel="Sign in instead"
     onClose={onDecline}

@@ -21,7 +21,7 @@ export type SessionState =
   | { status: "in"; person: Person; other: Person | null; madeBy: Person | null }
   | { status: "out"; reason: SignedOutReason };
 
-/** A link that was opened while somebody else is signed in. */
+/** A link that would replace the browser's session, so that its person is asked first. */
 export type Offer = { question: string; code: string };
 
 const isRefusal = (error: unknown, ...codes: string[]): boolean =>
