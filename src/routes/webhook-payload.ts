@@ -1,7 +1,7 @@
 import type { Json } from "../protocol/block.ts";
 import { type HookSettings, placeholder } from "../protocol/hook.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { excess, soundJsonIn } from "../shared/sound-json.ts";
+import { excess, maxJsonValues, soundJsonIn } from "../shared/sound-json.ts";
 
 const decoded = (body: Uint8Array): string => {
   try {
@@ -20,7 +20,15 @@ const parsed = (text: string): Json => {
 /** A form's fields: those of one name as a list. A form of nothing but `payload` wraps JSON, as GitHub's do. */
 const ofForm = (text: string): Json => {
   const fields = new Map<string, string[]>();
-  for (const [name, value] of new URLSearchParams(text)) fields.set(name, [...(fields.get(name) ?? []), value]);
+  if (text.split("&", maxJsonValues + 1).length > maxJsonValues) {
+    const message = `The form must have at most ${maxJsonValues} fields (maxJsonValues): send less at once.`;
+    throw new ColloquyError("invalid_request", message);
+  }
+  for (const [name, value] of new URLSearchParams(text)) {
+    const values = fields.get(name);
+    if (values) values.push(value);
+    else fields.set(name, [value]);
+  }
   const [wrapped, ...more] = fields.get("payload") ?? [];
   if (wrapped !== undefined && more.length === 0 && fields.size === 1) return parsed(wrapped);
   return Object.fromEntries(

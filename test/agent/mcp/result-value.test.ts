@@ -58,3 +58,16 @@ test.each([[null], [{ content: "4" }], ["4"], [{ content: [], isError: "yes" }]]
     expect(resultValue(nonsense)).toEqual({ nonsense: "it answered the call with what is no result" });
   },
 );
+
+test.each([3, 11, 20])("[S3] a secret that an answer's end cuts after %i characters shows none of it", (shown) => {
+  const secret = "s3cret-and-long-enough";
+  const words = `${"x".repeat(maxMcpResultCharacters - shown)}${secret}, and more`;
+  const redactor = createRedactor([secret]);
+  const structured = { content: [], structuredContent: { words: words.slice('{"words":"'.length) } };
+  const answers = [{ content: [text(words)] }, { content: [text(words)], isError: true }, structured];
+  for (const answer of answers) {
+    const told = JSON.stringify(read(answer, redactor));
+    expect(told).not.toContain(secret.slice(0, 3));
+    expect(told).toContain("(maxMcpResultCharacters)");
+  }
+});

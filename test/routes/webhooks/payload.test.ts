@@ -34,6 +34,14 @@ test.each([
   expect(read(contentType, body)).toBe(body);
 });
 
+test("[C13] a form of more fields than JSON may have values is refused at once", () => {
+  const form = "application/x-www-form-urlencoded";
+  expect(() => read(form, "a&".repeat(524_000))).toThrow(/at most 40000 fields/);
+  expect(() => read(form, Array.from({ length: 40_001 }, (_, at) => `f${at}=1`).join("&"))).toThrow(/40000 fields/);
+  const most = Array.from({ length: 40_000 }, () => "1");
+  expect(read(form, most.map((value) => `a=${value}`).join("&"))).toEqual({ a: most });
+});
+
 describe("[S4] a body that says nothing sound is refused", () => {
   test.each([
     ["application/json", "{", "invalid_json"],

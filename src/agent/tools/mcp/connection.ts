@@ -59,7 +59,7 @@ const openConnection = async ({ server, unsealSecret, legacy, listChanged, ...ne
   const { headers, secrets } = await serverHeaders(server, (name) => unsealSecret(name, use));
   const redactor = createRedactor(secrets);
   const told = (error: unknown): ColloquyError => {
-    const { code, message } = failureOf(error);
+    const { code, message } = failureOf(error, redactor);
     return new ColloquyError(code, redactor.text(message), { cause: error });
   };
   const broken = Promise.withResolvers<never>();

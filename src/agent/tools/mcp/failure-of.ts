@@ -1,8 +1,9 @@
 import { ColloquyError, type ErrorCode } from "../../../shared/errors.ts";
+import { createRedactor, type Redactor } from "../configured/redact.ts";
 
 /**
  * Turns what the library, the network or a server threw into a typed error in our words, without any secret. A server's
- * own words are quoted, and short.
+ * own words are quoted, and short. Secrets are taken out of them before: half of one would not be found.
  */
 const maxQuotedCharacters = 200;
 
@@ -53,8 +54,8 @@ const failures: [ErrorCode, string, unknown[]][] = [
 /** Invalid parameters, and a method that is not found. */
 const refusals: unknown[] = [-32602, -32601];
 
-const told = (error: unknown): [ErrorCode, string] => {
-  const message = error instanceof Error ? error.message : String(error);
+const told = (error: unknown, redactor: Redactor): [ErrorCode, string] => {
+  const message = redactor.text(error instanceof Error ? error.message : String(error));
   const status = statusOf(error);
   if (status === 401 || status === 403) {
     return ["tool_misconfigured", `it refuses us (${status}): set what it asks for in headers, a token as a secret`];
@@ -69,8 +70,9 @@ const told = (error: unknown): [ErrorCode, string] => {
   return ["tool_failed", `${typeof code === "number" ? "it answers an error" : "it failed"}: ${quote(message)}`];
 };
 
-export const failureOf = (error: unknown): ColloquyError =>
-  ours(error) ?? new ColloquyError(...told(error), { cause: error });
+/** `redactor`: of the secrets that its server was sent; left out where it was sent none. */
+export const failureOf = (error: unknown, redactor: Redactor = createRedactor([])): ColloquyError =>
+  ours(error) ?? new ColloquyError(...told(error, redactor), { cause: error });
 
 /**
  * Whether a server may have carried out what it was asked, when that is all that came of it. Only what refuses the call

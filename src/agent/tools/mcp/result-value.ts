@@ -55,21 +55,23 @@ export const resultValue = (
   if (content.length > maxBlocks) blocks.push(`[${content.length - maxBlocks} more parts of the answer are left out]`);
   // A structured answer repeats itself as text, for those who read no other.
   const whole = structuredContent ?? (blocks.length === 1 ? blocks[0] : blocks);
-  if (isError) return { error: redactor.text(cut(typeof whole === "string" ? whole : JSON.stringify(whole))) };
-  return { value: brought(redactor.json(bounded(whole))) };
+  if (isError) return { error: cut(typeof whole === "string" ? whole : JSON.stringify(whole), redactor) };
+  return { value: brought(bounded(whole, redactor)) };
 };
 
-const cut = (text: string): string => {
+/** The end of what is cut may be half of a secret: it is left out. */
+const cut = (text: string, redactor: Redactor): string => {
   const sound = text.toWellFormed();
-  if (sound.length <= maxMcpResultCharacters) return sound;
+  if (sound.length <= maxMcpResultCharacters) return redactor.text(sound);
   const left = sound.length - maxMcpResultCharacters;
-  return `${sound.slice(0, maxMcpResultCharacters)} [cut: ${left} more characters (maxMcpResultCharacters)]`;
+  const shown = redactor.text(sound.slice(0, maxMcpResultCharacters), { cut: true });
+  return `${shown} [cut: ${left} more characters (maxMcpResultCharacters)]`;
 };
 
 /** JSON that is too long is shown as the beginning of its text. */
-const bounded = (value: unknown): unknown => {
-  if (typeof value === "string") return cut(value);
+const bounded = (value: unknown, redactor: Redactor): unknown => {
+  if (typeof value === "string") return cut(value, redactor);
   const json = JSON.stringify(value) ?? "null";
-  if (json.length <= maxMcpResultCharacters && json.isWellFormed() && !/\\ud[89a-f]/i.test(json)) return value;
-  return cut(json);
+  const isShown = json.length <= maxMcpResultCharacters && json.isWellFormed() && !/\\ud[89a-f]/i.test(json);
+  return isShown ? redactor.json(value) : cut(json, redactor);
 };
