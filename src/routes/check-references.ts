@@ -9,6 +9,7 @@ import { hostOf } from "../protocol/secret.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
+import { secretNames } from "../shared/places.ts";
 import { sameJson } from "../shared/same-json.ts";
 
 /** Checks the things that a body refers to: models' addresses, secrets and aliases, people who approve and consent. */
@@ -76,11 +77,11 @@ export const sendsOf = (config: Pick<UpdateAgent, "tools" | "mcp">, models: Mode
     if (!execution) return [];
     const { url, headers } = execution;
     const own = "secret" in execution ? [execution.secret] : [];
-    const inside = namedIn({ ...execution, headers: {} }).map((secret) => ({ secret, url, request: execution }));
-    return [...[...own, ...namedIn(headers)].map((secret) => ({ secret, url })), ...inside];
+    const inside = secretNames({ ...execution, headers: {} }).map((secret) => ({ secret, url, request: execution }));
+    return [...[...own, ...secretNames(headers)].map((secret) => ({ secret, url })), ...inside];
   });
   const ofServers = (config.mcp?.servers ?? []).flatMap(({ url, headers }) =>
-    namedIn(headers).map((secret) => ({ secret, url })),
+    secretNames(headers).map((secret) => ({ secret, url })),
   );
   return [...ofTools, ...ofServers, ...ofModels(Object.values(models))];
 };
@@ -156,17 +157,10 @@ export const checkPartner = (workspace: Directory, partnerId: string | null | un
     "Only people can consent: name a person of this workspace.",
   );
 
-const secretPlace = /\$\{\s*secret\.([A-Za-z0-9_-]{1,64})\s*\}/g;
-
-/** The secrets that stand in the templates of a config's part. */
-const namedIn = (part: unknown): string[] => [
-  ...new Set([...JSON.stringify(part).matchAll(secretPlace)].map(([, name = ""]) => name)),
-];
-
 /** The secrets that a config names: of models, of signatures, and in templates. */
 export const secretsNamed = (config: AgentConfig): string[] => {
   const { tools, mcp } = config;
-  const inTexts = namedIn([tools, mcp]);
+  const inTexts = secretNames([tools, mcp]);
   const ofItsModels = Object.values(modelsOf(config)).map((one) => one && "apiKeySecret" in one && one.apiKeySecret);
   const ofTools = tools.map((tool) => tool.executionType === "external" && tool.execution?.secret);
   return [...new Set([...inTexts, ...ofItsModels, ...ofTools].filter((name) => typeof name === "string"))].sort();

@@ -10,6 +10,7 @@ import {
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
+import { secretNames } from "../../shared/places.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import { pushTimeoutMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
@@ -17,7 +18,7 @@ import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
 import { outsideOf, useOf } from "../tools/configured/configured-tool.ts";
 import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
-import { renderRequest, secretNames, templateIssues, unsealSecrets } from "../tools/configured/request-template.ts";
+import { renderRequest, templateIssues, unsealSecrets } from "../tools/configured/request-template.ts";
 import { fitJson, readAnswer } from "../tools/configured/server-answer.ts";
 import { changedSinceApproval, completed, failed, unknownOutcome } from "../tools/outcome.ts";
 import { begunAt, type CallServices } from "./calls.ts";

@@ -6,11 +6,12 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
 import { isOwnedBy } from "../../../shared/ids.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
+import { secretNames } from "../../../shared/places.ts";
 import { mayRepeat } from "../call-mode.ts";
 import { unknownOutcome } from "../outcome.ts";
 import { broughtTool, type CallContext, invalidInput, schemaAsTold, type Tool, type ToolServices } from "../tool.ts";
 import { createRedactor } from "./redact.ts";
-import { renderRequest, secretNames, templateIssues, unsealSecrets } from "./request-template.ts";
+import { renderRequest, templateIssues, unsealSecrets } from "./request-template.ts";
 import { readAnswer, resultOf } from "./server-answer.ts";
 
 type Gateway = Extract<ToolConfig, { executionType: "gateway" }>;

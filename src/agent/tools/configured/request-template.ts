@@ -1,6 +1,7 @@
 import type { HttpTemplate } from "../../../protocol/tool.ts";
 import { ColloquyError, type Issue } from "../../../shared/errors.ts";
 import { checkOutgoing } from "../../../shared/outgoing.ts";
+import { place } from "../../../shared/places.ts";
 import { invalidInput } from "../input-issues.ts";
 
 /**
@@ -21,8 +22,6 @@ export type Part =
   | { kind: "input"; path: string[] }
   | { kind: "secret"; name: string }
   | { kind: "slip"; message: string };
-
-const place = /\{\{\s*input((?:\.[A-Za-z0-9_-]+)*)\s*\}\}|\$\{\s*secret\.([A-Za-z0-9_-]{1,64})\s*\}|\{\{|\$\{/g;
 
 /** A text, divided at its places. */
 export const partsOf = (text: string): Part[] => {
@@ -129,17 +128,6 @@ export const templateIssues = (
     issues.push({ path: "body", message: `must be at most ${maxBodyTemplateBytes} bytes (maxBodyTemplateBytes)` });
   }
   return [...issues, ...bodyIssues(body, "body")];
-};
-
-const textsIn = (value: unknown): string[] => {
-  if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
-};
-
-/** The names of the secrets that stand in the texts of a value, each once. */
-export const secretNames = (value: unknown): string[] => {
-  const places = textsIn(value).flatMap((text) => [...text.matchAll(place)]);
-  return [...new Set(places.flatMap(([, , secret]) => secret ?? []))];
 };
 
 /** The workspace's secrets of these names, without those that it has not. */

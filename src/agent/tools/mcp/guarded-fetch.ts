@@ -1,8 +1,9 @@
 import type { McpServer } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { checkOutgoing } from "../../../shared/outgoing.ts";
+import { secretNames } from "../../../shared/places.ts";
 import { maxMcpAnswerBytes } from "../../bounds.ts";
-import { type Part, partsOf, secretNames, unsealSecrets } from "../configured/request-template.ts";
+import { type Part, partsOf, unsealSecrets } from "../configured/request-template.ts";
 
 /**
  * The only way out of an MCP connection (S3): to the configured address alone, with its headers, following nothing.
