@@ -41,7 +41,7 @@ export const workspaceOfHost = (map: string | undefined, url: string): string | 
   }
 };
 
-/** What a JWT proved before, where the request named the same. */
+/** What a JWT proved in an earlier request, which named the same workspaces. */
 export const provenJwt = (token: string, named: Named, now: number): Proven | undefined => {
   const known = remembered.get(placeOf(named, token));
   return known && known.expiresAt + skewSeconds * 1000 > now ? known : undefined;

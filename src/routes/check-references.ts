@@ -9,8 +9,8 @@ import { hostOf } from "../protocol/secret.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
-import { secretNames } from "../shared/places.ts";
 import { sameJson } from "../shared/same-json.ts";
+import { secretNames } from "../shared/secret-places.ts";
 
 /** Checks the things that a body refers to: models' addresses, secrets and aliases, people who approve and consent. */
 type CheckedEnv = Pick<Env, "MODEL_ALIASES" | "ENVIRONMENT">;

@@ -92,7 +92,7 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
   let willWake = false;
   let isStopped = false;
   let toldDue: number | undefined;
-  /** Those without room are counted at most once a lease, as there may be many. */
+  /** Jobs without room may be many, so they are counted at most once a lease. */
   let countAgainAt = 0;
 
   const runOf = (kind: string, key: string): Run | undefined => kinds.get(kind)?.running.get(key);
@@ -104,7 +104,7 @@ export const createJobs = ({ db, timers, clock, waitUntil, whose, object }: Surr
     meter.gauge("jobs_waiting", object, Math.max(0, countOf(db, jobs, gt(jobs.attempts, 0)) - running));
   };
 
-  /** Those whose time has come and that are not done: without room, or under way for longer than a lease. */
+  /** Counts the jobs that are due and not done: they have no room, or run longer than a lease. */
   const tellDue = (now: number, hasRoom: boolean): void => {
     if (object === undefined || (!hasRoom && now < countAgainAt)) return;
     if (!hasRoom) countAgainAt = now + jobLeaseMs;

@@ -10,8 +10,8 @@ import {
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
-import { secretNames } from "../../shared/places.ts";
 import { sameJson } from "../../shared/same-json.ts";
+import { secretNames } from "../../shared/secret-places.ts";
 import { pushTimeoutMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";

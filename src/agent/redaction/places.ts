@@ -144,7 +144,7 @@ export const partWithout = <Value>(part: Value, scrub: Scrub, named: boolean): V
   return scrub.value(part, named, named ? undefined : 0);
 };
 
-/** What a run was told of its state, without old words. The keys of its lines are labels. */
+/** Takes old words out of what a run was told of its state. The keys there are labels, which may hold words. */
 export const toldWithout = (told: ToldState, scrub: Scrub, named: boolean): ToldState => {
   const left = ([id, line]: [string, string]) => Object.values(scrub.value({ id, line }, named));
   const withLabels = (lines: Record<string, string>) => Object.fromEntries(Object.entries(lines).map(left));

@@ -360,7 +360,7 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
     cleanPart: <Value>(value: Value): Value =>
       scrubs.get().reduce((left, scrub) => partWithout(left, scrub, scrub.names(JSON.stringify(left))), value),
 
-    /** What a run was told of its state, likewise. */
+    /** Takes them out of what a run was told of its state, too. */
     cleanTold: (told: ToldState): ToldState =>
       scrubs.get().reduce((left, scrub) => toldWithout(left, scrub, scrub.names(JSON.stringify(left))), told),
 

@@ -1,7 +1,7 @@
 import { Component, type ReactNode } from "react";
 
 type BoundaryProps = {
-  /** What its children show. Another one is tried anew. */
+  /** The thing that its children show. When it changes, they are rendered again. */
   of: unknown;
   /** Stands here where its children throw. */
   instead: ReactNode;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { renderRequest, templateIssues } from "../../../src/agent/tools/configured/request-template.ts";
 import { HttpTemplate } from "../../../src/protocol/tool.ts";
 import { ColloquyError } from "../../../src/shared/errors.ts";
-import { secretNames } from "../../../src/shared/places.ts";
+import { secretNames } from "../../../src/shared/secret-places.ts";
 import { refusal } from "../../support/refusal.ts";
 
 const parse = (template: object) => HttpTemplate.parse({ url: "https://api.example.com/", ...template });

@@ -28,7 +28,7 @@ const versionsOf = (blockId: number) => eq(blockVersions.blockId, blockId);
 const isInTail = (blockId: number) => and(versionsOf(blockId), isNotNull(blockVersions.update));
 const partsOf = (blockId: number) => eq(blockSnapshots.blockId, blockId);
 
-/** Who made a version, how, and after which messages. */
+/** A version names its author, the manner of the edit, and the messages that it was made of. */
 type Maker = Pick<typeof blockVersions.$inferInsert, "author" | "manner" | "sources">;
 
 export const createBlockHistory = (db: Database) => {

@@ -6,7 +6,7 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
 import { isOwnedBy } from "../../../shared/ids.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
-import { secretNames } from "../../../shared/places.ts";
+import { secretNames } from "../../../shared/secret-places.ts";
 import { mayRepeat } from "../call-mode.ts";
 import { unknownOutcome } from "../outcome.ts";
 import { broughtTool, type CallContext, invalidInput, schemaAsTold, type Tool, type ToolServices } from "../tool.ts";

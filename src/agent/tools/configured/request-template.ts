@@ -1,7 +1,7 @@
 import type { HttpTemplate } from "../../../protocol/tool.ts";
 import { ColloquyError, type Issue } from "../../../shared/errors.ts";
 import { checkOutgoing } from "../../../shared/outgoing.ts";
-import { place } from "../../../shared/places.ts";
+import { place } from "../../../shared/secret-places.ts";
 import { invalidInput } from "../input-issues.ts";
 
 /**

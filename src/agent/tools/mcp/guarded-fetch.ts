@@ -1,7 +1,7 @@
 import type { McpServer } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { checkOutgoing } from "../../../shared/outgoing.ts";
-import { secretNames } from "../../../shared/places.ts";
+import { secretNames } from "../../../shared/secret-places.ts";
 import { maxMcpAnswerBytes } from "../../bounds.ts";
 import { type Part, partsOf, unsealSecrets } from "../configured/request-template.ts";
 

@@ -5,7 +5,7 @@ import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { among, type Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
-import { secretNames } from "../../../shared/places.ts";
+import { secretNames } from "../../../shared/secret-places.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import { mcpFirstRetryMs, mcpFreshMs, mcpIdleMs, mcpLeaseMs, mcpLongestRetryMs, mcpStaleMs } from "../../bounds.ts";
 import type { McpTool } from "../../records.ts";
