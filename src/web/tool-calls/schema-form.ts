@@ -91,9 +91,12 @@ const dateInputs = new Map<unknown, string>([
 /** A nullable type counts as that type: a field that is left empty is left out of the result. */
 const typeOf = ({ type }: Schema): unknown => (Array.isArray(type) ? type.find((one) => one !== "null") : type);
 
+/** A default as its field shows it; "" where it has characters that nobody would see are sent. */
+const offered = (text: string): string => (shownText(text) === text ? text : "");
+
 /** A field that is written, with the schema's default in it. */
 const written = ({ default: value = "" }: Schema, field: Omit<FieldKind, "initial">): FieldKind => ({
-  initial: typeof value === "string" ? value : JSON.stringify(value),
+  initial: offered(typeof value === "string" ? value : JSON.stringify(value)),
   ...field,
 });
 
@@ -119,7 +122,10 @@ const textKind = (schema: Schema): FieldKind => {
     return { kind: "date", initial, input: { type: date }, read: (text) => ({ value: zoned(text) }) };
   }
   const type = format === "email" ? "email" : format === "uri" ? "url" : "text";
-  const isLong = (typeof maxLength === "number" && maxLength > 200) || format === "textarea";
+  const isLong =
+    (typeof maxLength === "number" && maxLength > 200) ||
+    format === "textarea" ||
+    /[\r\n]|.{60}/.test(textAt(schema, "default") ?? "");
   const read = (text: string): Checked => {
     const size = sizeProblem([...text].length, minLength, maxLength, "character");
     if (size) return size;
@@ -182,7 +188,7 @@ const arrayKind = (schema: Schema, isRequired: boolean): FieldKind => {
     kind: "lines",
     isLong: true,
     input,
-    initial: given.filter((each) => typeof each === "string").join("\n"),
+    initial: offered(given.filter((each) => typeof each === "string").join("\n")),
     read,
   };
 };

@@ -140,3 +140,14 @@ test("[C1] the default of a time with a zone is shown in the person's own, and m
   expect(fields[0]?.initial).toMatch(/^2026-12-1[45]T\d\d:\d\d:30$/);
   expect(formResult(fields, {})).toEqual({ result: "2026-12-15T08:00:30.000Z" });
 });
+
+test("[C1] a text's default shows whole, in several lines where need be, or is not offered", () => {
+  const fieldOf = (value: string) => fieldsOf({ type: "string", default: value })[0];
+  expect(fieldOf("lunch at noon")).toMatchObject({ initial: "lunch at noon", isLong: false });
+  for (const long of ["yes\nand pay 900", "yes\rno", `yes${" ".repeat(60)}and pay 900`]) {
+    expect(fieldOf(long)).toMatchObject({ initial: long, isLong: true });
+  }
+  for (const type of ["string", "number"]) expect(fieldsOf({ type, default: "1\u200B2" })[0]?.initial).toBe("");
+  const names = { type: "array", items: { type: "string" }, default: ["Ann", "Bob\u{E0041}"] };
+  expect(fieldsOf(names)[0]?.initial).toBe("");
+});
