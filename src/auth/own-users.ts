@@ -128,6 +128,10 @@ export const verifyJwt = async (jwt: Jwt, named: Named, users: OwnUsers): Promis
     const claims = Claims.safeParse(verified.payload);
     if (!claims.success) throw refused("The JWT's sub must be a well-formed text of 1 to 256 characters.");
     const { sub, exp, iat = 0, name } = claims.data;
+    // It would outlive each sign-out before it.
+    if (iat * 1000 > users.now() + skewSeconds * 1000) {
+      throw refused("The JWT's iat lies ahead of our clock by over a minute: correct the issuer's clock.");
+    }
     const subject = { authId: auth.id, externalId: sub, name: cleanName(name), issuedAt: iat * 1000 };
     const entity = await users.entityOf(workspaceId, subject);
     const proven = { workspaceId, ...entity, authId: auth.id, expiresAt: Math.floor(exp * 1000) };

@@ -156,6 +156,7 @@ test("[L12] [S4] issuer, audience, times and subject are checked, times with a m
     [{ iss: "https://other.example" }, "unauthorized", "iss"],
     [{ aud: "other" }, "unauthorized", "aud"],
     [{ nbf: seconds + 90 }, "unauthorized", "nbf"],
+    [{ iat: seconds + 90 }, "unauthorized", "iat"],
     [{ exp: seconds - 61 }, "token_expired", "issuer"],
     [{ exp: undefined }, "unauthorized", "exp"],
     [{ sub: undefined }, "unauthorized", "sub"],
