@@ -63,7 +63,9 @@ export const guardedFetch = (guard: GuardInput): Fetch => {
       init.signal?.throwIfAborted();
       throw new ColloquyError("unavailable", "it cannot be reached", { cause: error });
     });
-    if (!isRedirect(response)) return bounded(response, guard.broke);
+    // Whoever ends a call of their own breaks no answer that others wait for.
+    const broke: GuardInput["broke"] = (error) => init.signal?.aborted || guard.broke(error);
+    if (!isRedirect(response)) return bounded(response, broke);
     const detail = "it redirects elsewhere, which is not followed: set url to the final address";
     throw new ColloquyError("tool_misconfigured", detail);
   };
