@@ -144,7 +144,10 @@ const recoveries = rounds.flatMap(({ recoveriesMs }) => recoveriesMs);
 const recovered = { p50: percentile(recoveries, 0.5), max: Math.max(...recoveries) };
 const isLate = recoveries.length > 0 && (recovered.p50 > mostRecoveryMs.p50 || recovered.max > mostRecoveryMs.max);
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
-console.log(`${recovery}: p50 ${seconds(recovered.p50)}, max ${seconds(recovered.max)}, of ${recoveries.length}`);
+const slowest = rounds.findIndex(({ recoveriesMs }) => recoveriesMs.includes(recovered.max));
+console.log(
+  `${recovery}: p50 ${seconds(recovered.p50)}, max ${seconds(recovered.max)} in seed ${seeds[slowest] ?? "-"}, of ${recoveries.length}`,
+);
 if (isLate) {
   console.error(
     `does not hold: p50 at most ${seconds(mostRecoveryMs.p50)}, max at most ${seconds(mostRecoveryMs.max)}`,
