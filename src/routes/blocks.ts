@@ -80,7 +80,7 @@ blocks.route("PATCH /v1/agents/{agentId}/blocks/{label}", {
   description:
     'What is left out stays as it was. What it holds is changed by operations. `confidential: "allowed"` takes who is in each confidential space that writes it then, or a secret key.',
   access: "workspace",
-  mind: true,
+  mind: "told",
   body: UpdateBlock,
   answers: [OneBlock, "The block"],
   problems: ["not_found", "conflict", "edit_refused", "unknown_reference"],
@@ -107,7 +107,7 @@ blocks.route("POST /v1/agents/{agentId}/blocks/{label}/operations", {
   description:
     "`as: agent` edits with the block's permission, as the agent's own tools do. With `onVersion` the edit merges with what came after that version.",
   access: "workspace",
-  mind: true,
+  mind: "told",
   body: EditBlock,
   idempotent: true,
   answers: [EditedBlock, "What it holds now"],

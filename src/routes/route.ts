@@ -24,8 +24,11 @@ type Description<Query = z.ZodType, Headers = z.ZodObject, Body = z.ZodType, Ans
   /** A secret key of this scope is let in too, beside those of `full` and, for `GET`, of `read`. */
   scope?: KeyScope;
   query?: Query;
-  /** It is of an agent's mind: with `?space=`, of what the agent has from that confidential space. */
-  mind?: true;
+  /**
+   * It is of an agent's mind: with `?space=`, of what the agent has from that confidential space. `told`: it is no `GET`, and
+   * its answer tells more of it than was sent.
+   */
+  mind?: true | "told";
   headers?: Headers;
   /** Read as JSON. */
   body?: Body;
@@ -182,6 +185,7 @@ export class Resource {
       };
       // Before it is deleted: a second try, where this fails, would find nothing to delete.
       if (description.mind && method === "DELETE") await forgetAnswers(context);
+      if (description.mind === "told" && mindOf === undefined) await noteLook(context, agentId ?? "");
       const answer = await handle({
         ...parsed,
         context,

@@ -9,6 +9,7 @@ import { blockStream, versionQuery } from "./blocks.ts";
 import { type AskedAgent, agentAt, askedAgent, type HttpContext, spaceAt } from "./http-context.ts";
 import { callIdOf } from "./idempotent.ts";
 import { actingEntityId, inSpace, requireParticipant, requireReaderOf } from "./in-space.ts";
+import { noteLook } from "./mind-query.ts";
 import { pathId, pathLabel } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, onePage, pageQuery, streamQuery } from "./route-parts.ts";
@@ -57,6 +58,12 @@ const actorAmong = (context: HttpContext, { members }: { members: Member[] }): {
   return { author: `human:${id}`, name: member.name };
 };
 
+/** An admin who is not in the space reads what an agent keeps, as by the agent's own address. */
+const noteLooks = async (context: HttpContext, space: { members: Member[] }, agentIds: string[]): Promise<void> => {
+  if (space.members.some(({ id }) => id === context.var.principal.entityId)) return;
+  for (const id of new Set(agentIds)) await noteLook(context, id);
+};
+
 /** The blocks that agents share with the people of a space. */
 export const spaceBlocks = new Resource("Blocks");
 
@@ -82,6 +89,8 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/blocks", {
       log.warn("space-blocks.unreachable", { reason: String(one.reason) });
       return [];
     });
+    const owners = items.flatMap(({ sharedFrom }) => sharedFrom?.agentId ?? []);
+    await noteLooks(context, space, owners);
     const byName = Map.groupBy(items, ({ sharedFrom, label }) => `${sharedFrom?.agentId} ${label}`);
     return onePage([...byName.values()].flatMap(([first]) => first ?? []));
   },
@@ -95,8 +104,10 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}", {
   answers: [BlockDetail, "The block"],
   problems: ["not_found", "invalid_request"],
   handle: async ({ context, params, query }) => {
-    const { mind } = await spaceWith(context, params);
-    return mind.block(params.label, query.version, params.spaceId);
+    const { space, mind } = await spaceWith(context, params);
+    const block = await mind.block(params.label, query.version, params.spaceId);
+    await noteLooks(context, space, [params.agentId]);
+    return block;
   },
 });
 
@@ -130,8 +141,10 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/hist
   answers: [listOf(BlockChange), "A page"],
   problems: ["not_found", ...badPage],
   handle: async ({ context, params, query }) => {
-    const { mind } = await spaceWith(context, params);
-    return mind.blockHistory(params.label, query, params.spaceId);
+    const { space, mind } = await spaceWith(context, params);
+    const history = await mind.blockHistory(params.label, query, params.spaceId);
+    await noteLooks(context, space, [params.agentId]);
+    return history;
   },
 });
 

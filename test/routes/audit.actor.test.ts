@@ -165,6 +165,29 @@ test("[L3] an admin who follows a block, or lists waiting calls, is noted as rea
   }
 });
 
+test.each<[string, (agent: string, space: string) => string, Call]>([
+  ["a change that changes nothing", (agent) => `agents/${agent}/blocks/notes`, { method: "PATCH", body: {} }],
+  [
+    "an edit",
+    (agent) => `agents/${agent}/blocks/notes/operations`,
+    { body: { operations: [{ op: "append_text", text: "!" }] } },
+  ],
+  ["a space's list", (_, space) => `spaces/${space}/blocks`, {}],
+  ["a space's block", (agent, space) => `spaces/${space}/agents/${agent}/blocks/notes`, {}],
+])("[L3] an admin who reads a block by %s is noted", async (way, path, asked) => {
+  const agent = (await house.agent({ name: `Keeper for ${way}` })).id;
+  const space = (await house.space("Pantry", [mona, { id: agent }])).id;
+  const blocks = `/v1/agents/${agent}/blocks`;
+  await done(blocks, { body: { label: "notes", type: "working", content: "Said in the lab" } });
+  await done(`${blocks}/notes/spaces/${space}`, { method: "PUT", body: {} });
+  await call(`/v1/${path(agent, space)}`, { bearer: mona.token, ...asked });
+  for (const bearer of [house.secretKey, boss.token]) {
+    const told = await call(`/v1/${path(agent, space)}`, { bearer, ...asked });
+    expect(await told.text()).toContain("Said in the lab");
+  }
+  expect(await entries(`action=agent.read&target=${agent}`)).toMatchObject([{ actor: { id: boss.id } }]);
+});
+
 test("[L3] sign-ins, sign-outs and tokens for others are noted, with who stands behind them", async () => {
   const sessions: string[] = [];
   const ways = [
