@@ -104,11 +104,12 @@ const written = ({ default: value = "" }: Schema, field: Omit<FieldKind, "initia
 const shownDate = (format: unknown, given: unknown): string => {
   if (typeof given !== "string") return "";
   if (format === "time") return /^([01]\d|2[0-3])(:[0-5]\d){1,2}$/.test(given) ? given : "";
-  const at = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN;
+  // No field shows the year 0.
+  const at = /^(?!0000)\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN;
   if (Number.isNaN(at)) return "";
   if (format === "date") return new Date(at).toISOString().slice(0, 10) === given ? given : "";
   const own = new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-  return /^\d/.test(own) ? own : "";
+  return /^(?!0000)\d/.test(own) ? own : "";
 };
 
 /** The space checks a pattern, not the page: a pattern from a call could block the page for ever. */

@@ -116,13 +116,14 @@ test("[C1] a default that its date field cannot show is not sent", () => {
   const initialOf = (format: string, value: unknown) =>
     fieldsOf({ type: "string", format, default: value })[0]?.initial;
   const hidden = {
-    date: ["Friday", "2026-02-30", "2026-12-01T09:00:00Z", "01.12.2026", 20261201, null],
+    date: ["Friday", "2026-02-30", "2026-12-01T09:00:00Z", "01.12.2026", "0000-12-01", 20261201, null],
     time: ["noon", "9:00", "24:00", "09:60", "09:00:00Z", 9],
     "date-time": [
       "soon",
       "5",
       "2026-13-01T09:00",
       "+012026-12-01T09:00",
+      "0000-12-01T09:00:00Z",
       "-271821-04-20T00:00:00Z",
       "9999-12-31T23:59:59-23:00",
     ],
