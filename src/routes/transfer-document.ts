@@ -13,7 +13,7 @@ import {
 } from "../protocol/exported-agent.ts";
 import { textBytes } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { unsoundness } from "../shared/sound-json.ts";
+import { excess, unsoundness } from "../shared/sound-json.ts";
 import { misshapen } from "./problems.ts";
 
 /** Reads an exported agent as it arrives. Refuses the first mistake, with its place. */
@@ -23,6 +23,8 @@ export const maxImportBytes = 100_000_000;
 /** The longest line, in bytes: a block comes with all of its history. Any other line has `maxImportRowBytes`. */
 const maxImportLineBytes = 16_000_000;
 const maxImportRowBytes = 2_000_000;
+/** The most values of JSON in a line: more than a block with all of its history has. Others wait while it is parsed. */
+const maxImportValues = 400_000;
 /** The size of a page that the agent is given at a time. */
 const pageCharacters = 1_000_000;
 const pageRows = 500;
@@ -76,11 +78,14 @@ export const bytesOf = async function* (
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
-const jsonIn = (bytes: Uint8Array[], refusal: string): unknown => {
+const jsonIn = (bytes: Uint8Array[], at: string, refusal: string): unknown => {
   try {
-    return JSON.parse(decoder.decode(Buffer.concat(bytes)));
-  } catch {
-    throw new ColloquyError("invalid_json", refusal);
+    const text = decoder.decode(Buffer.concat(bytes));
+    const issue = excess(text, maxImportValues, "maxImportValues");
+    if (issue) throw refused(at, issue.message);
+    return JSON.parse(text);
+  } catch (error) {
+    throw error instanceof ColloquyError ? error : new ColloquyError("invalid_json", refusal);
   }
 };
 
@@ -116,7 +121,7 @@ export const readLines: DocumentReader = async function* (chunks) {
   for await (const bytes of linesIn(chunks)) {
     const at = `line ${before + 1}`;
     if (isWhole) throw refused(at, "follows the last line, of the kind end");
-    const json = jsonIn(bytes, `In the body: ${at} is not JSON in UTF-8, or was cut off.`);
+    const json = jsonIn(bytes, at, `In the body: ${at} is not JSON in UTF-8, or was cut off.`);
     const line = checked(ExportedLine, json, [at]);
     if (before === 0 && line.kind !== "agent") throw refused(`${at}.kind`, "must be agent: the head comes first");
     if (before > 0 && line.kind === "agent") throw refused(`${at}.kind`, "must not be agent: the head came before");
@@ -159,7 +164,7 @@ export const readVersion1: DocumentReader = async function* (chunks) {
     if (length > maxImportLineBytes) throw tooLarge("The import", maxImportLineBytes, "maxImportLineBytes");
     held.push(chunk);
   }
-  const json = jsonIn(held, "The body is not JSON: check quotes, commas, brackets and that it is UTF-8.");
+  const json = jsonIn(held, "", "The body is not JSON: check quotes, commas, brackets and that it is UTF-8.");
   const document = fieldsOf(json, [], ["format", "version", "exportedAt", "agent"]);
   const agent = fieldsOf(document.agent, ["agent"], [...Object.keys(agentHead), ...rowKinds.map(listOf)]);
   const own = Object.fromEntries(Object.entries(agent).filter(([name]) => name in agentHead));

@@ -8,7 +8,6 @@ export const maxJsonValues = 40_000;
 
 const illFormed = "must be well-formed Unicode, without halves of surrogate pairs";
 const tooDeep = `must not nest deeper than ${maxJsonDepth} levels (maxJsonDepth)`;
-const tooMany = `must hold at most ${maxJsonValues} values (maxJsonValues)`;
 
 /** A fault, and the names that lead to it, the innermost first. */
 type Fault = { message: string; names: string[] };
@@ -54,22 +53,30 @@ export const unsoundness = (json: unknown): Issue | undefined => {
   return { path: path.join(".").replace(/^\.+/, ""), message: fault.message };
 };
 
+/** Where a text that begins at `from` ends: at the quote that no backslash escapes. */
+const endOfText = (json: string, from: number): number => {
+  for (let at = json.indexOf('"', from); at >= 0; at = json.indexOf('"', at + 1)) {
+    let before = at;
+    while (before > from && json[before - 1] === "\\") before -= 1;
+    if ((at - before) % 2 === 0) return at;
+  }
+  return json.length;
+};
+
 /** Why JSON is refused before it is parsed: that takes long where it holds very much or nests very deeply. */
-export const excess = (text: string): Issue | undefined => {
+export const excess = (text: string, most = maxJsonValues, bound = "maxJsonValues"): Issue | undefined => {
   // A value takes two characters at least.
-  if (text.length <= 2 * maxJsonValues) return undefined;
-  let [depth, values, isText] = [0, 1, false];
+  if (text.length <= 2 * most) return undefined;
+  let [depth, values] = [0, 1];
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at];
-    if (isText && character === "\\") at += 1;
-    if (character === '"') isText = !isText;
-    if (isText) continue;
+    if (character === '"') at = endOfText(text, at + 1);
     const isOpening = character === "[" || character === "{";
     if (isOpening) depth += 1;
     else if (character === "]" || character === "}") depth -= 1;
     if (isOpening || character === ",") values += 1;
     if (depth > maxJsonDepth) return { path: "", message: tooDeep };
-    if (values > maxJsonValues) return { path: "", message: tooMany };
+    if (values > most) return { path: "", message: `must hold at most ${most} values (${bound})` };
   }
   return undefined;
 };

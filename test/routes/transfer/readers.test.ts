@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   bytesOf,
   type DocumentReader,
@@ -96,6 +96,20 @@ describe.each(formats)("%s", (_, reader, text) => {
     const pages = importPages(reader(bytesOf(cut, createHash("sha256"))));
     await expect(Array.fromAsync(pages)).rejects.toMatchObject({ code: "invalid_json" });
   });
+});
+
+test.each([
+  ["lines", readLines, `${lines[0]}\n{"kind":"block","row":`],
+  ["a document of version 1", readVersion1, '{"agent":'],
+])("[C13] %s of more than maxImportValues: refused before it is parsed", async (_, reader, before) => {
+  const parse = vi.spyOn(JSON, "parse");
+  try {
+    const text = `${before}[${Array(400_001).fill("{}").join()}]}\n`;
+    await expect(read(reader, text, 100_000)).rejects.toThrow("at most 400000 values (maxImportValues)");
+    expect(parse.mock.calls.filter(([each]) => each.length > 1000)).toEqual([]);
+  } finally {
+    parse.mockRestore();
+  }
 });
 
 describe("lines", () => {
