@@ -187,7 +187,8 @@ const pause = async (
 const failed = async (live: InLoop, thrown: unknown): Promise<RunRow | null> => {
   const { services, run } = live;
   const { code, message, retryable, retryAfterMs } = failureOf(thrown);
-  const error: Failure = { code, message };
+  // A provider may quote words that are being taken out.
+  const error: Failure = services.redactions.clean({ code, message });
   if (code === "internal") log.error("run.failed", thrown, loggedRun(services, run));
   const now = services.clock.now();
   // A suspension is no fault. The loop wakes when the workspace resumes. A compartment may not know of the suspension yet.

@@ -161,3 +161,25 @@ test("[L4] a run that begins between two looks keeps no deleted words as what wo
   await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ words: null }]), 9000);
   expect(await rowsWith("quinces")).toEqual([]);
 });
+
+test("[L4] what a provider quotes of deleted words as it refuses a run is in no row", async () => {
+  const { space, husam, house, agent, redactions, rowsWith } = await open();
+  const gate = createGate();
+  onTestFinished(gate.open);
+  const said = "I like the quinces of the old orchard";
+  scripted(async (_, index) => {
+    if (index > 0) return step(text("Well."));
+    gate.reach();
+    await gate.opened;
+    return refusal(apiError(400, { message: `This is not allowed: "${said}"` }));
+  });
+  const message = await space.post(husam, said);
+  await gate.reached;
+  unwrap(await space.stub().deleteMessage(house.key, message.id));
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ place: places.length + 1 }]));
+  gate.open();
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ words: null }]));
+  const { items } = unwrap(await agent.runs(house.workspaceId, { limit: 9 }));
+  expect(items.at(-1)?.error?.message).toContain('not allowed: \\"[deleted]\\"');
+  expect(await rowsWith("quinces")).toEqual([]);
+});
