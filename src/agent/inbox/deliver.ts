@@ -380,7 +380,9 @@ export const acceptPlan = (services: InboxServices, plan: PlanRow, dueAt: number
   const eventId = eventIdOf(services, "plan", plan.id, dueAt);
   const { id: planId, name: planName, instruction } = plan;
   const root = rootOfPlan(services, plan, eventId);
-  enterOne(services, eventId, { type: "plan", planId, planName, instruction, scheduledAt: isoTime(dueAt), root });
+  // A redaction may be past the inbox, and not yet have come to the plan.
+  const said = services.redactions.clean({ planId, planName, instruction }, plan.updatedAt);
+  enterOne(services, eventId, { type: "plan", ...said, scheduledAt: isoTime(dueAt), root });
 };
 
 const heartbeat = {

@@ -183,3 +183,41 @@ test("[L4] what a provider quotes of deleted words as it refuses a run is in no 
   expect(items.at(-1)?.error?.message).toContain('not allowed: \\"[deleted]\\"');
   expect(await rowsWith("quinces")).toEqual([]);
 });
+
+test("[L4] a plan that comes due between two looks brings no deleted words", async () => {
+  const { ask, space, house, analyst, agent } = await openScene({ limits: { maxRunsPerHour: 1 } });
+  const model = scripted(() => step(text("Well.")));
+  const redactions = () => rowsIn(analyst, "SELECT words, place FROM redactions");
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  onTestFinished(() => void vi.useRealTimers());
+  await ask("I like the quinces of the old orchard", 1);
+  const plan = { name: "Pick", instruction: "Pick the quinces of the old orchard", runAfter: "1 minutes" };
+  unwrap(await agent.putPlan(house.workspaceId, "pick", plan));
+  // As many windows as one go looks at: they stand between what waits and the plans.
+  const columns = (await rowsIn(analyst, "SELECT name FROM pragma_table_info('windows') WHERE name <> 'id'"))
+    .map(({ name }) => name)
+    .join();
+  await rowsIn(
+    analyst,
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${redactionRows})
+     INSERT INTO windows (${columns}) SELECT ${columns} FROM windows, n`,
+  );
+  await evictDurableObject(agentStub(analyst));
+  const alarms = vi.spyOn(Agent.prototype, "alarm").mockImplementation(async () => undefined);
+  onTestFinished(() => alarms.mockRestore());
+  vi.setSystemTime(Date.now() + 120_000);
+  const [message] = await space.messages();
+  unwrap(await space.stub().deleteMessage(house.key, message?.id ?? ""));
+  const windows = places.findIndex(({ table }) => table === "windows");
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ place: windows }]));
+  alarms.mockRestore();
+  await vi.waitFor(async () => {
+    await passTime(analyst, 1000);
+    expect(await redactions()).toMatchObject([{ words: null }]);
+  });
+  expect(await rowsIn(analyst, "SELECT type FROM inbox")).toEqual([{ type: "plan" }]);
+  await passTime(analyst, 3_600_000);
+  await ended(house.workspaceId, analyst, 2);
+  expect(userTexts(model.calls.at(-1)).join("\n")).toContain("Pick");
+  expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]);
+});
