@@ -1,5 +1,5 @@
 import { askModel } from "../../models/ask-model.ts";
-import { classifyFailure } from "../../models/failure.ts";
+import { classifyFailure, withoutQuote } from "../../models/failure.ts";
 import { identifyModel } from "../../models/identify-model.ts";
 import { defaultChunkSize, defaultMaxTokens } from "../../protocol/context-config.ts";
 import { backoff, type Pauses } from "../../shared/backoff.ts";
@@ -186,7 +186,9 @@ export const createSummaryWork = (
       const { code, message, retryAfterMs } = classifyFailure(error);
       const paused = clock.now() + backoff(failures, pauses, retryAfterMs);
       const tryAt = code === "budget_exhausted" ? ledger.resetsAt() : paused;
-      summaries.update(subject, { failures: failures + 1, lastError: { code, message }, tryAt });
+      // A provider may quote what was deleted since it was asked.
+      const lastError = { code, message: withoutQuote(message) };
+      summaries.update(subject, { failures: failures + 1, lastError, tryAt });
       log.warn("summary.failed", { agentId, subject, code });
     }
   };

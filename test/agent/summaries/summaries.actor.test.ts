@@ -4,6 +4,7 @@ import { maxSummaryBacklog, summaryFirstRetryMs } from "../../../src/agent/bound
 import type { CallOptions } from "../../../src/models/language-model.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate, type Gate } from "../../support/gate.ts";
+import { rowsWith } from "../../support/rows.ts";
 import {
   apiError,
   call,
@@ -17,7 +18,7 @@ import {
   waitAt,
 } from "../../support/scripted-model.ts";
 import { openCompartment } from "../compartment.ts";
-import { ended, type openHouse, openScene, passTime, rowsIn, userTexts } from "../fixture.ts";
+import { agentStub, ended, type openHouse, openScene, passTime, rowsIn, userTexts } from "../fixture.ts";
 
 /** Summaries that a model writes of what an agent reads no more. */
 afterEach(() => void vi.useRealTimers());
@@ -389,6 +390,27 @@ describe("what was edited or deleted", () => {
       await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ text: "It was of little." }]));
     },
   );
+
+  test("[L4] what a provider quotes of deleted words as it refuses a summary is in no row", async () => {
+    const gate = createGate();
+    const { asked } = install(async () => {
+      gate.reach();
+      await gate.opened;
+      return refusal(apiError(400, { message: `This is not allowed: "${quinces}"` }));
+    });
+    const on = await stage("timeline", context);
+    const { space, husam, tell, summaries, analyst } = on;
+    await tell(quinces, ...Array.from({ length: 6 }, (_, index) => `message-${index + 2}`));
+    await gate.reached;
+    unwrap(await space.stub().deleteMessage(space.as(husam), await first(on)));
+    await vi.waitFor(async () =>
+      expect(await rowsIn(analyst, "SELECT words FROM redactions")).toEqual([{ words: null }]),
+    );
+    gate.open();
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ failures: 1 }]));
+    expect(asked.calls).toHaveLength(1);
+    expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]);
+  });
 
   test("[L4] a summary of where an agent carried words to is made anew as they are deleted", async () => {
     const { steps } = honest();
