@@ -100,7 +100,7 @@ export const createRuntime = (
   const windows = createWindows(db, runs, journal);
   const calls = createCalls(db, clock, timers);
   const mcp = createMcp(db, {
-    ...{ clock, timers, ...outsideOf({ identity, env, ids }) },
+    ...{ clock, timers, clean: redactions.clean, ...outsideOf({ identity, env, ids }) },
     servers: () => identity.get().config.mcp.servers,
     listsInUse: () => runs.windowsOf(calls.waitingRuns()).flatMap((id) => windows.window(id)?.toolset.mcpListId ?? []),
   });

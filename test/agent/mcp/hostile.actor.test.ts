@@ -1,13 +1,15 @@
 import { env } from "cloudflare:workers";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { mcpCloseMs, mcpListTimeoutMs } from "../../../src/agent/bounds.ts";
+import { places } from "../../../src/agent/redaction/places.ts";
 import { seal } from "../../../src/auth/sealing.ts";
 import type { McpStatus } from "../../../src/protocol/tool.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
+import { createGate } from "../../support/gate.ts";
 import { type TestMcpServer, testMcpServer } from "../../support/mcp-server.ts";
 import { rowsWith } from "../../support/rows.ts";
 import { call, step, text } from "../../support/scripted-model.ts";
-import { agentStub, scripted } from "../fixture.ts";
+import { agentStub, rowsIn, scripted } from "../fixture.ts";
 import { config, network, open, shout, stage } from "./scene.ts";
 
 /** What a server answers to the method that is named, in the place of its real answer. */
@@ -162,6 +164,31 @@ test("[L4] what a failing server quotes of a call goes with the message that the
   expect(await rowsWith(agentStub(scene.nova), "quinces")).toContainEqual(expect.stringMatching(/^mcp_servers /));
   unwrap(await scene.space.stub().deleteMessage(scene.house.key, id));
   await vi.waitFor(async () => expect(await rowsWith(agentStub(scene.nova), "quinces")).toEqual([]));
+});
+
+test("[L4] what a server quotes of a call that was under way as its words were deleted goes too", async () => {
+  const gate = createGate();
+  onTestFinished(gate.open);
+  const answer = async (request: Request): Promise<Response> => {
+    const body = await request.text();
+    gate.reach();
+    await gate.opened;
+    return new Response(`no: ${body}`, { status: 503 });
+  };
+  open(instead("tools/call", answer));
+  const scene = await stage(config());
+  await scene.until("ok");
+  const words = "the quinces of the old orchard";
+  scripted([step(call("desk__shout", { text: words })), step(text("It is down."))]);
+  const { id } = await scene.space.post(scene.husam, words);
+  await gate.reached;
+  unwrap(await scene.space.stub().deleteMessage(scene.house.key, id));
+  const redactions = () => rowsIn(scene.nova, "SELECT words, place FROM redactions");
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ place: places.length + 1 }]));
+  gate.open();
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ words: null }]));
+  await scene.until("failing");
+  expect(await rowsWith(agentStub(scene.nova), "quinces")).toEqual([]);
 });
 
 test("a server or a tool that is taken out of the config is gone at once", async () => {

@@ -49,6 +49,8 @@ type McpDeps = ReturnType<typeof outsideOf> & {
   servers: () => McpServer[];
   /** Lists that runs under way have. */
   listsInUse: () => number[];
+  /** Removes words that are being taken out. A server may quote them. */
+  clean: <Value>(value: Value) => Value;
 };
 
 const isAllowed = ({ allowedTools }: McpServer, tool: string): boolean =>
@@ -59,7 +61,7 @@ const isOf = (server: McpServer) => and(eq(mcpServers.name, server.name), eq(mcp
 
 export type Mcp = ReturnType<typeof createMcp>;
 
-export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ...outside }: McpDeps) => {
+export const createMcp = (db: Database, { clock, timers, servers, listsInUse, clean, ...outside }: McpDeps) => {
   let stopped = false;
   /** Tools by the id of their list. A list with an id never changes. */
   const lists = new Map<number, Tool[]>();
@@ -106,7 +108,8 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, ..
     if (!row) return;
     const now = clock.now();
     const nextAt = now + backoff(row.failures, { firstMs: mcpFirstRetryMs, longestMs: mcpLongestRetryMs });
-    const failing = { failures: row.failures + 1, failingSince: row.failingSince ?? now, lastError: { code, message } };
+    const lastError = clean({ code, message });
+    const failing = { failures: row.failures + 1, failingSince: row.failingSince ?? now, lastError };
     // The agreement of an earlier session may be the cause.
     db.update(mcpServers)
       .set({ ...failing, nextAt, protocolVersion: null })
