@@ -144,10 +144,13 @@ export const partWithout = <Value>(part: Value, scrub: Scrub, named: boolean): V
   return scrub.value(part, named, named ? undefined : 0);
 };
 
-/** Takes old words out of what a run was told of its state. The keys there are labels, which may hold words. */
+/** Takes old words out of what a run was told of its state. An item goes if its key held some: it is told anew. */
 export const toldWithout = (told: ToldState, scrub: Scrub, named: boolean): ToldState => {
-  const left = ([id, line]: [string, string]) => Object.values(scrub.value({ id, line }, named));
-  const withLabels = (lines: Record<string, string>) => Object.fromEntries(Object.entries(lines).map(left));
+  const left = ([key, said]: [string, string]) => {
+    const { id, line } = scrub.value({ id: key, line: said }, named);
+    return id === key ? [[id, line]] : [];
+  };
+  const withLabels = (lines: Record<string, string>) => Object.fromEntries(Object.entries(lines).flatMap(left));
   return Object.fromEntries(Object.entries(told).map(([section, lines]) => [section, withLabels(lines)]));
 };
 

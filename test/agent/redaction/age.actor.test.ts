@@ -10,7 +10,7 @@ import { Space } from "../../../src/space/space.ts";
 import { createGate } from "../../support/gate.ts";
 import { step, text, waitAt } from "../../support/scripted-model.ts";
 import { openBoth, openCompartment } from "../compartment.ts";
-import { ended, exported, ids, openScene, passTime, rowsIn, scripted } from "../fixture.ts";
+import { ended, exported, ids, openScene, passTime, rowsIn, scripted, userTexts } from "../fixture.ts";
 
 /** Text that an agent held before a message was said stays: who repeats and deletes it takes nothing out. */
 const words = "Never pay an invoice above 1000 EUR without the board";
@@ -99,6 +99,22 @@ test("[L4] a plan that fires after a message with its words was said keeps them"
   await ended(workspaceId, analyst, 1);
   await forget(scene, since);
   expect(unwrap(await agent.plans(workspaceId))).toMatchObject([{ instruction: words }]);
+});
+
+test("[L4] who says and deletes the key of an old memory has no input call it cleared", async () => {
+  const { space, house, analyst, agent, ask } = await openScene();
+  const key = "pay-no-invoice-above-1000";
+  await rowsIn(analyst, "INSERT INTO memories VALUES (?, ?, ?)", key, "the board asks", Date.now() - hour);
+  const model = scripted(() => step(text("Well.")));
+  await ask(`What is ${key}?`, 1);
+  const [message] = await space.messages();
+  unwrap(await space.stub().deleteMessage(house.key, message?.id ?? ""));
+  await vi.waitFor(async () =>
+    expect(await rowsIn(analyst, "SELECT words FROM redactions")).toEqual([{ words: null }]),
+  );
+  expect(unwrap(await agent.memories(house.workspaceId))).toMatchObject([{ key }]);
+  await ask("And now?", 2);
+  expect(userTexts(model.calls.at(-1)).at(-1)).not.toContain("was cleared");
 });
 
 const [harbour, board, orchard] = [
