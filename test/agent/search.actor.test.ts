@@ -50,7 +50,7 @@ const texts = (hits: SearchHit[]): string[] => hits.map(({ excerpt }) => excerpt
 const rowsOf = async (agent: EntityRef, table: string): Promise<number> =>
   (await rowsIn(agent, `select * from ${table}`)).length;
 
-test("[R2] long texts are indexed a few at a time, so that others have their turn", async () => {
+test("[C13] long texts are indexed a few at a time, so that others have their turn", async () => {
   const { analyst, find, keep } = await stage();
   for (let index = 0; index < 40; index += 1) await keep(`tea ${"leaves ".repeat(8000)}${index}`);
   const statements = await statementsOf(agentStub(analyst));
