@@ -115,11 +115,10 @@ const fits = (jwk: Jwk, { alg, kid }: KeyName): boolean =>
 const refused = (detail: string, cause?: unknown): ColloquyError =>
   new ColloquyError("unauthorized", detail, { cause });
 
-/** The key that a token names, among these; undefined where there is none. Without a name there must be one alone. */
-const chosen = (keys: Jwk[], name: KeyName): Jwk | undefined => {
-  const meant = keys.filter((jwk) => fits(jwk, name));
-  if (meant.length > 1) throw refused("Several of the issuer's keys could have signed the token: name one by kid.");
-  return meant[0];
+/** The one of these that fit what a token names; undefined where there is none. */
+const chosen = ([jwk, ...others]: Jwk[]): Jwk | undefined => {
+  if (others.length === 0) return jwk;
+  throw refused("Several of the issuer's keys could have signed the token: name one by kid.");
 };
 
 const keyIn = async (jwk: Jwk, alg: string): Promise<Awaited<ReturnType<typeof importJWK>>> => {
@@ -148,15 +147,16 @@ export const signingKey = async (
 ): Promise<Awaited<ReturnType<typeof importJWK>>> => {
   const { jwksUrl: url, jwks } = source;
   if (url === undefined) {
-    const jwk = chosen(jwks?.keys ?? [], name);
+    const jwk = chosen((jwks?.keys ?? []).filter((each) => fits(each, name)));
     if (!jwk) throw unknownKey(name);
     return keyIn(jwk, name.alg);
   }
   const one = heldAt(url);
   const ageOf = (at: number): number => surroundings.now() - at;
-  const present = (): Jwk | undefined => (ageOf(one.at) < jwksStaleMs ? chosen(one.keys, name) : undefined);
+  const meant = (): Jwk[] => one.keys.filter((each) => ageOf(one.at) < jwksStaleMs && fits(each, name));
+  const isClear = (): boolean => meant().length === 1;
   const mayFetch = one.pending === undefined && ageOf(one.triedAt) >= jwksCooldownMs;
-  if (mayFetch && (!present() || ageOf(one.at) >= jwksFreshMs)) {
+  if (mayFetch && (!isClear() || ageOf(one.at) >= jwksFreshMs)) {
     one.triedAt = surroundings.now();
     one.pending = refresh(one, url, surroundings).finally(() => {
       delete one.pending;
@@ -164,8 +164,8 @@ export const signingKey = async (
     surroundings.waitUntil(one.pending);
   }
   // The asker who began it may be gone, and its promise with it.
-  if (one.pending !== undefined && !present()) await withTimeout(2 * jwksTimeoutMs, one.pending).catch(() => undefined);
-  const jwk = present();
+  if (one.pending !== undefined && !isClear()) await withTimeout(2 * jwksTimeoutMs, one.pending).catch(() => undefined);
+  const jwk = chosen(meant());
   if (jwk) return keyIn(jwk, name.alg);
   if (ageOf(one.at) < jwksStaleMs) throw unknownKey(name);
   const detail = `The issuer's keys cannot be had (${one.fault || "it has not answered yet"}): see to jwksUrl, and try again in ${jwksCooldownMs / 1000} s.`;

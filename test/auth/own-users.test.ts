@@ -180,6 +180,14 @@ test("[L12] a key that the issuer rotates in is found, one that it takes away en
   expect((await refusal(sign())).message).toContain("no ES256 key");
 });
 
+test("[L12] a JWT without a key id is taken again once the issuer has one key", async () => {
+  publish("ES256", "next");
+  expect((await refusal(sign({ kid: null }))).message).toContain("name one by kid");
+  publish("next");
+  now += jwksCooldownMs;
+  await verify(await sign({ by: "next", kid: null }));
+});
+
 test("[L12] [S4] key ids that nobody has make at most one fetch in half a minute", async () => {
   await verify(await sign());
   now += jwksCooldownMs;
