@@ -10,12 +10,15 @@ import { timeoutSignal, withTimeout } from "../shared/timeouts.ts";
  * Invariants
  * 1. A set is fetched once at a time, and at most once in `cooldownMs`, whatever key ids tokens name.
  * 2. Where a fetch fails, the keys of before count for `staleMs`. An answer that is no set changes nothing.
- * 3. Who names a key that is there never waits for the issuer.
+ * 3. Who names a key that is there waits for the issuer `jwksWaitMs` at most, where the set is old and its server did not
+ *    fail last.
  */
 export const jwksFreshMs = 10 * 60_000;
+const jwksAnewMs = jwksFreshMs / 2;
 export const jwksStaleMs = 24 * 60 * 60_000;
 export const jwksCooldownMs = 30_000;
 export const jwksTimeoutMs = 5000;
+const jwksWaitMs = 500;
 const maxSets = 1000;
 
 type Held = { keys: Jwk[]; at: number; triedAt: number; fault: string; pending?: Promise<void> };
@@ -84,8 +87,7 @@ export const fetchJwks = async (
 
 const refresh = async (one: Held, url: string, surroundings: JwksSurroundings): Promise<void> => {
   try {
-    one.keys = await fetchJwks(url, surroundings);
-    one.at = surroundings.now();
+    Object.assign(one, { keys: await fetchJwks(url, surroundings), at: surroundings.now(), fault: "" });
   } catch (error) {
     one.fault = error instanceof Error ? error.message : "it failed";
   }
@@ -139,34 +141,38 @@ const unknownKey = ({ alg, kid }: KeyName): ColloquyError =>
     `The issuer has no ${alg} key ${kid === undefined ? "" : `${JSON.stringify(kid.slice(0, 64))} `}that signs: sign by one of its JWKS.`,
   );
 
-/** The key that signed a token, as it says; throws `unauthorized`, and `unavailable` where the set cannot be had. */
+/** The key that signed a token, as it says, and until when it counts. Throws `unauthorized`; `unavailable` without a set. */
 export const signingKey = async (
   source: { jwksUrl?: string | undefined; jwks?: { keys: Jwk[] } | undefined },
   name: KeyName,
   surroundings: JwksSurroundings,
-): Promise<Awaited<ReturnType<typeof importJWK>>> => {
+): Promise<{ key: Awaited<ReturnType<typeof importJWK>>; until: number }> => {
   const { jwksUrl: url, jwks } = source;
   if (url === undefined) {
     const jwk = chosen((jwks?.keys ?? []).filter((each) => fits(each, name)));
     if (!jwk) throw unknownKey(name);
-    return keyIn(jwk, name.alg);
+    return { key: await keyIn(jwk, name.alg), until: Number.POSITIVE_INFINITY };
   }
   const one = heldAt(url);
   const ageOf = (at: number): number => surroundings.now() - at;
   const meant = (): Jwk[] => one.keys.filter((each) => ageOf(one.at) < jwksStaleMs && fits(each, name));
   const isClear = (): boolean => meant().length === 1;
   const mayFetch = one.pending === undefined && ageOf(one.triedAt) >= jwksCooldownMs;
-  if (mayFetch && (!isClear() || ageOf(one.at) >= jwksFreshMs)) {
+  if (mayFetch && (!isClear() || ageOf(one.at) >= jwksAnewMs)) {
     one.triedAt = surroundings.now();
     one.pending = refresh(one, url, surroundings).finally(() => {
       delete one.pending;
     });
     surroundings.waitUntil(one.pending);
   }
+  const isOld = ageOf(one.at) >= jwksFreshMs && one.fault === "";
   // The asker who began it may be gone, and its promise with it.
-  if (one.pending !== undefined && !isClear()) await withTimeout(2 * jwksTimeoutMs, one.pending).catch(() => undefined);
+  if (one.pending !== undefined && (isOld || !isClear())) {
+    await withTimeout(isClear() ? jwksWaitMs : 2 * jwksTimeoutMs, one.pending).catch(() => undefined);
+  }
   const jwk = chosen(meant());
-  if (jwk) return keyIn(jwk, name.alg);
+  const until = Math.max(one.at + jwksFreshMs, one.fault === "" ? 0 : one.triedAt + jwksCooldownMs);
+  if (jwk) return { key: await keyIn(jwk, name.alg), until };
   if (ageOf(one.at) < jwksStaleMs) throw unknownKey(name);
   const detail = `The issuer's keys cannot be had (${one.fault || "it has not answered yet"}): see to jwksUrl, and try again in ${jwksCooldownMs / 1000} s.`;
   throw new ColloquyError("unavailable", detail, { retryAfterMs: jwksCooldownMs });

@@ -12,7 +12,7 @@ import type { Proven } from "./tokens.ts";
  *
  * Invariants
  * 1. The algorithm is one of three that sign by a private key, and the key's own; nothing that a token says chooses another.
- * 2. A token that was verified is remembered with its workspace for `jwksFreshMs`: as long as its key would count.
+ * 2. A token that was verified is remembered with its workspace as long as its key counts, for `jwksFreshMs` at most.
  */
 const skewSeconds = 60;
 const maxRemembered = 10_000;
@@ -22,7 +22,7 @@ const refused = (detail: string, cause?: unknown): ColloquyError =>
   new ColloquyError("unauthorized", detail, { cause });
 const newOne = "get a new one from your issuer";
 
-const remembered = new ExpiringMap<Proven>(jwksFreshMs, maxRemembered);
+const remembered = new ExpiringMap<{ proven: Proven; until: number }>(jwksFreshMs, maxRemembered);
 const placeOf = (named: Named, token: string): string => `${named.join()} ${token}`;
 
 /** The workspaces that a request names beside its JWT: by `x-workspace-id`, and by its host. */
@@ -43,8 +43,8 @@ export const workspaceOfHost = (map: string | undefined, url: string): string | 
 
 /** What a JWT proved in an earlier request, which named the same workspaces. */
 export const provenJwt = (token: string, named: Named, now: number): Proven | undefined => {
-  const known = remembered.get(placeOf(named, token));
-  return known && known.expiresAt + skewSeconds * 1000 > now ? known : undefined;
+  const { proven, until = 0 } = remembered.get(placeOf(named, token)) ?? {};
+  return proven && Math.min(until, proven.expiresAt + skewSeconds * 1000) > now ? proven : undefined;
 };
 
 /** For a JWT whose conditions no longer hold: it is verified anew when it comes again. */
@@ -120,7 +120,7 @@ export const verifyJwt = async (jwt: Jwt, named: Named, users: OwnUsers): Promis
   if (!auth) throw refused("This workspace takes no JWTs of its own users: it sets that by PUT /v1/workspace/auth.");
   try {
     const { issuer, audience } = auth;
-    const key = await signingKey(auth, { alg, kid }, users);
+    const { key, until } = await signingKey(auth, { alg, kid }, users);
     const verified = await jwtVerify(token, key, {
       ...{ algorithms: [alg], issuer, audience, clockTolerance: skewSeconds, currentDate: new Date(users.now()) },
       requiredClaims: ["exp", "sub"],
@@ -135,7 +135,7 @@ export const verifyJwt = async (jwt: Jwt, named: Named, users: OwnUsers): Promis
     const subject = { authId: auth.id, externalId: sub, name: cleanName(name), issuedAt: iat * 1000 };
     const entity = await users.entityOf(workspaceId, subject);
     const proven = { workspaceId, ...entity, authId: auth.id, expiresAt: Math.floor(exp * 1000) };
-    remembered.set(placeOf(named, token), proven);
+    remembered.set(placeOf(named, token), { proven, until });
     return proven;
   } catch (error) {
     throw failureOf(error, auth);

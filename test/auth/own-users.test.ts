@@ -188,6 +188,21 @@ test("[L12] a JWT without a key id is taken again once the issuer has one key", 
   await verify(await sign({ by: "next", kid: null }));
 });
 
+test("[L12] a key that was taken away counts no more after a quiet time", async () => {
+  await verify(await sign());
+  publish("next");
+  now += 6 * 3_600_000;
+  expect((await refusal(sign())).message).toContain("no ES256 key");
+});
+
+test("[L12] a JWT is remembered as long as its key counts", async () => {
+  await verify(await sign());
+  now += jwksFreshMs - 1;
+  const token = await sign({ claims: { jti: "late" } });
+  await verify(token);
+  expect([now, now + 1].map((at) => provenJwt(token, ["wsp_1"], at) === undefined)).toEqual([false, true]);
+});
+
 test("[L12] [S4] key ids that nobody has make at most one fetch in half a minute", async () => {
   await verify(await sign());
   now += jwksCooldownMs;
