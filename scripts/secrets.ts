@@ -51,6 +51,9 @@ export const nextStep = (variables: RingEnv, live: Prints, newSecret: { name: st
     const why = `The deployment's ring has secrets that this file does not hold (${unknown.join(", ")}): put what SIGNING_SECRETS holds there into it first.`;
     return { step: "refuse", why };
   }
+  // Only the deployment knows whether it has a SIGNING_SECRET: one that the file lacks stays.
+  const lost = orphanedBy(variables, live, { hasOldest: true, isDone: true });
+  if (lost !== undefined) return { step: "refuse", why: lost };
   const entries = entriesOf(variables.SIGNING_SECRETS);
   const [first] = live.ring;
   const isEnded = entries.some((entry) => entry.startsWith("ids:")) && ring?.secrets.length === 1;

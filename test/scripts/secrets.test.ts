@@ -43,6 +43,14 @@ test("[L5] who does not know SIGNING_SECRET rotates too, and who lacks a newer o
   expect(nextStep({}, both, fresh)).toMatchObject({ step: "refuse", why: expect.stringContaining(printOf(c)) });
 });
 
+test("[L5] a rotation refuses a file that would orphan ids or seals, as a deployment does", () => {
+  const live = told({ SIGNING_SECRET: a });
+  for (const env of [{ SIGNING_SECRET: b }, { SIGNING_SECRET: a, SIGNING_SECRETS: `two:${b},ids:SIGNING_SECRET` }]) {
+    const why = orphanedBy(env, live, { hasOldest: true, isDone: true });
+    expect(nextStep(env, live, fresh)).toEqual({ step: "refuse", why: why ?? "it would not go out" });
+  }
+});
+
 test("[L5] secrets that would orphan ids or seals do not go out, others do", () => {
   const live = told({ SIGNING_SECRET: a, SIGNING_SECRETS: `two:${b}` });
   const verdict = (env: RingEnv, how = {}) => orphanedBy(env, live, { hasOldest: true, isDone: false, ...how });
