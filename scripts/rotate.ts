@@ -53,10 +53,8 @@ switch (next.step) {
     const adminKey = process.env.ADMIN_KEY ?? variables.ADMIN_KEY ?? fail("Set ADMIN_KEY: the operator's key.");
     const operator = createApi(url, adminKey);
     const named = (values.workspaces ?? "").split(",").filter((id) => id !== "");
-    const workspaces = await workspacesOf(operator, named).catch(() =>
-      named.length > 0
-        ? named
-        : fail("This deployment does not list its workspaces: name all of them with --workspaces wsp_…,wsp_…"),
+    const workspaces = await workspacesOf(operator, named).catch((error: unknown) =>
+      fail(`${error}\nWhere it has no list of its workspaces, name all of them: -- --workspaces wsp_…,wsp_…`),
     );
     const left = await resealAll(operator, workspaces, {
       told: (id, { state, agents, unopened, hanging }) => {

@@ -104,13 +104,17 @@ export const orphanedBy = (
 
 export type Resealing = { state: "needed" | "running" | "done"; hanging: unknown; unopened: string[]; agents: number };
 
-/** The deployment's workspaces: those that it lists, and those that are named beside them. */
+/** The deployment's workspaces: those that it lists, if it has a list, and those that are named beside them. */
 export const workspacesOf = async (operator: Api, named: string[]): Promise<string[]> => {
   const ids: string[] = [...named];
   for (let cursor = ""; ; ) {
-    const page = await operator.get<{ items: { id: string; deletedAt?: string }[]; nextCursor: string | null }>(
+    const asked = operator.get<{ items: { id: string; deletedAt?: string }[]; nextCursor: string | null }>(
       `/v1/operator/workspaces?limit=100${cursor && `&cursor=${cursor}`}`,
     );
+    const page = await asked.catch((error: unknown) => {
+      if (named.length > 0 && error instanceof ApiError && error.status === 404) return { items: [], nextCursor: null };
+      throw error;
+    });
     ids.push(...page.items.flatMap(({ id, deletedAt }) => (deletedAt === undefined ? id : [])));
     if (page.nextCursor === null) return [...new Set(ids)];
     cursor = page.nextCursor;

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -125,4 +126,21 @@ test("[L5] npm run deploy refuses secrets that would orphan what is stored, and 
   expect(gone).toMatchObject({ status: 1, said: expect.stringContaining("a new one would orphan all that is stored") });
   expect(gone.said).not.toContain("openssl");
   expect(await deploy([], "", live)).toMatchObject({ status: 1, said: expect.stringContaining("openssl rand") });
+});
+
+test("[L5] npm run rotate lets no secret leave where the list of workspaces fails", async () => {
+  const file = join(folder, ".rotated.vars");
+  const before = `SIGNING_SECRET=${a}\nSIGNING_SECRETS=n:${b}\n`;
+  writeFileSync(file, before);
+  const secrets = told({ SIGNING_SECRET: a, SIGNING_SECRETS: `n:${b}` });
+  const done = JSON.stringify({ secrets, state: "done", agents: 0 });
+  const server = createServer(({ url = "" }, response) => response.writeHead(url.includes("?") ? 503 : 200).end(done));
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const asked = ["--url", url, "--secrets", file, "--workspaces", "wsp_1", "--finish"];
+  const env = { ...process.env, ADMIN_KEY: "k" };
+  const child = spawn(process.execPath, [join(root, "scripts/rotate.ts"), ...asked], { env });
+  expect(await new Promise((ended) => child.on("close", ended))).toBe(1);
+  server.close();
+  expect(readFileSync(file, "utf8")).toBe(before);
 });
