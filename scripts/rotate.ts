@@ -21,9 +21,11 @@ const isHere = values.url === undefined;
 const url = (values.url ?? `http://127.0.0.1:${process.env.PORT ?? 8787}`).replace(/\/$/, "");
 const path = resolve(values.secrets ?? join(root, isHere ? ".dev.vars" : ".prod.vars"));
 const variables = readVariables(path);
+/** What begins with -- alone is for npm itself. */
+const again = isHere ? "npm run rotate --" : `npm run rotate -- --url ${url}`;
 const put = isHere
   ? "Stop npm start and start it again, so that it takes it. Then: npm run rotate"
-  : `Deploy it: npx wrangler secret bulk ${path}. Then: npm run rotate -- --url ${url}`;
+  : `Deploy it: npx wrangler secret bulk ${path}. Then: ${again}`;
 
 const fail = (text: string): never => {
   console.error(text);
@@ -54,7 +56,7 @@ switch (next.step) {
     const operator = createApi(url, adminKey);
     const named = (values.workspaces ?? "").split(",").filter((id) => id !== "");
     const workspaces = await workspacesOf(operator, named).catch((error: unknown) =>
-      fail(`${error}\nWhere it has no list of its workspaces, name all of them: -- --workspaces wsp_…,wsp_…`),
+      fail(`${error}\nWhere it has no list of its workspaces, name all of them: ${again} --workspaces wsp_…,wsp_…`),
     );
     const left = await resealAll(operator, workspaces, {
       told: (id, { state, agents, unopened, hanging }) => {
@@ -64,7 +66,7 @@ switch (next.step) {
       },
     });
     console.log(
-      `${workspaces.length} workspaces. One that was made before 2026-11-24 may not be listed yet: name it once beside them, with --workspaces wsp_….`,
+      `${workspaces.length} workspaces. One that was made before 2026-11-24 may not be listed yet: name it once beside them: ${again} --workspaces wsp_….`,
     );
     if (left.length > 0) fail(`Not all is sealed anew: write what is unopened again, then npm run rotate once more.`);
     if (values.finish) {
@@ -73,7 +75,7 @@ switch (next.step) {
     } else {
       console.log(
         `Nothing is sealed by ${next.leaving.join(", ")} any more. Tokens that it signed go on till their end.\n` +
-          "Let it leave once they have ended, or at once where it leaked (everybody signs in again): the same command with --finish",
+          `Let it leave once they have ended, or at once where it leaked (everybody signs in again): ${again} --finish`,
       );
     }
   }

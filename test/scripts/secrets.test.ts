@@ -52,6 +52,12 @@ test("[L5] a rotation refuses a file that would orphan ids or seals, as a deploy
   }
 });
 
+test("[L5] the docs give each option of npm run rotate behind --, which npm passes on", () => {
+  const said = readFileSync(join(root, "docs/operating.md"), "utf8").match(/.{11}--(finish|workspaces|url)\b/g) ?? [];
+  expect(said).toHaveLength(3);
+  for (const each of said) expect(each).toMatch(/(`|rotate )-- --\w+$/);
+});
+
 test("[L5] secrets that would orphan ids or seals do not go out, others do", () => {
   const live = told({ SIGNING_SECRET: a, SIGNING_SECRETS: `two:${b}` });
   const verdict = (env: RingEnv, how = {}) => orphanedBy(env, live, { hasOldest: true, isDone: false, ...how });
