@@ -9,6 +9,7 @@ import { keyUseMs, maxKeys } from "./bounds.ts";
 import { keys } from "./schema.ts";
 
 type Row = typeof keys.$inferSelect;
+type Ending = { expiresAt?: number | null | undefined };
 
 const timeOf = (at: number | null): string | null => (at === null ? null : isoTime(at));
 
@@ -71,8 +72,11 @@ export const createKeys = (db: Database, clock: Clock, ended: (id: string) => vo
       .returning()
       .get() ?? get(id);
 
-  /** Adding under an id that is there answers what is there. */
-  const add = ({ keyId: id, keyHash: hash, name, scopes = ["full"], ...asked }: NewKey, most = maxKeys): Row => {
+  /** Adding under an id that is there answers what is there. `expiresAt`: null for no end; left out, it is its maker's. */
+  const add = (
+    { keyId: id, keyHash: hash, name, scopes = ["full"], ...asked }: Omit<NewKey, "expiresAt"> & Ending,
+    most = maxKeys,
+  ): Row => {
     const present = db.select().from(keys).where(eq(keys.id, id)).get();
     if (present && !find(id)) {
       throw new ColloquyError("gone", "That key has ended: create another one with a new Idempotency-Key.");
@@ -84,11 +88,11 @@ export const createKeys = (db: Database, clock: Clock, ended: (id: string) => vo
     }
     if (present) return present;
     const end = makerEnd(asked.by);
-    const expiresAt = asked.expiresAt ?? end;
+    const { expiresAt = end } = asked;
     if (expiresAt !== null && expiresAt <= clock.now()) {
       throw new ColloquyError("invalid_time", "expiresAt is past: name a later time, or leave it out.");
     }
-    if (end !== null && (expiresAt ?? end) > end) {
+    if (end !== null && (expiresAt ?? Number.POSITIVE_INFINITY) > end) {
       const detail = `The key that makes it ends at ${isoTime(end)}: name no later expiresAt, or use a key without an end.`;
       throw new ColloquyError("forbidden", detail);
     }
@@ -160,10 +164,7 @@ export const createKeys = (db: Database, clock: Clock, ended: (id: string) => vo
         const detail = `It was rolled already, to ${successorId}: roll that one, or revoke this one to end it now.`;
         throw new ColloquyError("conflict", detail);
       }
-      const key = add(
-        { ...successor, name: name ?? undefined, scopes, expiresAt: expiresAt ?? undefined },
-        2 * maxKeys,
-      );
+      const key = add({ ...successor, name: name ?? undefined, scopes, expiresAt }, 2 * maxKeys);
       const end = clock.now() + overlapMs;
       const values = { expiresAt: Math.min(end, expiresAt ?? end), successorId: key.id };
       const previous = change(id, values);

@@ -83,6 +83,16 @@ test("[L2] a key that was rolled goes on for the overlap beside its successor, a
   expect(Date.parse(previous.expiresAt ?? "") - Date.now()).toBeCloseTo(86_400_000, -4);
 });
 
+test("[L2] a key with an end rolls none that has no end: the successor would end with it", async () => {
+  const house = await openHouse();
+  const [day, { key }] = [await made(house, { expiresInSeconds: 86_400 }), await made(house, { scopes: ["read"] })];
+  const bearer = day.secretKey;
+  expect(await refusal(`/v1/workspace/keys/${key.id}/roll`, { bearer, body: {} })).toBe("forbidden");
+  const own = await expectOk(Rolled, call(`/v1/workspace/keys/${day.key.id}/roll`, { bearer, body: {} }));
+  expect(own.key.expiresAt).toBe(day.key.expiresAt);
+  expect(await listed(house)).toContainEqual(key);
+});
+
 test("[L2] a roll that is sent again under its Idempotency-Key makes no second successor", async () => {
   const house = await openHouse();
   const headers = { "idempotency-key": "once" };
@@ -186,9 +196,13 @@ test("[B3] [L2] keys in their overlap have a bound of their own", async () => {
   const house = await openHouse();
   for (let count = 1; count < maxKeys; count += 1) await made(house);
   expect((await problemIn(await make(house.secretKey))).code).toBe("limit_reached");
-  let keyId = house.keyId;
-  for (let count = 0; count < maxKeys; count += 1) keyId = (await expectOk(Rolled, roll(house, keyId))).key.id;
-  expect((await problemIn(await roll(house, keyId))).code).toBe("limit_reached");
+  let { keyId, secretKey } = house;
+  const next = () => roll({ ...house, secretKey }, keyId);
+  for (let count = 0; count < maxKeys; count += 1) {
+    const rolled = await expectOk(Rolled, next());
+    [keyId, secretKey] = [rolled.key.id, rolled.secretKey];
+  }
+  expect((await problemIn(await next())).code).toBe("limit_reached");
 });
 
 test("[L2] a key of scope read follows a space and says nothing there", async () => {
