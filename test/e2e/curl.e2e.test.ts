@@ -62,7 +62,9 @@ test("[L2] [L7] every command of docs/credentials.md works as written", async ()
   expect(stdout).toContain('"name":"Reports","scopes":["read"]');
   expect(stdout).toContain('"firstSight":{"role":"member"}');
   expect(stdout).not.toContain("https://colloquy.dev/problems/");
-  const status = async (bearer: string) =>
-    (await fetch(`${house.url}/v1/spaces`, { headers: { authorization: `Bearer ${bearer}` } })).status;
+  const status = async (bearer: string) => {
+    const headers = { authorization: `Bearer ${bearer}`, "x-workspace-id": house.workspaceId };
+    return (await fetch(`${house.url}/v1/spaces`, { headers })).status;
+  };
   expect([await status(leaked.secretKey), await status(person.token), await status(jwt)]).toEqual([401, 401, 401]);
 });
