@@ -87,7 +87,7 @@ const unknownOf: Record<ErasureKind, string[]> = {
   person: [modelsWords, documents, outside],
   agent: [
     modelsWords,
-    "What agents were given of a block that was taken back from them before, or stood in it before its newest 200 versions",
+    "What agents were given of blocks, if it was deleted before its erasure; else of one that was taken back from them, or stood in it before its newest 200 versions",
     outside,
   ],
   space: [modelsWords, documents, outside],

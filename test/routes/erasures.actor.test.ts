@@ -3,6 +3,7 @@ import { expect, test, vi } from "vitest";
 import * as z from "zod";
 import { Erasure } from "../../src/protocol/erasure.ts";
 import { Message } from "../../src/protocol/message.ts";
+import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse } from "../support/house.ts";
 import { question } from "../support/question.ts";
@@ -100,4 +101,19 @@ test("[L16] what is being imported is refused, and so is a body that names nothi
   expect(await problemIn(await erase({ bearer }, "agent", ids.mint("ent")))).toMatchObject({ code: "not_found" });
   expect(await problemIn(await erase({ bearer }, "planet", agentId))).toMatchObject({ code: "invalid_request" });
   expect(await problemIn(await erase({ bearer }, "space", "spc_x"))).toMatchObject({ code: "invalid_request" });
+});
+
+test("[L16] a deleted agent that is erased leaves readers no copies of its blocks", async () => {
+  const house = await openHouse();
+  const { secretKey: bearer, workspaceId } = house;
+  const [writer, { id }] = [await house.agent({ name: "Quillfeather" }), await house.agent({ name: "Reader" })];
+  const blocks = `/v1/agents/${writer.id}/blocks`;
+  await call(blocks, { bearer, body: { label: "garden", type: "core", content: "The medlars ripen late" } });
+  await call(`${blocks}/garden/shares/${id}`, { bearer, method: "PUT", body: {} });
+  unwrap(await env.AGENT.getByName(id).search(workspaceId, SearchQuery.parse({ query: "medlars", mode: "fts" })));
+  expect(await rowsWith(env.AGENT.getByName(id), "medlars")).not.toEqual([]);
+  await call(`/v1/agents/${writer.id}`, { bearer, method: "DELETE" });
+  await erase({ bearer }, "agent", writer.id);
+  expect((await done(house, writer.id)).unknown[1]).toContain("deleted before");
+  for (const word of ["medlars", "Quillfeather"]) expect(await rowsWith(env.AGENT.getByName(id), word)).toEqual([]);
 });

@@ -300,8 +300,11 @@ export const compartmentsArea: Area<
     });
     return found.toSorted((one, other) => other.lastAt.localeCompare(one.lastAt));
   },
-  forgetSpace: async ({ db, jobs, services: { redactions, search, transaction, env, identity } }, spaceId, part) => {
+  forgetSpace: async ({ db, jobs, services }, spaceId, part) => {
+    const { redactions, search, transaction, env, identity, sharedBlocks } = services;
     if (!part) return { isDone: transaction(() => search.dropSpace(spaceId) && redactions.dropSpace(spaceId)) };
+    // An agent that was deleted before it is erased took nothing back.
+    for (const row of sharedBlocks.list()) if (row.ownerId === part.id) sharedBlocks.drop(row);
     const isToBeTold = (): boolean => jobs.keys(redactKind).some((key) => key.includes(` ${part.id}`));
     const own = transaction(() => redactions.forgets(part));
     if (!own.isDone || isToBeTold()) return { isDone: false };
