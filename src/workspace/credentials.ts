@@ -53,7 +53,10 @@ export const createCredentials = (
       const person = directory.personCalled(externalId);
       if (person) {
         if (issuedAt >= (person.signedOutAt ?? 0)) return { entityId: person.id, generation: person.generation };
-        throw refused("Its person has signed out everywhere since it was issued: get a new one from your issuer.");
+        const lacks = issuedAt === 0 ? ", one that says by iat when it was issued" : "";
+        throw refused(
+          `Its person has signed out everywhere since it was issued: get a new one from your issuer${lacks}.`,
+        );
       }
       const made = "create the person by POST /v1/entities with the JWT's sub as externalId";
       if (auth.firstSight === "refused") throw refused(`The JWT's person is not in this workspace: ${made}.`);

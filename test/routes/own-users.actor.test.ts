@@ -203,6 +203,8 @@ test("[L12] a sign-out ends the JWTs of before; a new one is taken", async () =>
   await vi.waitUntil(() => socket.closed === 4401, { timeout: 1000 });
   expect([await refusal(who), await refusal(who)]).toEqual(["unauthorized", "unauthorized"]);
   expect(await me(await by(house, { iat: Math.floor(Date.now() / 1000) + 1 }))).toMatchObject({ id: ada?.id });
+  const { detail } = await problemIn(await call("/v1/entities", await by(house, { iat: undefined })));
+  expect(detail).toContain("by iat when it was issued");
 });
 
 test.each([
