@@ -31,7 +31,7 @@ const requireReadable = async ({ env }: HttpContext, jwksUrl: string | undefined
 ownUsers.route("PUT /v1/workspace/auth", {
   summary: "Take the JWTs of your own users",
   description:
-    "Of RS256, ES256 or EdDSA, with `exp` and `sub`, which is the person's `externalId`. A JWT is sent as the bearer, with `X-Workspace-Id` or a claim `wsp`, or to a host that the deployment maps. With `firstSight: {role}` a person who is not there is made, named by the claim `name`. A changed setting ends who came by the one before.",
+    "Of RS256, ES256 or EdDSA, with `exp` and `sub`, which is the person's `externalId`. A JWT is sent as the bearer, with `X-Workspace-Id` or a claim `wsp`, or to a host that the deployment maps. With `firstSight: {role}` a person who is not there is made, named by the claim `name`. A changed setting ends who came by the one before. The same again changes nothing.",
   access: "secretKey",
   body: PutAuth,
   answers: [OneAuth, "The setting"],

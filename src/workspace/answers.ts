@@ -8,6 +8,7 @@ import { type Key, noTokensOfAgents, type Workspace as WorkspaceView } from "../
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
+import { sameJson } from "../shared/same-json.ts";
 import { type Audit, unknownActor } from "./audit.ts";
 import { end, endSuspended, overviewOf, suspend } from "./lifecycle.ts";
 import { requireStorage } from "./limits.ts";
@@ -167,6 +168,8 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   reseal: ({ resealing }) => resealing.describe(),
 
   putAuth: ({ db, self, outbox, audit, row }, auth, by = unknownActor) => {
+    const { id, changedAt } = row.auth ?? auth;
+    if (sameJson(row.auth, { ...auth, id, changedAt })) return row.auth ?? auth;
     db.update(workspaces).set({ auth }).run();
     self.forget();
     if (row.auth) outbox.makerEnded(row.auth.id);

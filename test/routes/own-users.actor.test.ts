@@ -221,6 +221,15 @@ test.each([
   expect(await refusal(who)).toBe("unauthorized");
 });
 
+test("[L12] the same setting again ends nobody who came by it", async () => {
+  const house = await openHouse();
+  await set(house);
+  const read = () => call("/v1/workspace/auth", { bearer: house.secretKey }).then((answer) => answer.json());
+  const before = await read();
+  expect((await set(house)).status).toBe(200);
+  expect(await read()).toEqual(before);
+});
+
 test("[L7] [L12] what an admin made by a JWT's right ends with the setting", async () => {
   const house = await openHouse();
   await set(house);
