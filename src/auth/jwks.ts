@@ -1,11 +1,11 @@
 import { importJWK } from "jose";
-import { type Jwk, JwkSet, maxJwksBytes } from "../protocol/own-users.ts";
+import { type Auth, type Jwk, JwkSet, maxJwksBytes } from "../protocol/own-users.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { fetchOutgoing } from "../shared/fetch-outgoing.ts";
 import { timeoutSignal, withTimeout } from "../shared/timeouts.ts";
 
 /**
- * The public keys of customers' issuers, by the address of each set, in the memory of one isolate.
+ * The public keys of customers' issuers, by the setting that names the address of each set, in the memory of one isolate.
  *
  * Invariants
  * 1. A set is fetched once at a time, and at most once in `cooldownMs`, whatever key ids tokens name.
@@ -93,15 +93,15 @@ const refresh = async (one: Held, url: string, surroundings: JwksSurroundings): 
   }
 };
 
-const heldAt = (url: string): Held => {
-  const known = held.get(url);
+const heldFor = (settingId: string): Held => {
+  const known = held.get(settingId);
   if (known) return known;
   for (const oldest of held.keys()) {
     if (held.size < maxSets) break;
     held.delete(oldest);
   }
   const one: Held = { keys: [], at: Number.NEGATIVE_INFINITY, triedAt: Number.NEGATIVE_INFINITY, fault: "" };
-  held.set(url, one);
+  held.set(settingId, one);
   return one;
 };
 
@@ -143,7 +143,7 @@ const unknownKey = ({ alg, kid }: KeyName): ColloquyError =>
 
 /** The key that signed a token, as it says, and until when it counts. Throws `unauthorized`; `unavailable` without a set. */
 export const signingKey = async (
-  source: { jwksUrl?: string | undefined; jwks?: { keys: Jwk[] } | undefined },
+  source: Pick<Auth, "id" | "jwksUrl" | "jwks">,
   name: KeyName,
   surroundings: JwksSurroundings,
 ): Promise<{ key: Awaited<ReturnType<typeof importJWK>>; until: number }> => {
@@ -153,7 +153,7 @@ export const signingKey = async (
     if (!jwk) throw unknownKey(name);
     return { key: await keyIn(jwk, name.alg), until: Number.POSITIVE_INFINITY };
   }
-  const one = heldAt(url);
+  const one = heldFor(source.id);
   const ageOf = (at: number): number => surroundings.now() - at;
   const meant = (): Jwk[] => one.keys.filter((each) => ageOf(one.at) < jwksStaleMs && fits(each, name));
   const isClear = (): boolean => meant().length === 1;

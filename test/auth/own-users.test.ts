@@ -195,6 +195,13 @@ test("[L12] a key that was taken away counts no more after a quiet time", async 
   expect((await refusal(sign())).message).toContain("no ES256 key");
 });
 
+test("[L12] a key that was taken away counts no more once the setting is another", async () => {
+  await verify(await sign());
+  publish("next");
+  auth = { ...auth, id: `after ${auth.id}` };
+  expect((await refusal(sign())).message).toContain("no ES256 key");
+});
+
 test("[L12] a JWT is remembered as long as its key counts", async () => {
   await verify(await sign());
   now += jwksFreshMs - 1;

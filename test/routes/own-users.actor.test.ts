@@ -279,6 +279,7 @@ test("[L12] [S4] a setting whose keys are unreadable or private is refused", asy
     [{ jwksUrl: undefined }, "jwksUrl"],
     [{ firstSight: { role: "admin" } }, "firstSight"],
   ];
+  await me(await by(house));
   served.body = `{"keys": [${" ".repeat(5_000_000)}]}`;
   for (const [fields, says] of [[{}, "maxJwksBytes"] as const, ...bad]) {
     const { code, detail, issues = [] } = await problemIn(await set(house, fields));
