@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { parseEnv } from "node:util";
 import { type NamedSecret, parseRing, type RingEnv } from "../src/shared/secret-ring.ts";
 import { type Api, ApiError } from "./api.ts";
 
@@ -7,12 +8,8 @@ export type Prints = { ring: string[]; ids: string };
 
 /** The variables of a file such as `.dev.vars`. */
 export const readVariables = (path: string): Record<string, string> => {
-  const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
-  const pairs = lines.flatMap((line) => {
-    const [, name, value = ""] = /^\s*([A-Z_]+)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
-    return name === undefined ? [] : [[name, value.replace(/^(["'])(.*)\1$/, "$2")] as const];
-  });
-  return Object.fromEntries(pairs);
+  const pairs = Object.entries(parseEnv(existsSync(path) ? readFileSync(path, "utf8") : ""));
+  return Object.fromEntries(pairs.map(([name, value = ""]) => [name, value]));
 };
 
 /** Sets one variable, in one step: whoever is cut off leaves the file of before. */

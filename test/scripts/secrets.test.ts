@@ -85,12 +85,15 @@ test("[L5] a variable is set in one step, and the file stays its owner's", () =>
 });
 
 /** Runs `npm run deploy`'s script with a wrangler that knows these secrets, and notes what it is asked. */
-const deploy = async (secrets: string[], file: string, live: Prints, listed: string[] = []) => {
+const deploy = async (secrets: string[], file: string, live: Prints, listed: string[] = [], shell = {}) => {
   const wrangler = join(folder, "wrangler");
   const asked = join(folder, "asked");
   writeFileSync(asked, "");
   const list = JSON.stringify(secrets.map((name) => ({ name })));
-  writeFileSync(wrangler, `#!/bin/sh\necho "$@" >> ${asked}\n[ "$1" = secret ] && echo '${list}'\nexit 0\n`);
+  writeFileSync(
+    wrangler,
+    `#!/bin/sh\necho "$@" >> ${asked}\n[ "$1" = secret ] && echo '${list}'\n[ -f "$3" ] && cat "$3" >> ${asked}\nexit 0\n`,
+  );
   chmodSync(wrangler, 0o700);
   const path = join(folder, ".prod.vars");
   writeFileSync(path, file);
@@ -103,7 +106,7 @@ const deploy = async (secrets: string[], file: string, live: Prints, listed: str
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const address = server.address();
   const url = typeof address === "object" && address ? `http://127.0.0.1:${address.port}` : "";
-  const env = { ...process.env, WRANGLER: wrangler, SECRETS_FILE: path, COLLOQUY_URL: url };
+  const env = { ...process.env, ...shell, WRANGLER: wrangler, SECRETS_FILE: path, COLLOQUY_URL: url };
   const child = spawn(process.execPath, [join(root, "scripts/deploy.ts")], { cwd: root, env });
   let said = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (said += text));
@@ -117,6 +120,16 @@ test("[L5] npm run deploy sees a SIGNING_SECRET that was put by hand", async () 
   const lost = await deploy(all, "ADMIN_KEY=k\n", told({ SIGNING_SECRET: b }), ["wsp_1"]);
   expect(lost).toMatchObject({ status: 1, said: expect.stringContaining("wsp_1"), asked: [expect.any(String)] });
   expect(lost.said).toContain("Put back the one that it had");
+});
+
+test("[L5] npm run deploy uploads the secrets that it compared, whatever the shell has", async () => {
+  const all = ["ADMIN_KEY", "SIGNING_SECRET"];
+  const live = told({ SIGNING_SECRET: a });
+  const own = await deploy(all, `SIGNING_SECRET=${a}\n`, live, [], { SIGNING_SECRET: c });
+  // Of JSON wrangler takes what is there.
+  expect([own.status, own.asked.at(-1)]).toEqual([0, JSON.stringify({ SIGNING_SECRET: a })]);
+  const key = await deploy(all.slice(1), "ADMIN_KEY=k # the operator's\n", live);
+  expect([key.status, key.asked.at(-1)]).toEqual([0, JSON.stringify({ ADMIN_KEY: "k" })]);
 });
 
 test("[L5] npm run deploy refuses secrets that would orphan what is stored, and uploads nothing", async () => {
