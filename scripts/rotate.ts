@@ -23,9 +23,10 @@ const path = resolve(values.secrets ?? join(root, isHere ? ".dev.vars" : ".prod.
 const variables = readVariables(path);
 /** What begins with -- alone is for npm itself. */
 const again = isHere ? "npm run rotate --" : `npm run rotate -- --url ${url}`;
-const put = isHere
-  ? "Stop npm start and start it again, so that it takes it. Then: npm run rotate"
-  : `Deploy it: npx wrangler secret bulk ${path}. Then: ${again}`;
+const take = isHere
+  ? "Stop npm start and start it again, so that it takes it."
+  : `Deploy it: npx wrangler secret bulk ${path}.`;
+const put = `${take} Then: ${again.replace(/ --$/, "")}`;
 
 const fail = (text: string): never => {
   console.error(text);
@@ -71,7 +72,9 @@ switch (next.step) {
     if (left.length > 0) fail(`Not all is sealed anew: write what is unopened again, then npm run rotate once more.`);
     if (values.finish) {
       writeVariable(path, "SIGNING_SECRETS", next.value);
-      console.log(`Nothing needs ${next.leaving.join(", ")} any more: ${path} has it for ids alone.\n${put}`);
+      console.log(
+        `Nothing needs ${next.leaving.join(", ")} any more: ${path} has it for ids alone.\n${take} That was the last step.`,
+      );
     } else {
       console.log(
         `Nothing is sealed by ${next.leaving.join(", ")} any more. Tokens that it signed go on till their end.\n` +

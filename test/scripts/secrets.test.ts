@@ -147,19 +147,34 @@ test("[L5] npm run deploy refuses secrets that would orphan what is stored, and 
   expect(await deploy([], "", live)).toMatchObject({ status: 1, said: expect.stringContaining("openssl rand") });
 });
 
-test("[L5] npm run rotate lets no secret leave where the list of workspaces fails", async () => {
+/** Runs the last step of a rotation in which the deployment answers a list of workspaces with this status. */
+const finish = async (listStatus: number) => {
   const file = join(folder, ".rotated.vars");
   const before = `SIGNING_SECRET=${a}\nSIGNING_SECRETS=n:${b}\n`;
   writeFileSync(file, before);
   const secrets = told({ SIGNING_SECRET: a, SIGNING_SECRETS: `n:${b}` });
-  const done = JSON.stringify({ secrets, state: "done", agents: 0 });
-  const server = createServer(({ url = "" }, response) => response.writeHead(url.includes("?") ? 503 : 200).end(done));
+  const all = JSON.stringify({ secrets, state: "done", agents: 0, items: [], nextCursor: null });
+  const server = createServer(({ url = "" }, answer) =>
+    answer.writeHead(url.includes("?") ? listStatus : 200).end(all),
+  );
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const asked = ["--url", url, "--secrets", file, "--workspaces", "wsp_1", "--finish"];
   const env = { ...process.env, ADMIN_KEY: "k" };
   const child = spawn(process.execPath, [join(root, "scripts/rotate.ts"), ...asked], { env });
-  expect(await new Promise((ended) => child.on("close", ended))).toBe(1);
+  let said = "";
+  child.stdout.on("data", (text) => (said += text));
+  const status = await new Promise((ended) => child.on("close", ended));
   server.close();
-  expect(readFileSync(file, "utf8")).toBe(before);
+  return { status, said, isChanged: readFileSync(file, "utf8") !== before };
+};
+
+test("[L5] npm run rotate lets no secret leave where the list of workspaces fails", async () => {
+  expect(await finish(503)).toMatchObject({ status: 1, isChanged: false });
+});
+
+test("[L5] npm run rotate asks for no step after the last, which would begin another rotation", async () => {
+  const { said, ...how } = await finish(200);
+  expect(how).toEqual({ status: 0, isChanged: true });
+  expect(said).not.toContain("Then: npm run rotate");
 });
