@@ -37,11 +37,6 @@ const clientKeyOf = (idempotencyKey: string): string => {
     : `idempotency:${createHash("sha256").update(idempotencyKey).digest("hex")}`;
 };
 
-const isSame = (message: Message, body: PostMessage): boolean =>
-  message.text === body.text &&
-  message.replyTo === body.replyTo &&
-  (message.expectsReply ?? false) === (body.expectsReply ?? false);
-
 export const messages = new Resource("Messages");
 
 messages.route("GET /v1/spaces/{spaceId}/messages", {
@@ -91,12 +86,7 @@ messages.route("POST /v1/spaces/{spaceId}/messages", {
       return created ? { message } : context.json({ message }, 200);
     }
     const { message, created } = await post({ ...body, clientKey: clientKeyOf(idempotencyKey) });
-    if (!created) {
-      if (!isSame(message, body)) {
-        throw new ColloquyError("idempotency_mismatch", "This Idempotency-Key came with another body: send a new key.");
-      }
-      context.header(replayedHeader, "true");
-    }
+    if (!created) context.header(replayedHeader, "true");
     return { message };
   },
 });

@@ -110,6 +110,23 @@ describe("[D1] the same Idempotency-Key makes one thing, and gets its answer aga
   });
 });
 
+test("[D1] [L1] an Idempotency-Key finds its message also once that was edited or deleted", async () => {
+  const house = await openHouse();
+  const mona = await house.person("Mona");
+  const { id: spaceId } = await house.space("Alpha", [mona]);
+  const path = `/v1/spaces/${spaceId}/messages`;
+  const bearer = mona.token;
+  const asked = { bearer, body: { text: "plums" }, headers: { "idempotency-key": newKey() } };
+  const { message } = (await (await call(path, asked)).json()) as { message: { id: string } };
+  const change = (how: Call) => call(`${path}/${message.id}`, { bearer, ...how });
+  for (const how of [{ method: "PATCH", body: { text: "pears" } }, { method: "DELETE" }]) {
+    const now = (await (await change(how)).json()) as { message: object };
+    const again = await call(path, asked);
+    expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
+    expect(await again.json()).toEqual({ message: now.message });
+  }
+});
+
 test("[D1] two requests with one key at the same time make one thing", async () => {
   const { secretKey } = await openHouse();
   const headers = { "idempotency-key": newKey() };
