@@ -91,6 +91,12 @@ export const describeSpace = (services: SpaceServices, principal: Principal, isF
   return shownTo(services, row, principal);
 };
 
+/** Its router and its release tell its words: throws for who does not read these (C19). */
+const requireReading = (space: Parameters<typeof mayRead>[0], principal: Principal): void => {
+  if (mayRead(space, principal)) return;
+  throw new ColloquyError("forbidden", `Its router and its release tell its words. ${unreadable}`);
+};
+
 export const updateSpace = (services: SpaceServices, principal: Principal, changes: UpdateSpace): Space => {
   // A router may name a secret of the workspace and an address of its own. Retention deletes what others said.
   const isOwners = changes.router !== undefined || changes.retentionDays !== undefined;
@@ -106,8 +112,7 @@ export const updateSpace = (services: SpaceServices, principal: Principal, chang
   const isBegun = isSealed || (wakePolicy === "addressed" && row.wakePolicy !== "addressed");
   // Who lets words out, or tells them to a router's server, has to read the space (C19). Removing either tells nothing.
   if (changes.release || (router && (changes.router || isBegun))) {
-    const isReader = mayRead({ confidential: confidentialFrom !== null, members: people }, principal);
-    if (!isReader) throw new ColloquyError("forbidden", `Its router and its release tell its words. ${unreadable}`);
+    requireReading({ confidential: confidentialFrom !== null, members: people }, principal);
   }
   requireRelease(changes.release, confidentialFrom !== null, people);
   const next = { ...row, name, wakePolicy, shareOrigin, router, release, retentionDays, confidentialFrom };
@@ -211,16 +216,26 @@ const requireTold = (twins: readonly { id: string }[] | undefined): void => {
   throw new ColloquyError("name_taken", `${ids} would be in one space with names that look the same: ${remedy}`);
 };
 
+/** Whether there is anybody to route to: of two members each speaks to the other. */
+const isRoutable = (members: readonly Pick<EntityRef, "type">[]): boolean =>
+  members.length > 2 && members.some(({ type }) => type === "agent");
+
 /** Adding who is in already changes nothing. */
 export const addMember = (services: SpaceServices, principal: Principal, entity: EntityRef): Member => {
-  requireAwake(runs(services, principal));
+  const space = runs(services, principal);
+  requireAwake(space);
   const present = services.members.find(entity.id);
   if (present) return publicMember(present);
-  if (services.members.all().length >= maxMembers) {
+  const members = services.members.all().map(publicMember);
+  if (members.length >= maxMembers) {
     throw new ColloquyError("limit_reached", `This space has ${maxMembers} members, which is the most (maxMembers)`);
   }
-  const twin = twinOf(entity.name, services.members.all().map(publicMember));
+  const twin = twinOf(entity.name, members);
   requireTold(twin && [twin, entity]);
+  const beginsRouter = !isRoutable(members) && isRoutable([...members, entity]);
+  if (beginsRouter && space.router && space.wakePolicy === "addressed") {
+    requireReading({ confidential: space.confidentialFrom !== null, members }, principal);
+  }
   const row = services.record((append) => {
     const joined = join(services, append, entity);
     services.settings.change({ version: joined.joinedSeq });

@@ -193,6 +193,24 @@ test("[C19] an admin who is no member lets no words out of a space, and begins n
   expect((await patchSpace(later.id, { confidential: true }, eve)).status).toBe(200);
 });
 
+test("[C19] nor does such an admin begin a router by whom they add", async () => {
+  const eve = await house.person("Evelyn", "admin");
+  const [zoe, robo] = [await house.person("Zoe"), await house.agent({ name: "Robo" })];
+  const pair = await house.space("Shed", [ada, robo], routed);
+  const people = await house.space("Barn", [ada, zoe], routed);
+  for (const [{ id }, one] of [
+    [pair, zoe],
+    [people, robo],
+  ] as const) {
+    const join = (bearer?: string) =>
+      asKey(`/v1/spaces/${id}/members`, { body: { entityId: one.id }, ...(bearer !== undefined && { bearer }) });
+    expect(await problemIn(await join(eve.token))).toMatchObject({ code: "forbidden" });
+    expect((await join(ada.token)).status).toBe(201);
+  }
+  const lively = asKey(`/v1/spaces/${people.id}/members`, { body: { entityId: boss.id }, bearer: eve.token });
+  expect((await lively).status).toBe(201);
+});
+
 test("[C19] a session that an admin made for another begins no routed confidential space", async () => {
   const session = asKey("/v1/tokens", { body: { entityId: ada.id }, bearer: boss.token });
   const { token } = await expectOk(z.object({ token: z.string() }), session);
