@@ -188,6 +188,24 @@ test("[C8] words of another space that come with a run's own past count as read"
   expect((await said())?.reads).toEqual([read]);
 });
 
+test.for(kinds)("[C8] a %s that is told why it spoke has read the space of that message", async (continuity) => {
+  const { alice, bob, analyst, board, general, read, said, workspaceId } = await stage(continuity);
+  const steps = [
+    step(call("enter_space", { spaceId: general.id }), call("send_message", { text: "It is under review." })),
+    step(text("Told.")),
+    step(call("read_messages", { spaceId: general.id })),
+    step(call("enter_space", { spaceId: general.id }), call("send_message", { text: "It is 9000." })),
+  ];
+  scripted(() => steps.shift() ?? step(text("Told.")));
+  await board.post(alice, "Tell General that 9000 is under review");
+  await ended(workspaceId, analyst, 2);
+  await general.post(bob, "Why do you say so?");
+  const [, , run] = await ended(workspaceId, analyst, 3);
+  const output = run?.steps.flatMap(({ toolCalls }) => toolCalls).find(({ name }) => name === "read_messages")?.output;
+  expect(JSON.stringify(output)).toContain("9000 is under review");
+  expect(await said()).toMatchObject({ text: "It is 9000.", reads: [read] });
+});
+
 test("[C8] a run that absorbed one of another space has read that space", async () => {
   const { alice, bob, analyst, board, general, read, said, workspaceId } = await stage("timeline");
   const gate = createGate();

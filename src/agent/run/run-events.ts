@@ -128,7 +128,7 @@ export const originFor = (services: RunServices, run: RunRow, targetSpaceId: str
   };
 };
 
-type Cause = Pick<RunTrigger, "type" | "senderName" | "text">;
+type Cause = Pick<RunTrigger, "type" | "senderName" | "text" | "spaceId">;
 
 /** The possible causes of a message in a line of an inbox. What was overheard is none. */
 const causeIn = (line: string): Cause[] => {
@@ -141,7 +141,7 @@ const causeIn = (line: string): Cause[] => {
   if (service) return cause("service", service.service, service.payload);
   const told = messageIn(line);
   return told && !("triggerSource" in told && told.triggerSource === "none")
-    ? cause("space_message", told.senderName, told.text)
+    ? cause("space_message", told.senderName, told.text).map((each) => ({ ...each, spaceId: told.spaceId }))
     : [];
 };
 
@@ -175,30 +175,39 @@ const wordsOf = (
   return { sourceSpaceName, sourceSenderName, sourceEvent: excerpt(text, triggerTextCharacters) };
 };
 
-/**
- * Why a message was said, as this agent knows it by its journal. Of its own ones it knows who asked what where, the
- * plan and its instruction, or the event.
- */
-export const knownOrigin = (services: RunServices, message: Message): KnownOrigin | undefined => {
+/** Why a message was said, as an agent knows it. `reads`: the spaces whose messages that tells, with their words. */
+type Told = { origin?: KnownOrigin | undefined; reads: string[] };
+
+/** By this agent's journal. Of its own ones it knows who asked what where, the plan and its instruction, or the event. */
+export const toldOrigin = (services: RunServices, message: Message): Told => {
   const { sender, origin } = message;
-  if (!origin || sender.id !== services.identity.get().id) return origin;
+  const isOwn = sender.id === services.identity.get().id;
+  if (!origin) return { reads: [] };
   if (!("sourceRunId" in origin)) {
-    return origin.messageId === undefined ? origin : { ...origin, ...wordsOf(services, origin.messageId) };
+    const { spaceId, messageId } = origin;
+    const known = isOwn && messageId !== undefined ? { ...origin, ...wordsOf(services, messageId) } : origin;
+    return { origin: known, reads: known.sourceEvent === undefined ? [] : [spaceId] };
   }
   const { sourceType: kind } = origin;
-  const run = services.runs.get(origin.sourceRunId);
+  const run = isOwn ? services.runs.get(origin.sourceRunId) : undefined;
   const causes = (run ? causesOf(services, run, message) : []).filter(
     ({ type }) => kind === "several" || type === kind,
   );
-  const told = causes.slice(-maxToldCauses).map(({ type, senderName, text }) => ({ type, senderName, text }));
+  const last = causes.slice(-maxToldCauses);
+  const reads = last.flatMap(({ spaceId }) => spaceId ?? []);
+  const told = last.map(({ type, senderName, text }) => ({ type, senderName, text }));
   const [cause, ...more] = told;
-  if (!cause) return origin;
+  if (!cause) return { origin, reads };
   if (kind === "several" || more.length > 0) {
-    return { ...origin, sourceType: "several", sourceEvent: JSON.stringify(told) };
+    return { origin: { ...origin, sourceType: "several", sourceEvent: JSON.stringify(told) }, reads };
   }
   const { senderName: sourceName, text: sourceEvent } = cause;
-  return { ...origin, ...withoutNulls({ sourceName: sourceName ?? null, sourceEvent: sourceEvent ?? null }) };
+  const words = withoutNulls({ sourceName: sourceName ?? null, sourceEvent: sourceEvent ?? null });
+  return { origin: { ...origin, ...words }, reads };
 };
+
+export const knownOrigin = (services: RunServices, message: Message): KnownOrigin | undefined =>
+  toldOrigin(services, message).origin;
 
 /**
  * The source of an archival entry: the newest message that the run took in its active space, else of any space. A

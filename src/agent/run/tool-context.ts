@@ -8,7 +8,7 @@ import type { ToolContext } from "../tools/tool.ts";
 import { inputTokensLeft } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { ownRuns } from "./own-runs.ts";
-import { knownOrigin, originFor, rootOfRun, seenIn, sourceOf, sourcesOf } from "./run-events.ts";
+import { originFor, rootOfRun, seenIn, sourceOf, sourcesOf, toldOrigin } from "./run-events.ts";
 import type { Execution } from "./run-services.ts";
 
 /** Says a text in a space, under an id that derives from the call. A run that waits opens its wait before it asks. */
@@ -72,7 +72,7 @@ export const contextOf = (execution: Execution, begunAt: number): ToolContext =>
     begunAt,
     roomTokens: () => inputTokensLeft(services, run),
     seenIn: continuityOf(run).readsHistory ? (spaceId) => seenIn(services, spaceId) : null,
-    originOf: (message) => knownOrigin(services, message),
+    originOf: (message) => toldOrigin(services, message),
     say: sayIn(execution),
     awaited: () => (execution.begunAt === undefined ? [] : services.waits.awaitedBy(call.callId)),
     source: () => sourceOf(services, run, activeSpaceId),

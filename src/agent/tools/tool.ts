@@ -67,8 +67,8 @@ export type ToolContext = CallContext & {
   roomTokens(): number;
   /** Which messages of a space the agent was done with before; null where it keeps no such marks. */
   seenIn: ((spaceId: string) => (message: Message) => boolean) | null;
-  /** Why a message was said, as the agent knows it: of its own ones more than others do. */
-  originOf(message: Message): KnownOrigin | undefined;
+  /** Why a message was said, as the agent knows it: of its own ones more than others do. `reads`: the spaces that this tells of. */
+  originOf(message: Message): { origin?: KnownOrigin | undefined; reads: string[] };
   /** Says `text` in the active space, once per call however often it is replayed. */
   say(spaceId: string, text: string, how?: { replyTo?: string; awaits?: EntityName[] }): Promise<Message>;
   /** Whose answers an earlier life of the call awaits. */

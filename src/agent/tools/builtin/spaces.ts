@@ -40,15 +40,17 @@ type SeenBefore = ((message: Message) => boolean) | undefined;
 
 /** The newest messages that fit the room there is, oldest first; what was left out is counted, never silent. */
 const entries = (messages: Message[], isSeen: SeenBefore, context: ToolContext) => {
-  const newest = messages.map((message) => asEntry(message, isSeen, context.originOf(message))).reverse();
+  const origins = messages.map((message) => context.originOf(message));
+  const newest = messages.map((message, index) => asEntry(message, isSeen, origins[index]?.origin)).reverse();
   const room = Math.min(maxWindowTokens, context.roomTokens() - frameTokens);
   const fit = firstFitting(newest, room, (entry) => estimateText(JSON.stringify(entry)));
   const shown = fit.length === 0 ? newest.slice(0, 1) : fit;
   const older = newest.length - shown.length;
-  return {
+  const value = {
     history: shown.reverse(),
     ...(older === 0 ? {} : { omitted: `${older} older messages did not fit; page back with read_messages` }),
   };
+  return { value, reads: origins.slice(older).flatMap(({ reads }) => reads) };
 };
 
 const notMember = (): ColloquyError =>
@@ -70,9 +72,10 @@ const pageOf = async (context: ToolContext, spaceId: string, page: { limit: numb
   const { messages, ...window } = unwrap(await callWithRetry(() => spaceWindow(services, spaceId, page), signal));
   const newest = messages.at(-1);
   const shown = context.seenIn && newest ? { shown: [{ spaceId, upTo: newest.seq }] } : {};
-  const told: Pick<ToolOutput, "shown" | "reads"> = { ...shown, reads: [spaceId] };
+  const { value, reads } = entries(messages, context.seenIn?.(spaceId), context);
+  const told: Pick<ToolOutput, "shown" | "reads"> = { ...shown, reads: [...new Set([spaceId, ...reads])] };
   const why = isDeafTo(services, spaceId) ? whyNoHistory : {};
-  return { ...why, ...entries(messages, context.seenIn?.(spaceId), context), told, window };
+  return { ...why, ...value, told, window };
 };
 
 /** The ways to speak. Message ids derive from the call, so saying it again stores nothing twice. */
