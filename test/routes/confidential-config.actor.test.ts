@@ -140,6 +140,34 @@ test("[C19] a secret key and an admin who is in each of its confidential spaces 
   expect(await status(elsewhere.model, boss)).toBe(200);
 });
 
+test("[C19] nor does it begin to write others' blocks by tools that such an admin gives it", async () => {
+  const [den, owner] = [await house.person("Dena"), await house.agent({ name: "Owner" })];
+  const rule = { tool: "block_edit", rule: "requires_prior", tools: ["get_plans"] };
+  const [mute, bound] = [
+    await house.agent({ name: "Mute", memoryTools: false }),
+    await house.agent({ name: "Bound", toolRules: [rule] }),
+  ];
+  const change = ({ id }: { id: string }, body: object, bearer: string) =>
+    asKey(`/v1/agents/${id}`, { method: "PATCH", body, bearer });
+  const changes = [
+    [mute, { memoryTools: true }, { memoryTools: false }],
+    [bound, { toolRules: [] }, { toolRules: [rule] }],
+  ] as const;
+  await house.space("Loft", [ada, den, mute, bound], { confidential: true });
+  for (const [writer, body, back] of changes) {
+    expect((await change(writer, body, boss.token)).status).toBe(200);
+    expect((await change(writer, back, boss.token)).status).toBe(200);
+  }
+  const at = `/v1/agents/${owner.id}/blocks`;
+  expect((await asKey(at, { body: { label: "log", ...allowed } })).status).toBe(201);
+  for (const [writer, body] of changes) {
+    const share = { method: "PUT", body: { permission: "ReadWrite" } };
+    expect((await asKey(`${at}/log/shares/${writer.id}`, share)).status).toBe(200);
+    expect(await problemIn(await change(writer, body, boss.token))).toMatchObject({ code: "forbidden" });
+    expect((await change(writer, body, ada.token)).status).toBe(200);
+  }
+});
+
 test("[C19] a space that becomes confidential takes its agents as they are by then", async () => {
   const stub = env.AGENT.getByName(agent.id);
   const { id } = await house.space("Later", [agent]);

@@ -66,7 +66,9 @@ const changedConfig = ({ services }: AgentRuntime, changes: UpdateAgent): AgentC
   usableConfig(mergeConfig(withoutEffectless(services.identity.get().config), changes), services.env);
 
 const exposureBy = (runtime: AgentRuntime, config: AgentConfig): Exposure => {
-  const fields = newReaders(runtime.services.identity.get().config, config);
+  const { identity, sharedBlocks } = runtime.services;
+  const isWriter = sharedBlocks.list().some(({ permission }) => permission !== "ReadOnly");
+  const fields = newReaders({ ...identity.get().config, isWriter }, { ...config, isWriter });
   return { fields, spaces: fields.length === 0 ? [] : confidentialSpacesOf(runtime) };
 };
 

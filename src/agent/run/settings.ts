@@ -11,22 +11,34 @@ const isAllowed = ({ confidential }: Pick<ToolConfig, "confidential">): boolean 
 
 const nothing = (): unknown[] => [];
 
+/** `isWriter`: other agents let this one write blocks of theirs. */
+type Config = AgentConfig & { isWriter?: boolean };
+
+/** By its tools for memory it does: all readers of those blocks read what it writes. */
+const writesOthers = ({ memoryTools, isWriter }: Pick<Config, "memoryTools" | "isWriter">): boolean =>
+  memoryTools && isWriter === true;
+
 /** For each field, what reads a compartment's words. The types demand an entry for a new field. */
 const readers = {
   ...{ name: nothing, description: nothing, instructions: nothing, continuity: nothing, messaging: nothing },
-  ...{ limits: nothing, heartbeat: nothing, toolRules: nothing, memoryTools: nothing },
+  ...{ limits: nothing, heartbeat: nothing, toolRules: nothing },
+  memoryTools: (config) => (writesOthers(config) ? ["others' blocks"] : []),
   model: ({ model }) => [model],
   embedder: ({ embedder }) => [embedder],
   context: ({ context }) => [context.compaction.model],
   tools: ({ tools }) => tools.filter(isAllowed),
   mcp: ({ mcp }) => mcp.servers.filter(isAllowed),
-} satisfies Record<keyof AgentConfig, (config: AgentConfig) => unknown[]>;
+} satisfies Record<keyof AgentConfig, (config: Config) => unknown[]>;
+
+/** Whether any tool of this config in a compartment tells words outside. */
+const tellsOutside = (config: Config): boolean =>
+  config.tools.length + config.mcp.servers.length > 0 || writesOthers(config);
 
 /** The rules that keep a compartment's words from outside tools: those that refuse calls of the tools that it has. */
-const rulesThatKeep = (config: AgentConfig): ToolRule[] => {
-  const { tools, mcp, toolRules } = configInCompartment(config);
-  if (tools.length + mcp.servers.length === 0) return [];
-  return toolRules.filter(({ rule, tool }) => {
+const rulesThatKeep = (config: Config): ToolRule[] => {
+  const inside = configInCompartment(config);
+  if (!tellsOutside(inside)) return [];
+  return inside.toolRules.filter(({ rule, tool }) => {
     if (rule === "start_constraint") return true;
     return (rule === "max_calls" || rule === "requires_prior") && bringerOf(config)(tool)?.confidential === "allowed";
   });
@@ -42,14 +54,14 @@ const isHopeless = (config: AgentConfig, rule: ToolRule): boolean => {
  * The fields by which words of compartments would go where they do not go yet, or more of them (C19). What is taken away tells
  * nothing, but for a rule of a tool that is still there.
  */
-export const newReaders = (before: AgentConfig, after: AgentConfig): string[] => {
+export const newReaders = (before: Config, after: Config): string[] => {
   const told = Object.entries(readers).flatMap(([field, readersIn]) => {
     const known = [undefined, ...readersIn(before)];
     return readersIn(after).every((reader) => known.some((one) => sameJson(one, reader))) ? [] : [field];
   });
   const now = configInCompartment(after);
   const isLoose = ({ tool, rule }: ToolRule): boolean =>
-    rule === "start_constraint" ? now.tools.length + now.mcp.servers.length > 0 : bringerOf(now)(tool) !== undefined;
+    rule === "start_constraint" ? tellsOutside(now) : bringerOf(now)(tool) !== undefined;
   const keeps = (rule: ToolRule): boolean =>
     now.toolRules.some((one) => sameJson(one, rule))
       ? !isHopeless(before, rule) || isHopeless(after, rule)
@@ -57,12 +69,13 @@ export const newReaders = (before: AgentConfig, after: AgentConfig): string[] =>
   return rulesThatKeep(before).every(keeps) ? told : [...told, "toolRules"];
 };
 
-/** The config's tool of a name, or the server that brings it; undefined for one that every agent has. */
+/** The config's tool of a name, or the server that brings it; undefined for one that every agent has, and that tells nobody. */
 const bringerOf =
-  ({ tools, mcp }: AgentConfig) =>
+  ({ tools, mcp, ...config }: Config) =>
   (name: string): Pick<ToolConfig, "confidential"> | undefined =>
     tools.find((tool) => tool.name === name) ??
-    mcp.servers.find((server) => name.startsWith(`${server.name}${mcpSeparator}`));
+    mcp.servers.find((server) => name.startsWith(`${server.name}${mcpSeparator}`)) ??
+    (writesOthers(config) && builtinTool(name)?.writesBlock ? { confidential: "allowed" } : undefined);
 
 /** Tells the tools from outside, by their names, that a compartment does not have. */
 const withheldBy = (config: AgentConfig): ((name: string) => boolean) => {
@@ -77,7 +90,7 @@ const withheldBy = (config: AgentConfig): ((name: string) => boolean) => {
  * The agent's config in a confidential space's compartment: no heartbeat, and of outside tools only those that its
  * owner allows there. A rule goes with its tool; one that names a missing tool as a condition stays.
  */
-export const configInCompartment = ({ heartbeat: _, ...config }: AgentConfig): AgentConfig => {
+export const configInCompartment = ({ heartbeat: _, ...config }: Config): Config => {
   const isWithheld = withheldBy(config);
   return {
     ...config,
