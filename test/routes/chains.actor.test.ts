@@ -4,6 +4,7 @@ import * as z from "zod";
 import { openRoot, rootHeaderMs, sealRoot } from "../../src/auth/root-header.ts";
 import type { Root } from "../../src/protocol/rpc.ts";
 import { armFault } from "../../src/shared/fault.ts";
+import { compartmentId } from "../../src/shared/ids.ts";
 import { ended, ids, inboxOf, passTime, runsOf, undoLater } from "../agent/fixture.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";
 import { revisions, testMcpServer } from "../support/mcp-server.ts";
@@ -143,6 +144,28 @@ test("[C9] [C17] a chain that leaves a confidential space by a tool names no mes
   expect([runs.length, roots.size]).toEqual([maxWakesPerRoot, 1]);
   expect(roots).not.toContain(id);
   expect(await inboxOf(chain.house.workspaceId, chain.agent)).toMatchObject([{ wakes: false }]);
+});
+
+test("[C9] [C17] nor does one that another agent's plan began name its part there", async () => {
+  const { house, ann, agent } = await openChain({ continuity: "timeline" }, pingTool({ confidential: "allowed" }));
+  const { id } = await house.agent({ name: "Planner", continuity: "timeline" });
+  const planner = { id, name: "Planner", type: "agent" } as const;
+  const board = await house.space("Board", [ann, agent, planner], { confidential: true });
+  const say = scriptedModel(({ prompt }) => {
+    if (prompt.at(-1)?.role === "tool") return step(text("Done."));
+    const isPlanner = JSON.stringify(prompt[0]).includes('\\"Planner\\"');
+    return step(isPlanner ? callTool("send_message", { text: "@Analyst go" }) : callTool("ping", {}));
+  });
+  restore.push(installModel(say));
+  const roots = gateway(async () => undefined);
+  const body = { name: "Go", instruction: "Say go", runAfter: "1 minute" };
+  const planned = { method: "PUT", bearer: house.secretKey, body };
+  const plan = () => call(`/v1/agents/${planner.id}/plans/go?space=${board.id}`, planned);
+  await vi.waitFor(async () => expect((await plan()).status).toBe(200));
+  await passTime({ ...planner, id: compartmentId(ids, planner.id, board.id) }, 2 * 60_000);
+  await vi.waitFor(() => expect(roots).toHaveLength(1));
+  const { id: root = "" } = (await openRoot(env, house.workspaceId, roots[0], Date.now())) ?? {};
+  expect([ids.isIssued("evt", root), ids.isCompartment(ids.ownerOf("evt", root))]).toEqual([true, false]);
 });
 
 describe("the header Colloquy-Root", () => {

@@ -34,8 +34,9 @@ export const outsideOf = ({ identity, env, ids }: Pick<ToolServices, "identity" 
  * is always the same id, so that the chain stays one (C9, C17).
  */
 const toldOutside = ({ identity, ids }: Pick<ToolServices, "identity" | "ids">, root: Root): Root => {
-  const { id: agentId, compartmentId, compartmentSpaceId } = identity.get();
-  const isInside = [compartmentId, compartmentSpaceId].some((owner) => owner !== null && isOwnedBy(root.id, owner));
+  const { id: agentId, compartmentSpaceId: spaceId } = identity.get();
+  // Another agent's compartment may have begun it there, by a plan.
+  const isInside = spaceId !== null && (isOwnedBy(root.id, spaceId) || ids.isCompartment(root.id));
   return isInside ? { ...root, id: ids.deriveOwned("evt", agentId, "root", root.id) } : root;
 };
 
