@@ -146,6 +146,19 @@ test("[C9] [C17] a chain that leaves a confidential space by a tool names no mes
   expect(await inboxOf(chain.house.workspaceId, chain.agent)).toMatchObject([{ wakes: false }]);
 });
 
+test("[C9] [B1] what one message in a confidential space has its agents send is one chain", async () => {
+  const tool = pingTool({ confidential: "allowed" });
+  const { house, ann, agent } = await openChain({ continuity: "timeline" }, tool);
+  const second = await house.agent({ name: "Second", continuity: "timeline", tools: [tool] });
+  const members = [ann, agent, { ...second, type: "agent" } as const];
+  const board = await house.space("Board", members, { confidential: true });
+  const headers = gateway(async () => undefined);
+  await house.say(board.id, ann, "@Analyst @Second go");
+  await vi.waitFor(() => expect(headers).toHaveLength(2));
+  const roots = await Promise.all(headers.map((one) => openRoot(env, house.workspaceId, one, Date.now())));
+  expect(new Set(roots.map((root) => root?.id)).size).toBe(1);
+});
+
 test("[C9] [C17] nor does one that another agent's plan began name its part there", async () => {
   const { house, ann, agent } = await openChain({ continuity: "timeline" }, pingTool({ confidential: "allowed" }));
   const { id } = await house.agent({ name: "Planner", continuity: "timeline" });

@@ -30,14 +30,14 @@ export const outsideOf = ({ identity, env, ids }: Pick<ToolServices, "identity" 
 });
 
 /**
- * A root as the open mind may know it. One that began in a confidential space gets an id that tells nothing of it. It
- * is always the same id, so that the chain stays one (C9, C17).
+ * A root as open minds may know it. One that began in a confidential space gets an id that tells nothing of it. It
+ * is always the same id, whichever agent's call sends it, so that the chain stays one (C9, C17).
  */
 const toldOutside = ({ identity, ids }: Pick<ToolServices, "identity" | "ids">, root: Root): Root => {
-  const { id: agentId, compartmentSpaceId: spaceId } = identity.get();
+  const { workspaceId, compartmentSpaceId: spaceId } = identity.get();
   // Another agent's compartment may have begun it there, by a plan.
   const isInside = spaceId !== null && (isOwnedBy(root.id, spaceId) || ids.isCompartment(root.id));
-  return isInside ? { ...root, id: ids.deriveOwned("evt", agentId, "root", root.id) } : root;
+  return isInside ? { ...root, id: ids.deriveOwned("evt", workspaceId, "root", root.id) } : root;
 };
 
 /** What a secret is sent for: a call, and its run. */
