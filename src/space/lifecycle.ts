@@ -234,7 +234,8 @@ export const addMember = (services: SpaceServices, principal: Principal, entity:
   requireTold(twin && [twin, entity]);
   const beginsRouter = !isRoutable(members) && isRoutable([...members, entity]);
   if (beginsRouter && space.router && space.wakePolicy === "addressed") {
-    requireReading({ confidential: space.confidentialFrom !== null, members }, principal);
+    // Who joins reads it from here on.
+    requireReading({ confidential: space.confidentialFrom !== null, members: [...members, entity] }, principal);
   }
   const row = services.record((append) => {
     const joined = join(services, append, entity);

@@ -239,6 +239,13 @@ test("[C19] nor does such an admin begin a router by whom they add", async () =>
   expect((await lively).status).toBe(201);
 });
 
+test("[C19] an admin joins a confidential space also where a router begins with them", async () => {
+  const [eve, robo] = [await house.person("Eveline", "admin"), await house.agent({ name: "Rob" })];
+  const { id } = await house.space("Hut", [ada, robo], routed);
+  const join = asKey(`/v1/spaces/${id}/members`, { body: { entityId: eve.id }, bearer: eve.token });
+  expect((await join).status).toBe(201);
+});
+
 test("[C19] a session that an admin made for another begins no routed confidential space", async () => {
   const session = asKey("/v1/tokens", { body: { entityId: ada.id }, bearer: boss.token });
   const { token } = await expectOk(z.object({ token: z.string() }), session);
