@@ -59,7 +59,7 @@ const Place = ({ path }: { path: string }) => {
 };
 
 const ShownText = ({ text, onOpen }: { text: string; onOpen: () => void }) => {
-  if (text.trim() === "") return <span className="soft">{text === "" ? "empty" : "blank"}</span>;
+  if (text.trim() === "" && !isLong(text)) return <span className="soft">{text === "" ? "empty" : "blank"}</span>;
   const whole = (
     <p className="value-text" dir="auto">
       {text}

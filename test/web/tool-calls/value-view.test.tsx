@@ -1,5 +1,6 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
+import { ShownFields, useReading } from "../../../src/web/tool-calls/shown-fields.tsx";
 import { titleOf, toolTitle } from "../../../src/web/tool-calls/titles.ts";
 import { ValueView } from "../../../src/web/tool-calls/value-view.tsx";
 
@@ -63,4 +64,22 @@ test("[C1] characters that nobody sees show as escapes", () => {
   expect(shown({ "no\u200Bte": "a\u202Eb" })).toContain("No\\u{200B}te</dt><dd><span>a\\u{202E}b");
   expect(shown("\u0645\u06CC\u200C\u0631\u0648\u0645")).toContain("\u0645\u06CC\u200C\u0631\u0648\u0645");
   expect(shown([{ "x\u200B": 1 }, { "x\u200B": 2 }])).toContain("X\\u{200B}</th>");
+});
+
+/** What an approval shows of these texts, and how many of them are still to be unfolded. */
+const Approval = ({ texts }: { texts: string[] }) => {
+  const shown = texts.map((text, index) => ({ path: `input.a${index}`, text, hidden: 0 }));
+  const reading = useReading({ kind: "approval", quorum: 1, answers: [], expiresAt: "", shown });
+  return (
+    <>
+      <ShownFields reading={reading} />
+      <output>{reading.unread}</output>
+    </>
+  );
+};
+
+test("[C1] each text that must be unfolded before an approval can be, also a blank one", () => {
+  const texts = ["x".repeat(400), " ".repeat(400), "\n".repeat(6), "short", " "];
+  const html = renderToStaticMarkup(<Approval texts={texts} />);
+  expect([html.match(/<details/g)?.length, html.match(/<output>(\d+)/)?.[1]]).toEqual([3, "3"]);
 });
