@@ -208,6 +208,7 @@ test("[L12] a JWT is remembered as long as its key counts", async () => {
   const token = await sign({ claims: { jti: "late" } });
   await verify(token);
   expect([now, now + 1].map((at) => provenJwt(token, ["wsp_1"], at) === undefined)).toEqual([false, true]);
+  await vi.waitUntil(() => asked === 2);
 });
 
 test("[L12] [S4] key ids that nobody has make at most one fetch in half a minute", async () => {
