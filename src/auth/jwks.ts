@@ -11,7 +11,7 @@ import { timeoutSignal, withTimeout } from "../shared/timeouts.ts";
  * 1. A set is fetched once at a time, and at most once in `cooldownMs`, whatever key ids tokens name.
  * 2. Where a fetch fails, the keys of before count for `staleMs`. An answer that is no set changes nothing.
  * 3. Who names a key that is there waits for the issuer `jwksWaitMs` at most, where the set is old and its server did not
- *    fail last.
+ *    fail last. A failure counts for `jwksFreshMs`.
  */
 export const jwksFreshMs = 10 * 60_000;
 const jwksAnewMs = jwksFreshMs / 2;
@@ -159,6 +159,7 @@ export const signingKey = async (
   const isClear = (): boolean => meant().length === 1;
   const mayFetch = one.pending === undefined && ageOf(one.triedAt) >= jwksCooldownMs;
   if (mayFetch && (!isClear() || ageOf(one.at) >= jwksAnewMs)) {
+    if (ageOf(one.triedAt) >= jwksFreshMs) one.fault = "";
     one.triedAt = surroundings.now();
     one.pending = refresh(one, url, surroundings).finally(() => {
       delete one.pending;

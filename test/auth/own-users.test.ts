@@ -195,6 +195,16 @@ test("[L12] a key that was taken away counts no more after a quiet time", async 
   expect((await refusal(sign())).message).toContain("no ES256 key");
 });
 
+test("[L12] a key that was taken away counts no more after a failure and a quiet time", async () => {
+  await verify(await sign());
+  answer = { status: 503 };
+  now += jwksFreshMs;
+  await verify(await sign());
+  publish("next");
+  now += 6 * 3_600_000;
+  expect((await refusal(sign())).message).toContain("no ES256 key");
+});
+
 test("[L12] a key that was taken away counts no more once the setting is another", async () => {
   await verify(await sign());
   publish("next");
