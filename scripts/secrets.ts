@@ -8,7 +8,9 @@ export type Prints = { ring: string[]; ids: string };
 
 /** The variables of a file such as `.dev.vars`. */
 export const readVariables = (path: string): Record<string, string> => {
-  const pairs = Object.entries(parseEnv(existsSync(path) ? readFileSync(path, "utf8") : ""));
+  const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+  // Blanks behind an empty variable would make Node's parser give it the next line.
+  const pairs = Object.entries(parseEnv(text.replace(/[^\S\n]+$/gm, "")));
   return Object.fromEntries(pairs.map(([name, value = ""]) => [name, value]));
 };
 

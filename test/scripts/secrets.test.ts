@@ -84,6 +84,12 @@ test("[L5] a variable is set in one step, and the file stays its owner's", () =>
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
+test("[L5] an empty variable takes nothing of the next line, whatever blanks follow it", () => {
+  const path = join(folder, ".blank.vars");
+  writeFileSync(path, `ADMIN_KEY= \t\r\nSIGNING_SECRET=${a} \n`);
+  expect(readVariables(path)).toEqual({ ADMIN_KEY: "", SIGNING_SECRET: a });
+});
+
 /** Runs `npm run deploy`'s script with a wrangler that knows these secrets, and notes what it is asked. */
 const deploy = async (secrets: string[], file: string, live: Prints, listed: string[] = [], shell = {}) => {
   const wrangler = join(folder, "wrangler");
