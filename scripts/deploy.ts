@@ -52,14 +52,16 @@ const isResealed = async (url: string, adminKey: string | undefined): Promise<bo
 
 const present = presentSecrets();
 const own = readVariables(secretsFile);
-const missing = needed.filter((name) => !present.includes(name) && own[name] === undefined);
+const missing = needed.filter((name) => !(own[name] ?? present.includes(name)));
 const isNew = present.length === 0;
 if (missing.length > 0 && (isNew || !missing.includes("SIGNING_SECRET"))) {
   const why = "SIGNING_SECRET must never change afterwards: every id depends on it.";
-  fail(`These secrets are missing: ${missing.join(", ")}. Set them, then deploy again:\n${howToSet(missing)}\n${why}`);
+  fail(
+    `These secrets are missing, or empty in ${secretsFile}: ${missing.join(", ")}. Set them, then deploy again:\n${howToSet(missing)}\n${why}`,
+  );
 }
 if (missing.length > 0) {
-  fail(`SIGNING_SECRET is missing, and the deployment has been there before: a new one would orphan all that is stored.
+  fail(`SIGNING_SECRET is missing, or empty in ${secretsFile}, and the deployment has been there before: a new one would orphan all that is stored.
 Put back the one that it had: npx wrangler secret put SIGNING_SECRET`);
 }
 const adminKey = own.ADMIN_KEY ?? process.env.ADMIN_KEY;

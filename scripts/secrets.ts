@@ -82,7 +82,12 @@ export const orphanedBy = (
   { hasOldest, isDone }: { hasOldest: boolean; isDone: boolean },
 ): string | undefined => {
   const ring = ringIn(variables);
-  if (!ring) return undefined;
+  if (!ring) {
+    const isThere = (variables.SIGNING_SECRET ?? variables.SIGNING_SECRETS) !== undefined;
+    const why =
+      "SIGNING_SECRET or SIGNING_SECRETS holds no secret in the file, and would replace the deployment's: take that line out.";
+    return isThere ? why : undefined;
+  }
   if (!live) {
     return "Its release tells no prints of its secrets. Take SIGNING_SECRET and SIGNING_SECRETS out of the file for this deployment: it keeps its own.";
   }

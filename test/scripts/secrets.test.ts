@@ -52,6 +52,11 @@ test("[L5] a rotation refuses a file that would orphan ids or seals, as a deploy
   }
 });
 
+test("[L5] a rotation refuses a file whose empty SIGNING_SECRET would be uploaded with it", () => {
+  const empty = nextStep({ SIGNING_SECRET: "" }, told({ SIGNING_SECRET: a }), fresh);
+  expect(empty).toEqual({ step: "refuse", why: expect.stringContaining("holds no secret") });
+});
+
 test("[L5] the docs give each option of npm run rotate behind --, which npm passes on", () => {
   const said = readFileSync(join(root, "docs/operating.md"), "utf8").match(/.{11}--(finish|workspaces|url)\b/g) ?? [];
   expect(said).toHaveLength(3);
@@ -136,6 +141,15 @@ test("[L5] npm run deploy uploads the secrets that it compared, whatever the she
   expect([own.status, own.asked.at(-1)]).toEqual([0, JSON.stringify({ SIGNING_SECRET: a })]);
   const key = await deploy(all.slice(1), "ADMIN_KEY=k # the operator's\n", live);
   expect([key.status, key.asked.at(-1)]).toEqual([0, JSON.stringify({ ADMIN_KEY: "k" })]);
+});
+
+test("[L5] npm run deploy uploads no empty secret in the place of one that is there", async () => {
+  const all = ["ADMIN_KEY", "SIGNING_SECRET"];
+  const live = told({ SIGNING_SECRET: a, SIGNING_SECRETS: `two:${b}` });
+  for (const line of ["ADMIN_KEY=", "SIGNING_SECRET=", "SIGNING_SECRETS=", "SIGNING_SECRETS=ids:SIGNING_SECRET"]) {
+    const { status, asked } = await deploy(all, `${line}\n`, live);
+    expect([line, status, asked.length]).toEqual([line, 1, 1]);
+  }
 });
 
 test("[L5] npm run deploy refuses secrets that would orphan what is stored, and uploads nothing", async () => {
