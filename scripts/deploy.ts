@@ -84,6 +84,8 @@ if (goesOut && !isNew) {
 }
 // A test's wrangler uploads no page.
 if (process.env.WRANGLER === undefined) await buildPage();
+// An interruption ends wrangler. This goes on, and deletes what wrangler was given.
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => undefined);
 // What was compared: of a file that is no JSON, wrangler takes the shell's values in place of the file's.
 const upload = `${secretsFile}.new`;
 const takesFile = Object.keys(own).length > 0;

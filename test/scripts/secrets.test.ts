@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -96,14 +96,14 @@ test("[L5] an empty variable takes nothing of the next line, whatever blanks fol
 });
 
 /** Runs `npm run deploy`'s script with a wrangler that knows these secrets, and notes what it is asked. */
-const deploy = async (secrets: string[], file: string, live: Prints, listed: string[] = [], shell = {}) => {
+const deploy = async (secrets: string[], file: string, live: Prints, listed: string[] = [], shell = {}, ends = ":") => {
   const wrangler = join(folder, "wrangler");
   const asked = join(folder, "asked");
   writeFileSync(asked, "");
   const list = JSON.stringify(secrets.map((name) => ({ name })));
   writeFileSync(
     wrangler,
-    `#!/bin/sh\necho "$@" >> ${asked}\n[ "$1" = secret ] && echo '${list}'\n[ -f "$3" ] && cat "$3" >> ${asked}\nexit 0\n`,
+    `#!/bin/sh\necho "$@" >> ${asked}\n[ "$1" = secret ] && echo '${list}'\n[ -f "$3" ] && cat "$3" >> ${asked}\n[ "$1" = deploy ] && ${ends}\nexit 0\n`,
   );
   chmodSync(wrangler, 0o700);
   const path = join(folder, ".prod.vars");
@@ -141,6 +141,13 @@ test("[L5] npm run deploy uploads the secrets that it compared, whatever the she
   expect([own.status, own.asked.at(-1)]).toEqual([0, JSON.stringify({ SIGNING_SECRET: a })]);
   const key = await deploy(all.slice(1), "ADMIN_KEY=k # the operator's\n", live);
   expect([key.status, key.asked.at(-1)]).toEqual([0, JSON.stringify({ ADMIN_KEY: "k" })]);
+});
+
+test("[L5] npm run deploy that is interrupted leaves no copy of the secrets", async () => {
+  const all = ["ADMIN_KEY", "SIGNING_SECRET"];
+  const cut = await deploy(all, "ADMIN_KEY=k\n", told({ SIGNING_SECRET: a }), [], {}, "kill -INT $PPID && exit 1");
+  expect([cut.status, cut.asked.at(-1)]).toEqual([1, JSON.stringify({ ADMIN_KEY: "k" })]);
+  expect(readdirSync(folder)).not.toContain(".prod.vars.new");
 });
 
 test("[L5] npm run deploy uploads no empty secret in the place of one that is there", async () => {
