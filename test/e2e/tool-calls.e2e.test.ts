@@ -15,6 +15,7 @@ const open = async (person: Person, options = {}): Promise<Page> => {
   return page;
 };
 
+const seat = "Any one by the window will do, and I pay 900 for it";
 const journey = {
   type: "object",
   required: ["to", "on", "people", "class"],
@@ -25,6 +26,7 @@ const journey = {
     class: { enum: ["first", "second"] },
     meals: { type: "array", items: { enum: ["lunch", "dinner"] } },
     insured: { type: "boolean" },
+    seat: { type: "string", default: seat },
   },
   additionalProperties: false,
 };
@@ -247,6 +249,9 @@ test("a form follows the call's schema, marks missing fields, and answers the ag
   await form.getByText("I need a few things to book the journey.").waitFor();
   await form.getByRole("button", { name: "Send the answer" }).click();
   expect(await form.getByRole("alert").count()).toBe(4);
+  // A phone shows the whole default.
+  const offered = form.locator("[data-field=seat]");
+  expect(await offered.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)).toBe(true);
   await hers.waitForFunction(() => document.activeElement?.getAttribute("data-field") === "to");
   await shoot("form", his, hers);
   await hers.keyboard.type("Ulm");
@@ -266,7 +271,7 @@ test("a form follows the call's schema, marks missing fields, and answers the ag
   await card(his, "Form").getByText("Sara answered").waitFor();
   await card(his, "Form").locator(".call-result", { hasText: "2026-12-01" }).waitFor();
   await said(his, "It is booked.");
-  const answer = { to: "Ulm", on: "2026-12-01", people: 2, class: "second", meals: ["dinner"], insured: true };
+  const answer = { to: "Ulm", on: "2026-12-01", people: 2, class: "second", meals: ["dinner"], insured: true, seat };
   const told = /"content":"(\{\\"to\\".*?\})"/.exec(given())?.[1] ?? "";
   expect(JSON.parse(JSON.parse(`"${told}"`))).toEqual(answer);
   await shoot("form-done", his, hers);

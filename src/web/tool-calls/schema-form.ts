@@ -94,11 +94,11 @@ const typeOf = ({ type }: Schema): unknown => (Array.isArray(type) ? type.find((
 /** A default as its field shows it; "" where it has characters that nobody would see are sent. */
 const offered = (text: string): string => (shownText(text) === text ? text : "");
 
-/** A field that is written, with the schema's default in it. */
-const written = ({ default: value = "" }: Schema, field: Omit<FieldKind, "initial">): FieldKind => ({
-  initial: offered(typeof value === "string" ? value : JSON.stringify(value)),
-  ...field,
-});
+/** A field that is written, with the schema's default in it. One line of a phone shows 15 of the widest letters. */
+const written = ({ default: value = "" }: Schema, field: Omit<FieldKind, "initial">): FieldKind => {
+  const initial = offered(typeof value === "string" ? value : JSON.stringify(value));
+  return { ...field, initial, isLong: field.isLong || /[\r\n]|.{16}/.test(initial) };
+};
 
 /** The default of a date as its field shows it; "" where that would stay empty, and nobody would see what is sent. */
 const shownDate = (format: unknown, given: unknown): string => {
@@ -123,10 +123,7 @@ const textKind = (schema: Schema): FieldKind => {
     return { kind: "date", initial, input: { type: date }, read: (text) => ({ value: zoned(text) }) };
   }
   const type = format === "email" ? "email" : format === "uri" ? "url" : "text";
-  const isLong =
-    (typeof maxLength === "number" && maxLength > 200) ||
-    format === "textarea" ||
-    /[\r\n]|.{60}/.test(textAt(schema, "default") ?? "");
+  const isLong = (typeof maxLength === "number" && maxLength > 200) || format === "textarea";
   const read = (text: string): Checked => {
     const size = sizeProblem([...text].length, minLength, maxLength, "character");
     if (size) return size;
