@@ -8,8 +8,8 @@ import { timeoutSignal, withTimeout } from "../shared/timeouts.ts";
  * The public keys of customers' issuers, by the setting that names the address of each set, in the memory of one isolate.
  *
  * Invariants
- * 1. A set is fetched once at a time, and at most once in `cooldownMs`, whatever key ids tokens name.
- * 2. Where a fetch fails, the keys of before count for `staleMs`. An answer that is no set changes nothing.
+ * 1. A set is fetched once at a time, and at most once in `jwksCooldownMs`, whatever key ids tokens name.
+ * 2. Where a fetch fails, the keys of before count for `jwksStaleMs`. An answer that is no set changes nothing.
  * 3. Who names a key that is there waits for the issuer `jwksWaitMs` at most, where the set is old and its server did not
  *    fail last. A failure counts for `jwksFreshMs`.
  */
