@@ -28,6 +28,7 @@ import type { WaitRow } from "./waits.ts";
  * 1. Messages at or before the cursor of their space are ignored, and event ids are unique. So a delivery that comes
  *    twice changes nothing (R7, D2).
  * 2. The inbox, the cursor and the space's snapshot change in one transaction.
+ * 3. A redaction may be past the inbox, and not yet have come to the rows that an event is made of: it is cleaned (L4).
  */
 export type InboxServices = ChangingServices & {
   dedupeKeys: DedupeKeys;
@@ -160,9 +161,9 @@ const isOfCycle = ({ root }: WaitRow): boolean => root !== null;
 const questionCharacters = 200;
 
 /** The message that asked: its id follows from its call. */
-export const questionOf = ({ ids }: InboxServices, { spaceId, callId, text }: WaitRow): Question => ({
-  messageId: ids.deriveOwned("msg", spaceId, callId),
-  text: excerpt(text, questionCharacters),
+export const questionOf = ({ ids, redactions }: InboxServices, wait: WaitRow): Question => ({
+  messageId: ids.deriveOwned("msg", wait.spaceId, wait.callId),
+  text: excerpt(redactions.clean(wait.text, wait.dueAt - replyWaitMs), questionCharacters),
 });
 
 /** The messages that were taken for answers and wait for a run. */
@@ -380,7 +381,6 @@ export const acceptPlan = (services: InboxServices, plan: PlanRow, dueAt: number
   const eventId = eventIdOf(services, "plan", plan.id, dueAt);
   const { id: planId, name: planName, instruction } = plan;
   const root = rootOfPlan(services, plan, eventId);
-  // A redaction may be past the inbox, and not yet have come to the plan.
   const said = services.redactions.clean({ planId, planName, instruction }, plan.updatedAt);
   enterOne(services, eventId, { type: "plan", ...said, scheduledAt: isoTime(dueAt), root });
 };

@@ -1,4 +1,4 @@
-import { evictDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../src/agent/agent.ts";
 import { redactionRows } from "../../../src/agent/bounds.ts";
@@ -221,3 +221,52 @@ test("[L4] a plan that comes due between two looks brings no deleted words", asy
   expect(userTexts(model.calls.at(-1)).join("\n")).toContain("Pick");
   expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]);
 });
+
+/** Begins a redaction that stops at the events that were overheard: there are more than one go looks at. No alarm goes off. */
+const stopAtOverheard = async (scene: Awaited<ReturnType<typeof openScene>>, messageId: string) => {
+  const { analyst, space, house } = scene;
+  const redactions = () => rowsIn(analyst, "SELECT words, place FROM redactions");
+  const event = '{"type":"service","serviceName":"s","payload":1,"root":{"id":"r","kind":"service"}}';
+  await rowsIn(
+    analyst,
+    `INSERT INTO overheard (seq, event_id, type, data, root_id, received_at)
+     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${redactionRows})
+     SELECT 1000 + i, 'evt ' || i, 'service', '${event}', 'r', unixepoch() * 1000 FROM n`,
+  );
+  const alarms = vi.spyOn(Agent.prototype, "alarm").mockImplementation(async () => undefined);
+  onTestFinished(() => alarms.mockRestore());
+  unwrap(await space.stub().deleteMessage(house.key, messageId));
+  const overheard = places.findIndex(({ table }) => table === "overheard");
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ place: overheard }]));
+  return async (): Promise<void> => {
+    expect(await redactions()).toMatchObject([{ place: overheard }]);
+    alarms.mockRestore();
+    await vi.waitFor(async () => {
+      await runInDurableObject(agentStub(analyst), (object) => object.alarm());
+      expect(await redactions()).toMatchObject([{ words: null }]);
+    });
+  };
+};
+
+test.each(["an answer", "nobody's answer"])(
+  "[L4] a question whose wait brings %s between two looks is told without deleted words",
+  async (what) => {
+    const scene = await openScene({ messaging: "threaded", limits: { maxRunsPerHour: 1 } });
+    const { house, space, analyst } = scene;
+    const mona = await house.person("Mona");
+    unwrap(await space.stub().addMember(house.key, mona));
+    const words = "the quinces of the old orchard";
+    const asked = call("send_message", { text: `@Mona Do you like ${words}?`, wait: true });
+    scripted([step(call("enter_space", { spaceId: space.id }), asked), step(text("Well."))]);
+    await scene.ask(`I like ${words}`, 1);
+    const [message] = await space.messages();
+    const goOn = await stopAtOverheard(scene, message?.id ?? "");
+    if (what === "an answer") await space.post(mona, "I do");
+    else unwrap(await space.stub().removeMember(house.key, mona.id));
+    const events = () => rowsIn(analyst, "SELECT type FROM inbox WHERE seq > 1000");
+    await vi.waitFor(async () => expect(await events()).toHaveLength(1));
+    await goOn();
+    expect(await events()).toHaveLength(1);
+    expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]);
+  },
+);
