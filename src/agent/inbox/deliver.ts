@@ -154,7 +154,7 @@ export const toolResultOf = ({ callId: toolCallId, tool, outcome, activeSpaceId,
 
 /** Takes in the result of such a call. In a transaction; throws while the inbox is full. */
 export const acceptToolResult = (services: InboxServices, call: CallRow): void =>
-  enterOne(services, eventIdOf(services, "tool_result", call.callId), toolResultOf(call));
+  enterOne(services, eventIdOf(services, "tool_result", call.callId), services.redactions.clean(toolResultOf(call)));
 
 const isOfCycle = ({ root }: WaitRow): boolean => root !== null;
 

@@ -3,10 +3,12 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../src/agent/agent.ts";
 import { redactionRows } from "../../../src/agent/bounds.ts";
 import { places } from "../../../src/agent/redaction/places.ts";
+import { AgentConfig } from "../../../src/protocol/agent.ts";
 import { erasedMark } from "../../../src/protocol/entity.ts";
 import type { Message } from "../../../src/protocol/message.ts";
 import type { MessageChange } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
+import { Space } from "../../../src/space/space.ts";
 import { createGate } from "../../support/gate.ts";
 import { rowsWith } from "../../support/rows.ts";
 import { apiError, call, refusal, step, text, waitAt } from "../../support/scripted-model.ts";
@@ -270,3 +272,33 @@ test.each(["an answer", "nobody's answer"])(
     expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]);
   },
 );
+
+test("[L4] a call's result that comes to the inbox between two looks has no deleted words", async () => {
+  const tool = { name: "lookUp", description: "Looks it up", executionType: "external", async: true } as const;
+  const { tools } = AgentConfig.parse({ name: "Any", tools: [tool] });
+  const scene = await openScene({ tools, continuity: "timeline", limits: { maxRunsPerHour: 1 } });
+  const { house, analyst, agent } = scene;
+  const words = "the quinces of the old orchard";
+  scripted([step(call("lookUp", { like: words })), step(text("Well."))]);
+  await scene.ask(`I like ${words}`, 1);
+  const [message] = await scene.space.messages();
+  // Its space hears of the answer late, and the inbox after that.
+  const gate = createGate();
+  const { recordToolCall } = Space.prototype;
+  const telling = vi.spyOn(Space.prototype, "recordToolCall").mockImplementation(async function (this: Space, shown) {
+    gate.reach();
+    await gate.opened;
+    return recordToolCall.call(this, shown);
+  });
+  onTestFinished(() => telling.mockRestore());
+  const [row] = await rowsIn(analyst, "SELECT call_id FROM calls");
+  unwrap(await agent.answerToolCall(house.workspaceId, String(row?.call_id), { result: `Found: ${words}` }));
+  await gate.reached;
+  const goOn = await stopAtOverheard(scene, message?.id ?? "");
+  gate.open();
+  const events = () => rowsIn(analyst, "SELECT type FROM inbox WHERE seq > 1000");
+  await vi.waitFor(async () => expect(await events()).toEqual([{ type: "tool_result" }]));
+  await goOn();
+  expect(await events()).toHaveLength(1);
+  expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]);
+});
