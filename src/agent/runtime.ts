@@ -98,7 +98,7 @@ export const createRuntime = (
   const journal = createJournal(db, clock, redactions.clean);
   const runs = createRuns(db, clock);
   const windows = createWindows(db, runs, journal);
-  const calls = createCalls(db, clock, timers);
+  const calls = createCalls(db, clock, timers, redactions.clean);
   const mcp = createMcp(db, {
     ...{ clock, timers, clean: redactions.clean, ...outsideOf({ identity, env, ids }) },
     servers: () => identity.get().config.mcp.servers,

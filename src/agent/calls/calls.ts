@@ -52,7 +52,8 @@ export type Calls = ReturnType<typeof createCalls>;
 const one = prepared((db) => rowsBy(db, calls, calls.callId));
 const allOfRun = prepared((db) => rowsBy(db, calls, calls.runOrdinal));
 
-export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
+/** `clean` removes words that are being taken out. A server may quote them. */
+export const createCalls = (db: Database, clock: Clock, timers: Timers, clean: <Value>(value: Value) => Value) => {
   /** Whether there are none, as most agents never have any. */
   const none = new Remembered(db, () => db.get(sql`select 1 from ${calls} limit 1`) === undefined);
 
@@ -190,7 +191,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
     settle(callId: string, outcome: CallOutcome, told?: CallRow["told"]): CallRow | undefined {
       const row = this.get(callId);
       if (!row || !isOpen(row)) return undefined;
-      return this.change(callId, { phase: "answered", outcome, lease: null, told: told ?? row.told });
+      return this.change(callId, { phase: "answered", outcome: clean(outcome), lease: null, told: told ?? row.told });
     },
 
     /** The model has what came of it. Belongs in the transaction that gives it. */

@@ -302,3 +302,25 @@ test("[L4] a call's result that comes to the inbox between two looks has no dele
   expect(await events()).toHaveLength(1);
   expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]);
 });
+
+test("[L4] what a server answers of a call while its words are taken out has none of them", async () => {
+  const tool = { name: "lookUp", description: "Looks it up", executionType: "external", async: true } as const;
+  const { tools } = AgentConfig.parse({ name: "Any", tools: [tool] });
+  const { house, space, husam, analyst, agent } = await openScene({ tools, continuity: "timeline" });
+  const words = "the quinces of the old orchard";
+  const gate = createGate();
+  onTestFinished(gate.open);
+  const model = scripted([step(call("lookUp", { like: words })), step(waitAt(gate), text("Well."))]);
+  const { id } = await space.post(husam, `I like ${words}`);
+  await gate.reached;
+  model.push(step(text("Found.")));
+  unwrap(await space.stub().deleteMessage(house.key, id));
+  const redactions = () => rowsIn(analyst, "SELECT words, place FROM redactions");
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ place: places.length + 1 }]));
+  const [row] = await rowsIn(analyst, "SELECT call_id FROM calls");
+  unwrap(await agent.answerToolCall(house.workspaceId, String(row?.call_id), { result: `Found: ${words}` }));
+  gate.open();
+  await vi.waitFor(async () => expect(await redactions()).toMatchObject([{ words: null }]));
+  expect(await rowsIn(analyst, "SELECT call_id FROM calls")).toHaveLength(1);
+  expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]);
+});
