@@ -324,3 +324,24 @@ test("[L4] what a server answers of a call while its words are taken out has non
   expect(await rowsIn(analyst, "SELECT call_id FROM calls")).toHaveLength(1);
   expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]);
 });
+
+test("[L4] an overheard event that a failed run gives back between two looks has no old words", async () => {
+  const scene = await openScene();
+  const { house, analyst, space, husam } = scene;
+  const words = "the quinces of the old orchard";
+  const model = scripted((_, index) => (index === 1 ? refusal(apiError(400)) : step(text("Well."))));
+  await scene.ask(`I like ${words}`, 1);
+  const [message] = await space.messages();
+  const event = { type: "service", serviceName: "s", payload: words, root: { id: "r", kind: "service" } };
+  const query = "INSERT INTO overheard VALUES (2000, 'last', 'service', ?, 'r', unixepoch() * 1000)";
+  await rowsIn(analyst, query, JSON.stringify(event));
+  const goOn = await stopAtOverheard(scene, message?.id ?? "");
+  await space.post(husam, "And now?");
+  await vi.waitFor(async () =>
+    expect(await rowsIn(analyst, "SELECT status FROM inbox WHERE seq = 2000 AND attempts = 1")).toHaveLength(1),
+  );
+  await goOn();
+  expect(await rowsWith(agentStub(analyst), "quinces")).toEqual([]);
+  await ended(house.workspaceId, analyst, 3);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("quinces");
+});

@@ -56,13 +56,17 @@ export const beginRun = (
   const ordinal = services.runs.nextOrdinal();
   const events = [...batch, ...overheard];
   services.inbox.take(events, batch);
+  // A redaction may be past the inbox and all runs, and not yet have come to what this one is made of.
+  const cleaned = events.map((row) => ({ ...row, data: redactions.clean(row.data, row.receivedAt) }));
+  for (const [index, row] of cleaned.entries()) {
+    if (row.data !== events[index]?.data) services.inbox.become(row, row.data);
+  }
   services.journal.hold(ordinal, true);
   const [person = null] = payersIn(batch);
   const run = {
     id: services.ids.deriveOwned("run", services.identity.mindId(), ordinal),
     continuity: window.continuity,
-    // A redaction may be past all runs, and not yet have come to what this one is made of.
-    trigger: triggerOf(batch.map((row) => ({ ...row, data: redactions.clean(row.data, row.receivedAt) }))),
+    trigger: triggerOf(cleaned.slice(0, batch.length)),
     events: events.map(({ seq }) => seq),
     roots: [...new Set(batch.map(({ rootId }) => rootId))],
     spaceIds: eventSpaces(batch),
