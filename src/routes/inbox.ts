@@ -45,7 +45,7 @@ inbox.route("GET /v1/agents/{agentId}/inbox", {
 inbox.route("POST /v1/agents/{agentId}/inbox/{eventId}/retry", {
   summary: "Try a dead event again",
   access: "workspace",
-  mind: true,
+  mind: "told",
   answers: [z.object({ item: InboxItem }), "The event, pending"],
   problems: ["not_found", "conflict"],
   handle: async ({ agent, params }) => ({ item: await agent.retryEvent(params.eventId) }),

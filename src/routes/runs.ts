@@ -35,7 +35,7 @@ runs.route("POST /v1/agents/{agentId}/runs/{runId}/cancel", {
   summary: "Cancel a run",
   description: "It stops generating at once and nothing of it appears afterwards; its events are acknowledged.",
   access: "workspace",
-  mind: true,
+  mind: "told",
   answers: [OneRun, "The run"],
   problems: ["not_found", "conflict", "gone"],
   handle: async ({ agent, params }) => ({ run: await agent.cancelRun(params.runId) }),

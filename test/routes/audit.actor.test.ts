@@ -188,6 +188,17 @@ test.each<[string, (agent: string, space: string) => string, Call]>([
   expect(await entries(`action=agent.read&target=${agent}`)).toMatchObject([{ actor: { id: boss.id } }]);
 });
 
+test("[L3] an admin who cancels a run, and so reads what began it, is noted", async () => {
+  const caller = await outsideCaller(house);
+  await outsideCall(house, caller);
+  const runs = z.object({ items: z.array(z.object({ id: z.string(), trigger: z.object({ text: z.string() }) })) });
+  const { items } = await expectOk(runs, call(`/v1/agents/${caller}/runs`, { bearer: house.secretKey }));
+  const path = `/v1/agents/${caller}/runs/${items[0]?.id}/cancel`;
+  const told = await call(path, { method: "POST", bearer: boss.token });
+  expect(await told.text()).toContain(items[0]?.trigger.text);
+  expect(await entries(`action=agent.read&target=${caller}`)).toMatchObject([{ actor: { id: boss.id } }]);
+});
+
 test("[L3] sign-ins, sign-outs and tokens for others are noted, with who stands behind them", async () => {
   const sessions: string[] = [];
   const ways = [
