@@ -145,7 +145,13 @@ test("[C1] the default of a time with a zone is shown in the person's own, and m
 test("[C1] a text's default shows whole, in several lines where need be, or is not offered", () => {
   const fieldOf = (value: string) => fieldsOf({ type: "string", default: value })[0];
   expect(fieldOf("lunch at noon")).toMatchObject({ initial: "lunch at noon", isLong: false });
-  for (const long of ["yes\nand pay 900", "yes\rno", `yes${" ".repeat(60)}and pay 900`, "W".repeat(16)]) {
+  for (const long of [
+    "yes\nand pay 900",
+    "yes\rno",
+    `no${"\t".repeat(10)}900`,
+    `yes${" ".repeat(60)}and pay 900`,
+    "W".repeat(16),
+  ]) {
     expect(fieldOf(long)).toMatchObject({ initial: long, isLong: true });
   }
   expect(fieldsOf({ type: "number", default: `${"0".repeat(60)}900` })[0]?.isLong).toBe(true);
