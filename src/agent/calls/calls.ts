@@ -79,6 +79,8 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers, clean: <
   };
 
   return {
+    clean,
+
     get: (callId: string): CallRow | undefined => (none.get() ? undefined : one(db).get({ key: callId })),
 
     ofRun: (runOrdinal: number): CallRow[] => (none.get() ? [] : allOfRun(db).all({ key: runOrdinal })),

@@ -172,7 +172,8 @@ export const answerCall = async (
   // Secrets that the server was sent are removed from its answer (S3).
   const secrets = await unsealSecrets(secretsOf(execution), (name) => services.identity.unsealSecret(name));
   const row = external(services, callId);
-  const outcome = outcomeOfAnswer(answer, row, createRedactor(secrets.values()));
+  // As it is kept, so that one that comes again is the same.
+  const outcome = services.calls.clean(outcomeOfAnswer(answer, row, createRedactor(secrets.values())));
   if (!isOver(row)) {
     services.transaction(() => {
       services.calls.settle(callId, outcome);
