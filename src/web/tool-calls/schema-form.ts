@@ -97,7 +97,7 @@ const offered = (text: string): string => (shownText(text) === text ? text : "")
 /** A field that is written, with the schema's default in it. One line of a phone shows 15 of the widest letters. */
 const written = ({ default: value = "" }: Schema, field: Omit<FieldKind, "initial">): FieldKind => {
   const initial = offered(typeof value === "string" ? value : JSON.stringify(value));
-  return { ...field, initial, isLong: field.isLong || /[\r\n\t]|.{16}/.test(initial) };
+  return { ...field, initial, isLong: field.isLong || /[\r\n\t]|.{16}/s.test(initial) };
 };
 
 /** The default of a date as its field shows it; "" where that would stay empty, and nobody would see what is sent. */

@@ -151,6 +151,7 @@ test("[C1] a text's default shows whole, in several lines where need be, or is n
     `no${"\t".repeat(10)}900`,
     `yes${" ".repeat(60)}and pay 900`,
     "W".repeat(16),
+    "yes\u2028".repeat(20),
   ]) {
     expect(fieldOf(long)).toMatchObject({ initial: long, isLong: true });
   }
