@@ -21,6 +21,7 @@ const rebindingDomains = wordsOf(`
   nip.io sslip.io xip.io xip.name backname.io traefik.me ip6.name local-ip.co local-ip.sh local-ip.medicmobile.org 1u.ms rbndr.us rebind.network rebind.it ceye.io godnslog.com
   localtest.me localdev.me lvh.me vcap.me lacolhost.com localho.st local.gd smackaho.st fuf.me ulh.us localhost.tv localhst.co.uk
   localhost.direct ddev.site lndo.site lcl.host lcl.dev localcert.net loopback.world
+  localh.st 42foo.com localfabriek.nl localmachine.info localmachine.name local.sisteminha.com yoogle.com mouse-potato.com shed.host
 `);
 
 /** The name and the domains that it lies in, the widest last. */

@@ -55,6 +55,7 @@ describe("checkOutgoing", () => {
     https://a.openstacklocal/ https://metadata.goog/ https://metadata.tencentyun.com/ https://api.metadata.cloud.ibm.com/
     https://a.b.ddev.site/ https://localhost.direct/ https://x.lcl.host/ https://a.local-ip.sh/ https://0.xip.name/
     https://--1.sslip.io/ https://fd00--1.sslip.io/ https://0a000001.nip.io/ https://a.b.c.loopback.world/
+    https://localh.st/ https://a.42foo.com/ https://local.sisteminha.com/ https://localmachine.name/ https://x.shed.host/
   `;
   test.each(named.trim().split(/\s+/))("[C16] %s is private by name, in development too", (url) => {
     expect([allowed(url), allowed(url, true)]).toEqual([false, false]);
