@@ -191,8 +191,8 @@ const feeding: Guard[] = [
   {
     name: "a compartment has no heartbeat",
     file: "src/agent/run/settings.ts",
-    guard: "({ heartbeat: _, ...config }: AgentConfig)",
-    open: "({ ...config }: AgentConfig)",
+    guard: "({ heartbeat: _, ...config }: Config)",
+    open: "({ ...config }: Config)",
     tests: "test/agent/confidential-config",
     named: "no heartbeat, and a warning",
   },

@@ -92,8 +92,8 @@ export const describeSpace = (services: SpaceServices, principal: Principal, isF
 };
 
 /** Its router and its release tell its words: throws for who does not read these (C19). */
-const requireReading = (space: Parameters<typeof mayRead>[0], principal: Principal): void => {
-  if (mayRead(space, principal)) return;
+const requireReading = (told: Parameters<typeof mayRead>[0], principal: Principal): void => {
+  if (mayRead(told, principal)) return;
   throw new ColloquyError("forbidden", `Its router and its release tell its words. ${unreadable}`);
 };
 

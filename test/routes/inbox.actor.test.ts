@@ -17,7 +17,7 @@ const openAgent = async () => {
   const data = '{"type":"service","serviceName":"s","payload":1,"root":{"id":"r","kind":"service"}}';
   const sql = (statement: string, ...values: (string | number)[]) => rowsIn({ id }, statement, ...values);
   return {
-    sql,
+    ...{ house, at, sql },
     put: async (status: "pending" | "dead"): Promise<string> => {
       const eventId = ids.mintOwned("evt", id);
       await sql(
@@ -86,4 +86,13 @@ test("[B3] a full inbox answers a trigger 503 with Retry-After, and takes the sa
   });
   await sql("DELETE FROM inbox");
   expect((await trigger("once")).status).toBe(202);
+});
+
+test("[L3] an admin who retries a dead event, and so reads it, is noted", async () => {
+  const { house, at, put } = await openAgent();
+  const boss = await house.person("Boss", "admin");
+  const told = await call(`${at}/inbox/${await put("dead")}/retry`, { method: "POST", bearer: boss.token });
+  expect(await told.json()).toMatchObject({ item: { type: "service" } });
+  const audit = await call("/v1/workspace/audit?action=agent.read", { bearer: house.secretKey });
+  expect(await audit.json()).toMatchObject({ items: [{ actor: { id: boss.id } }] });
 });
