@@ -87,6 +87,26 @@ describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a ser
     expect(new Set((await chain.runs()).flatMap(({ roots }) => roots))).toEqual(new Set([id]));
   });
 
+  test("[C9] [B1] so does one that leaves a confidential space and comes back there", async () => {
+    const { house, ann, agent } = await openChain({ continuity }, pingTool({ confidential: "allowed" }));
+    const bot = await house.service("Gateway");
+    const board = await house.space("Board", [ann, agent, bot], { confidential: true });
+    const said: number[] = [];
+    gateway(async (request) => {
+      if (said.length > 3 * maxWakesPerRoot) return;
+      const headers = rootOf(request.headers.get("colloquy-root"));
+      const options = { bearer: bot.token, body: { text: "@Analyst done" }, headers };
+      said.push((await call(`/v1/spaces/${board.id}/messages`, options)).status);
+    });
+    const { id } = await house.say(board.id, ann, "@Analyst go");
+    const compartment = { ...agent, id: compartmentId(ids, agent.id, board.id) };
+    await vi.waitFor(() => expect(said.length).toBeGreaterThanOrEqual(maxWakesPerRoot));
+    const runs = await ended(house.workspaceId, compartment, maxWakesPerRoot);
+    const roots = new Set(runs.flatMap((run) => run.roots));
+    expect([said, roots.size]).toEqual([said.map(() => 201).slice(0, maxWakesPerRoot), 1]);
+    expect(roots).not.toContain(id);
+  });
+
   test("[C9] [B1] a loop through HTTP ends where its root may wake nobody any more", async () => {
     const chain = await openChain({ continuity });
     const answers: number[] = [];

@@ -13,6 +13,7 @@ import type { Awaited, InboxData, Question } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallRow, InboxRow } from "../schema.ts";
 import { isLateAnswer } from "../tools/call-mode.ts";
+import { toldOutside } from "../tools/configured/configured-tool.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
 import type { Hooks } from "./hooks.ts";
 import type { NewEvent } from "./inbox.ts";
@@ -77,14 +78,14 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const fresh = delivery.messages.filter(({ message }) => message.seq > from);
     if (fresh.length > 0) requireRoom(services, fresh.length);
     const isAwaited = services.waits.awaits(delivery.space.id);
-    const idOfQuestion = (wait: WaitRow): string => questionOf(services, wait).messageId;
     let unheard = 0;
     // It knows the space as it was.
     const { name: spaceName } = known && delivery.left ? known.snapshot : delivery.space;
     const events: NewEvent[] = [];
     const given: { ordinal: number; index: number }[] = [];
-    for (const delivered of fresh) {
-      const waiting = isAwaited ? services.waits.answer(delivered, idOfQuestion) : [];
+    for (const { root, ...heard } of fresh) {
+      const delivered = { ...heard, root: toldOutside(services, root) };
+      const waiting = isAwaited ? services.waits.answer(delivered, (wait) => questionOf(services, wait).messageId) : [];
       const ofCycles = waiting.filter(isOfCycle);
       // Words of its own that were let out it knows everywhere.
       const isRead = readsHistory && delivered.own !== "let_out";
@@ -134,8 +135,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     if (delivery.left || decided.length > 0) arm();
     return to;
   });
-  const { space, left } = delivery;
-  services.subscriptions.keepMembers(space.id, { ...space, ...(left && { members: [] }) });
+  services.subscriptions.keepMembers(delivery.space.id, { ...delivery.space, ...(delivery.left && { members: [] }) });
   return { cursor, asksForRun };
 };
 
@@ -380,7 +380,7 @@ const rootOfPlan = (services: InboxServices, plan: PlanRow, eventId: string): Ro
 export const acceptPlan = (services: InboxServices, plan: PlanRow, dueAt: number): void => {
   const eventId = eventIdOf(services, "plan", plan.id, dueAt);
   const { id: planId, name: planName, instruction } = plan;
-  const root = rootOfPlan(services, plan, eventId);
+  const root = toldOutside(services, rootOfPlan(services, plan, eventId));
   const said = services.redactions.clean({ planId, planName, instruction }, plan.updatedAt);
   enterOne(services, eventId, { type: "plan", ...said, scheduledAt: isoTime(dueAt), root });
 };

@@ -31,9 +31,10 @@ export const outsideOf = ({ identity, env, ids }: Pick<ToolServices, "identity" 
 
 /**
  * A root as open minds may know it. One that began in a confidential space gets an id that tells nothing of it. It
- * is always the same id, whichever agent's call sends it, so that the chain stays one (C9, C17).
+ * is always the same id, whichever agent's call sends it. A compartment counts by it too, so that the chain stays
+ * one (C9, C17).
  */
-const toldOutside = ({ identity, ids }: Pick<ToolServices, "identity" | "ids">, root: Root): Root => {
+export const toldOutside = ({ identity, ids }: Pick<ToolServices, "identity" | "ids">, root: Root): Root => {
   const { workspaceId, compartmentSpaceId: spaceId } = identity.get();
   // Another agent's compartment may have begun it there, by a plan.
   const isInside = spaceId !== null && (isOwnedBy(root.id, spaceId) || ids.isCompartment(root.id));
