@@ -102,6 +102,8 @@ export const WaitingToolCall = component("WaitingToolCall", {
   dueAt: Timestamp,
   /** The server that claimed it, and until when no other may. */
   claim: z.object({ holder: z.string(), until: Timestamp }).optional(),
+  /** Who claims it sends this as `Colloquy-Root` with all that the call sets off here, so that the chain stays one. */
+  root: z.string().optional(),
 });
 export type WaitingToolCall = z.infer<typeof WaitingToolCall>;
 

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { openRoot, rootHeaderMs, sealRoot } from "../../src/auth/root-header.ts";
 import type { Root } from "../../src/protocol/rpc.ts";
+import { WaitingToolCall } from "../../src/protocol/tool-call.ts";
 import { armFault } from "../../src/shared/fault.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
 import { ended, ids, inboxOf, passTime, runsOf, undoLater } from "../agent/fixture.ts";
@@ -17,6 +18,8 @@ afterEach(() => vi.unstubAllGlobals());
 
 const gatewayUrl = "https://gateway.example/ping";
 const Accepted = z.object({ eventId: z.string() });
+const Claimed = z.object({ toolCall: WaitingToolCall });
+const Calls = z.object({ items: z.array(WaitingToolCall) });
 const maxWakesPerRoot = 4;
 
 /** A gateway that is anybody's, and does this with each request of the tool. */
@@ -105,6 +108,30 @@ describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a ser
     const roots = new Set(runs.flatMap((run) => run.roots));
     expect([said, roots.size]).toEqual([said.map(() => 201).slice(0, maxWakesPerRoot), 1]);
     expect(roots).not.toContain(id);
+  });
+
+  test("[C9] [B1] so does one through a worker that asks for its calls", async () => {
+    const tool = { name: "ping", description: "Pings.", executionType: "external", visible: false };
+    const { house, ann, agent, space, trigger, runs } = await openChain({ continuity }, tool);
+    const bearer = house.secretKey;
+    const { id } = await house.say(space.id, ann, "Go");
+    const known = new Set<string>();
+    for (let lap = 1; lap <= maxWakesPerRoot; lap += 1) {
+      const toolCallId = await vi.waitFor(async () => {
+        const { items } = await expectOk(Calls, call("/v1/tool-calls", { bearer }));
+        const fresh = items.find((each) => !known.has(each.toolCallId));
+        if (!fresh) throw new Error(`no call waits in lap ${lap}`);
+        return fresh.toolCallId;
+      }, 5000);
+      known.add(toolCallId);
+      const claim = { bearer, body: { holder: "worker" } };
+      const { toolCall } = await expectOk(Claimed, call(`/v1/tool-calls/${toolCallId}/claim`, claim));
+      await call(`/v1/tool-calls/${toolCallId}/result`, { bearer, body: { result: "done" } });
+      await ended(house.workspaceId, agent, lap);
+      expect((await trigger(rootOf(toolCall.root ?? null))).status).toBe(202);
+    }
+    expect(new Set((await runs()).flatMap(({ roots }) => roots))).toEqual(new Set([id]));
+    expect(await inboxOf(house.workspaceId, agent)).toMatchObject([{ type: "service", wakes: false }]);
   });
 
   test("[C9] [B1] a loop through HTTP ends where its root may wake nobody any more", async () => {

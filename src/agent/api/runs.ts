@@ -127,9 +127,9 @@ export const runsArea: Area<"runs" | "run" | "cancelRun" | "feed"> = {
 };
 
 export const toolCallsArea: Area<"claimToolCall" | "answerToolCall"> = {
-  claimToolCall: ({ services, loop }, id, claim) => {
+  claimToolCall: async ({ services, loop }, id, claim) => {
     try {
-      return claimCall(services, id, claim);
+      return await claimCall(services, id, claim);
     } finally {
       loop.wake();
       services.wakeCalls();

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { rootHeader } from "../../auth/root-header.ts";
 import { signStandard, standard } from "../../auth/webhooks/standard.ts";
 import type { ToolConfig } from "../../protocol/tool.ts";
 import {
@@ -136,11 +137,14 @@ const external = (services: CallServices, callId: string): CallRow => {
 const isOver = ({ phase }: CallRow): boolean => phase === "answered" || phase === "done";
 
 /** Gives a waiting call to one server. No other server gets it until the lease ends. */
-export const claimCall = (
+export const claimCall = async (
   services: CallServices,
   callId: string,
   { holder, leaseSeconds }: ClaimToolCall,
-): WaitingToolCall => {
+): Promise<WaitingToolCall> => {
+  const asked = external(services, callId);
+  const { [rootHeader]: root } = await outsideOf(services).chained(asked.root, begunAt(asked));
+  // Others may have claimed it meanwhile.
   const row = external(services, callId);
   if (isOver(row)) throw new ColloquyError("gone", `the call is over: it is ${statusOf(row)}`);
   // Words may have been deleted from it since it was listed.
@@ -159,7 +163,7 @@ export const claimCall = (
   const lease = { holder, until: now + leaseSeconds * 1000 };
   // A call that was listed before is listed again, with a new lease.
   services.calls.change(callId, { lease, listed: false });
-  return waitingCall(services.identity.get().id, { ...row, lease });
+  return { ...waitingCall(services.identity.get().id, { ...row, lease }), root };
 };
 
 /** The first answer wins. */
