@@ -52,7 +52,8 @@ const answerers = (space: string, text: string): Promise<string[]> =>
 
 const open = async (space: string) => {
   const links = his.getByRole("navigation", { name: "Spaces" }).getByRole("link");
-  await links.filter({ has: his.getByText(space, { exact: true }) }).click();
+  // The list is sorted anew as agents answer: a click at a place could meet another space.
+  await links.filter({ has: his.getByText(space, { exact: true }) }).evaluate((link: HTMLElement) => link.click());
   return his.getByRole("combobox", { name: `Message to ${space}` });
 };
 
