@@ -41,7 +41,7 @@ export const workspaceOfHost = (map: string | undefined, url: string): string | 
   }
 };
 
-/** What a JWT proved in an earlier request, which named the same workspaces. */
+/** What an earlier request proved by this JWT. It named the same workspaces. */
 export const provenJwt = (token: string, named: Named, now: number): Proven | undefined => {
   const { proven, until = 0 } = remembered.get(placeOf(named, token)) ?? {};
   return proven && Math.min(until, proven.expiresAt + skewSeconds * 1000) > now ? proven : undefined;
@@ -128,7 +128,7 @@ export const verifyJwt = async (jwt: Jwt, named: Named, users: OwnUsers): Promis
     const claims = Claims.safeParse(verified.payload);
     if (!claims.success) throw refused("The JWT's sub must be a well-formed text of 1 to 256 characters.");
     const { sub, exp, iat = 0, name } = claims.data;
-    // It would outlive each sign-out before it.
+    // Such a JWT would outlive every sign-out until that time.
     if (iat * 1000 > users.now() + skewSeconds * 1000) {
       throw refused("The JWT's iat lies ahead of our clock by over a minute: correct the issuer's clock.");
     }

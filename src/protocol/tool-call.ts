@@ -102,7 +102,7 @@ export const WaitingToolCall = component("WaitingToolCall", {
   dueAt: Timestamp,
   /** The server that claimed it, and until when no other may. */
   claim: z.object({ holder: z.string(), until: Timestamp }).optional(),
-  /** Who claims it sends this as `Colloquy-Root` with all that the call sets off here, so that the chain stays one. */
+  /** The claimer sends it as `Colloquy-Root` with all that the call sets off here. So the chain stays one. */
   root: z.string().optional(),
 });
 export type WaitingToolCall = z.infer<typeof WaitingToolCall>;

@@ -25,8 +25,8 @@ type Description<Query = z.ZodType, Headers = z.ZodObject, Body = z.ZodType, Ans
   scope?: KeyScope;
   query?: Query;
   /**
-   * It is of an agent's mind: with `?space=`, of what the agent has from that confidential space. `told`: it is no `GET`, and
-   * its answer tells more of it than was sent.
+   * The route is about an agent's mind. With `?space=` it is about what the agent has from that confidential space.
+   * `told`: it is no `GET`, and its answer tells more than was sent.
    */
   mind?: true | "told";
   headers?: Headers;

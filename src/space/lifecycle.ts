@@ -234,7 +234,7 @@ export const addMember = (services: SpaceServices, principal: Principal, entity:
   requireTold(twin && [twin, entity]);
   const beginsRouter = !isRoutable(members) && isRoutable([...members, entity]);
   if (beginsRouter && space.router && space.wakePolicy === "addressed") {
-    // Who joins reads it from here on.
+    // A person who joins reads the space from now on.
     requireReading({ confidential: space.confidentialFrom !== null, members: [...members, entity] }, principal);
   }
   const row = services.record((append) => {

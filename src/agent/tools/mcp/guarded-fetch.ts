@@ -63,7 +63,7 @@ export const guardedFetch = (guard: GuardInput): Fetch => {
       init.signal?.throwIfAborted();
       throw new ColloquyError("unavailable", "it cannot be reached", { cause: error });
     });
-    // Whoever ends a call of their own breaks no answer that others wait for.
+    // A call that its own caller ends breaks nobody else's answer.
     const broke: GuardInput["broke"] = (error) => init.signal?.aborted || guard.broke(error);
     if (!isRedirect(response)) return bounded(response, broke);
     const detail = "it redirects elsewhere, which is not followed: set url to the final address";
