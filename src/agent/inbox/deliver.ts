@@ -1,3 +1,4 @@
+import { toldOutside } from "../../auth/root-header.ts";
 import type { TriggerAgent } from "../../protocol/agent.ts";
 import type { ProvenDelivery } from "../../protocol/agent-rpc.ts";
 import { continuityFacts } from "../../protocol/continuity.ts";
@@ -13,7 +14,6 @@ import type { Awaited, InboxData, Question } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallRow, InboxRow } from "../schema.ts";
 import { isLateAnswer } from "../tools/call-mode.ts";
-import { toldOutside } from "../tools/configured/configured-tool.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
 import type { Hooks } from "./hooks.ts";
 import type { NewEvent } from "./inbox.ts";
@@ -84,7 +84,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const events: NewEvent[] = [];
     const given: { ordinal: number; index: number }[] = [];
     for (const { root, ...heard } of fresh) {
-      const delivered = { ...heard, root: toldOutside(services, root) };
+      const delivered = { ...heard, root: toldOutside(services.identity.get(), services.ids, root) };
       const waiting = isAwaited ? services.waits.answer(delivered, (wait) => questionOf(services, wait).messageId) : [];
       const ofCycles = waiting.filter(isOfCycle);
       // Words of its own that were let out it knows everywhere.
@@ -380,7 +380,7 @@ const rootOfPlan = (services: InboxServices, plan: PlanRow, eventId: string): Ro
 export const acceptPlan = (services: InboxServices, plan: PlanRow, dueAt: number): void => {
   const eventId = eventIdOf(services, "plan", plan.id, dueAt);
   const { id: planId, name: planName, instruction } = plan;
-  const root = toldOutside(services, rootOfPlan(services, plan, eventId));
+  const root = toldOutside(services.identity.get(), services.ids, rootOfPlan(services, plan, eventId));
   const said = services.redactions.clean({ planId, planName, instruction }, plan.updatedAt);
   enterOne(services, eventId, { type: "plan", ...said, scheduledAt: isoTime(dueAt), root });
 };

@@ -1,10 +1,9 @@
-import { rootHeader, sealRoot } from "../../../auth/root-header.ts";
+import { rootHeader, sealRoot, toldOutside } from "../../../auth/root-header.ts";
 import type { Root } from "../../../protocol/rpc.ts";
 import type { SecretUse } from "../../../protocol/secret.ts";
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
-import { isOwnedBy } from "../../../shared/ids.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
 import { secretNames } from "../../../shared/secret-places.ts";
 import { mayRepeat } from "../call-mode.ts";
@@ -25,21 +24,9 @@ export const outsideOf = ({ identity, env, ids }: Pick<ToolServices, "identity" 
   allowLoopback: env.ENVIRONMENT === "development",
   /** The header by which what a request sets off stays in its chain. `begunAt`: when its call was. */
   chained: async (root: Root, begunAt: number): Promise<Record<string, string>> => ({
-    [rootHeader]: await sealRoot(env, identity.get().workspaceId, toldOutside({ identity, ids }, root), begunAt),
+    [rootHeader]: await sealRoot(env, identity.get().workspaceId, toldOutside(identity.get(), ids, root), begunAt),
   }),
 });
-
-/**
- * A root as open minds may know it. One that began in a confidential space gets an id that tells nothing of it. It
- * is always the same id, whichever agent's call sends it. A compartment counts by it too, so that the chain stays
- * one (C9, C17).
- */
-export const toldOutside = ({ identity, ids }: Pick<ToolServices, "identity" | "ids">, root: Root): Root => {
-  const { workspaceId, compartmentSpaceId: spaceId } = identity.get();
-  // Another agent's compartment may have begun it there, by a plan.
-  const isInside = spaceId !== null && (isOwnedBy(root.id, spaceId) || ids.isCompartment(root.id));
-  return isInside ? { ...root, id: ids.deriveOwned("evt", workspaceId, "root", root.id) } : root;
-};
 
 /** What a secret is sent for: a call, and its run. */
 export const useOf = (runId: string | undefined, callId: string): string =>
