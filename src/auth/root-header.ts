@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import * as z from "zod";
 import type { Root } from "../protocol/rpc.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { deriveKey, type Ids, isOwnedBy } from "../shared/ids.ts";
+import { deriveKey, type Ids } from "../shared/ids.ts";
 import { openedByAny, type RingEnv, ringOf } from "../shared/secret-ring.ts";
 
 /**
@@ -31,14 +31,17 @@ const keyOf = (secret: string, workspaceId: string): Promise<CryptoKey> =>
 /**
  * A root as open minds may know it. One that began in a confidential space gets an id that tells nothing of it. All
  * agents get the same id for it. A compartment counts by it too, so that the chain stays one (C9, C17).
+ * `messageId`: the message that brings the root. It began there if it is its own root: one that began before the space
+ * was confidential keeps its id.
  */
 export const toldOutside = (
   { workspaceId, compartmentSpaceId: spaceId }: { workspaceId: string; compartmentSpaceId: string | null },
   ids: Pick<Ids, "isCompartment" | "deriveOwned">,
   root: Root,
+  messageId?: string,
 ): Root => {
   // Another agent's compartment may have begun it there, by a plan.
-  const isInside = spaceId !== null && (isOwnedBy(root.id, spaceId) || ids.isCompartment(root.id));
+  const isInside = spaceId !== null && (root.id === messageId || ids.isCompartment(root.id));
   return isInside ? { ...root, id: ids.deriveOwned("evt", workspaceId, "root", root.id) } : root;
 };
 

@@ -1,13 +1,15 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { searchNewsMs } from "../../src/agent/bounds.ts";
 import type { AgentConfig } from "../../src/protocol/agent.ts";
 import { maxToldReads } from "../../src/protocol/run.ts";
 import type { ShareOrigin } from "../../src/protocol/space.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { compartmentId } from "../../src/shared/ids.ts";
 import { createGate } from "../support/gate.ts";
 import { call, type ScriptedPart, step, text, waitAt } from "../support/scripted-model.ts";
 import { toolOf } from "../support/tool-of.ts";
-import { ended, openHouse, runsOf, scripted, told } from "./fixture.ts";
+import { ended, ids, openHouse, passTime, runsOf, scripted, told } from "./fixture.ts";
 
 /** Bob asks in General. The agent is also in Board, with Alice and Carol, where Bob is not. */
 const kinds = ["timeline", "consciousness"] as const;
@@ -131,6 +133,23 @@ test.for(kinds)("[C17] a %s that read a space which is confidential now does not
   const receipts = unwrap(await general.stub().reads(general.as(bob), (await general.messages())[0]?.id ?? ""));
   expect(JSON.stringify([receipts, await said()])).not.toContain(board.id);
   expect(JSON.stringify(unwrap(await agent.run(workspaceId, run?.id ?? "")).reads ?? [])).not.toContain(board.id);
+});
+
+test.for(kinds)("[C8] in private a %s tells that it read a space which it has left", async (continuity) => {
+  const { bob, analyst, board, general, said, workspaceId } = await stage(continuity);
+  unwrap(await general.stub().update(key(workspaceId), { confidential: true }));
+  await told(general.id);
+  unwrap(await board.stub().removeMember(key(workspaceId), analyst.id));
+  await told(board.id);
+  await passTime(analyst, searchNewsMs);
+  const steps = [
+    step(call("enter_space", { spaceId: general.id }), call("search", { query: "budget" })),
+    step(call("send_message", { text: "It was 9000." })),
+  ];
+  scripted(() => steps.shift() ?? step(text("Told.")));
+  await general.post(bob, "What was the budget?");
+  await ended(workspaceId, { ...analyst, id: compartmentId(ids, analyst.id, general.id) }, 1);
+  expect(await said()).toMatchObject({ text: "It was 9000.", reads: [{}] });
 });
 
 test.for(kinds)("[C8] a %s that entered another space says so where it comes back to", async (continuity) => {

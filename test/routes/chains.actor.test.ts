@@ -110,6 +110,24 @@ describe.each(["consciousness", "timeline"] as const)("a %s whose tool has a ser
     expect(roots).not.toContain(id);
   });
 
+  test("[C9] [B1] so does one that comes back to its space when that is confidential", async () => {
+    const chain = await openChain({ continuity }, pingTool({ confidential: "allowed" }));
+    const { house, ann, agent, space } = chain;
+    const bot = await house.service("Gateway");
+    await call(`/v1/spaces/${space.id}/members`, { bearer: house.secretKey, body: { entityId: bot.id } });
+    const headers = gateway(async () => undefined);
+    const { id } = await house.say(space.id, ann, "@Analyst go");
+    await ended(house.workspaceId, agent, 1);
+    const confidential = { method: "PATCH", bearer: house.secretKey, body: { confidential: true } };
+    expect((await call(`/v1/spaces/${space.id}`, confidential)).status).toBe(200);
+    const back = { bearer: bot.token, body: { text: "@Analyst done" }, headers: rootOf(headers[0] ?? "") };
+    expect((await call(`/v1/spaces/${space.id}/messages`, back)).status).toBe(201);
+    const compartment = { ...agent, id: compartmentId(ids, agent.id, space.id) };
+    const runs = await ended(house.workspaceId, compartment, 1);
+    const [, again] = await Promise.all(headers.map((one) => openRoot(env, house.workspaceId, one, Date.now())));
+    expect([runs[0]?.roots, again?.id]).toEqual([[id], id]);
+  });
+
   test("[C9] [B1] so does one through a worker that asks for its calls", async () => {
     const tool = { name: "ping", description: "Pings.", executionType: "external", visible: false };
     const { house, ann, agent, space, trigger, runs } = await openChain({ continuity }, tool);

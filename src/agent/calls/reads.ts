@@ -12,10 +12,12 @@ export const spacesReadIn = (rows: JournalRow[]): string[] => [
  * How a space that a run read is told to the members of another (`toldTo`), or to who holds the workspace's key (null).
  * The space's `shareOrigin` decides what is told, as of an origin (C7). No other check hides the space from
  * people outside. A deleted space is not told. A confidential one is never named, nor one that the agent has left.
+ * Compartments, and the agent that an export becomes, know no space that was left or deleted: it is told as nameless.
  */
 const readSpace = (spaces: Spaces, spaceId: string, toldTo: string | null): ReadSpace | undefined => {
   const { snapshot, left } = spaces.get(spaceId) ?? {};
-  if (!snapshot || snapshot.deleted || snapshot.confidential) return undefined;
+  if (!snapshot) return nameless;
+  if (snapshot.deleted || snapshot.confidential) return undefined;
   const { name, shareOrigin, members } = snapshot;
   if (!left && (toldTo === null || shareOrigin === "name" || shareOrigin === "text")) {
     return { spaceId, name, members: members.length };

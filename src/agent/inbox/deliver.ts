@@ -84,7 +84,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const events: NewEvent[] = [];
     const given: { ordinal: number; index: number }[] = [];
     for (const { root, ...heard } of fresh) {
-      const delivered = { ...heard, root: toldOutside(services.identity.get(), services.ids, root) };
+      const delivered = { ...heard, root: toldOutside(services.identity.get(), services.ids, root, heard.message.id) };
       const waiting = isAwaited ? services.waits.answer(delivered, (wait) => questionOf(services, wait).messageId) : [];
       const ofCycles = waiting.filter(isOfCycle);
       // Words of its own that were let out it knows everywhere.
