@@ -12,7 +12,7 @@ export type Guard = {
   named: string;
 };
 
-const inBatch = { file: "src/space/delivery/batch.ts", tests: "test/space/batch.test.ts" };
+const inBatch = { file: "src/space/delivery/agent-batch.ts", tests: "test/space/batch.test.ts" };
 const inSpace = { tests: "test/space/confidential" };
 const inRelease = { file: "src/agent/tools/confidential.ts", tests: "test/agent/release" };
 const inSpeech = { file: "src/agent/tools/confidential.ts", tests: "test/agent/confidential-speech" };

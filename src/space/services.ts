@@ -12,7 +12,9 @@ import { createTimers } from "../timers/timers.ts";
 import { createAudit } from "./audit.ts";
 import { keyProofAnswerMs } from "./bounds.ts";
 import { createClientRates } from "./client-rates.ts";
+import { createAgentFollower } from "./delivery/agent-follower.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
+import { createIndexFollower } from "./delivery/index-follower.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
 import { createForgetting } from "./forgetting.ts";
 import { createFormerAgents } from "./former-agents.ts";
@@ -72,7 +74,11 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const ids = createIds(ringOf(env).ids.secret);
   const formerAgents = createFormerAgents({ ...around, ids, jobs });
   const { tellMind } = formerAgents;
-  const delivery = new Delivery({ ...around, receivers: env, subscribers, forgetting, tellMind });
+  const followers = {
+    agent: createAgentFollower({ ...around, agents: env.AGENT, forgetting, tellMind }),
+    index: createIndexFollower({ ...around, workspaces: env.WORKSPACE }),
+  };
+  const delivery = new Delivery({ ...around, followers, subscribers, forgetting });
   const transaction = <T>(work: () => T): T => db.transaction(work);
 
   /**

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { compartmentId, createIds } from "../../src/shared/ids.ts";
 import { maxBatchMessages } from "../../src/space/bounds.ts";
-import { type Batch, batchFor } from "../../src/space/delivery/batch.ts";
+import { type AgentBatch, batchFor } from "../../src/space/delivery/agent-batch.ts";
+import { indexBatch } from "../../src/space/delivery/index-follower.ts";
 import type { LogRow } from "../../src/space/log/log.ts";
 
 const ids = createIds("a secret of at least thirty-two chars");
@@ -69,8 +70,8 @@ type Place = Parameters<typeof batchFor>[0];
 const openMind: Place = { id: me, kind: "agent", cursor: 0, inside: false };
 
 /** All deliveries of a log that is walked `limit` events at a time. */
-const walk = (rows: LogRow[], limit: number, begin = openMind, openUpTo?: number): Batch[] => {
-  const batches: Batch[] = [];
+const walk = (rows: LogRow[], limit: number, begin = openMind, openUpTo?: number): AgentBatch[] => {
+  const batches: AgentBatch[] = [];
   let place = begin;
   const rest = (): LogRow[] => rows.filter(({ seq }) => seq > place.cursor).slice(0, limit);
   for (let next = rest(); next.length > 0; next = rest()) {
@@ -109,7 +110,7 @@ test("[D2] a log cut anywhere gives an agent the messages of its stays once, in 
 });
 
 /** The content that is told, wherever it is cut into batches. */
-const toldOf = (batches: Batch[]) => ({
+const toldOf = (batches: AgentBatch[]) => ({
   texts: batches.flatMap(({ messages }) => messages.map(({ message }) => message.text)),
   answers: batches.flatMap((batch) => batch.answers.map(({ toolCallId, output }) => ({ toolCallId, output }))),
   leavings: batches.filter(({ left }) => left).length,
@@ -175,7 +176,9 @@ test("[B3] a delivery carries a bounded number of messages", () => {
 });
 
 test("the workspace's index is told of changes only", () => {
-  const place = { id: "index", kind: "index" as const, cursor: 0, inside: true };
-  expect(batchFor(place, [rowFor("said", 1), rowFor("read", 2)])).toMatchObject({ pending: false, cursor: 2 });
-  expect(batchFor(place, [rowFor("said", 1), rowFor("renamed", 2)])).toMatchObject({ pending: true, messages: [] });
+  expect(indexBatch({ cursor: 0 }, [rowFor("said", 1), rowFor("read", 2)])).toMatchObject({
+    pending: false,
+    cursor: 2,
+  });
+  expect(indexBatch({ cursor: 0 }, [rowFor("said", 1), rowFor("renamed", 2)])).toMatchObject({ pending: true });
 });

@@ -1,17 +1,13 @@
-import type { ActorNamespace } from "../../env/env.ts";
-import type { AgentRpc } from "../../protocol/agent-rpc.ts";
-import type { Delivery as AgentDelivery, MessageChange, WorkspaceRpc } from "../../protocol/rpc.ts";
 import { backoff } from "../../shared/backoff.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored } from "../../shared/fault.ts";
 import { log as logger } from "../../shared/log.ts";
 import { meter } from "../../shared/meter.ts";
-import { pause, settledWithin, withTimeout } from "../../shared/timeouts.ts";
+import { pause, settledWithin } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
   answerFirstMs,
-  deliverTimeoutMs,
   firstBackoffMs,
   indexWaitMs,
   maxBackoffMs,
@@ -22,15 +18,13 @@ import {
 } from "../bounds.ts";
 import type { Log, LogRow } from "../log/log.ts";
 import type { Members } from "../members.ts";
-import type { Decisions } from "../router/decisions.ts";
 import type { Settings } from "../settings.ts";
-import { snapshotOf } from "../settings.ts";
-import { type Batch, batchFor, batchOf, concerns, hears, isChange, isOnlyHeard, waitsItsTurn } from "./batch.ts";
+import { type Follower, isChange, type Pending } from "./follower.ts";
 import { Pauses } from "./pauses.ts";
-import { indexSubscriber, memberOf, type Place, type SubscriberRow, type Subscribers } from "./subscribers.ts";
+import { indexSubscriber, type Place, type SubscriberRow, type Subscribers } from "./subscribers.ts";
 
 /**
- * Carries the log to its subscribers.
+ * Carries the log to its subscribers: to each by its kind's `Follower`.
  *
  * Invariants
  * 1. A subscriber's cursor moves only after the subscriber has answered; what is pending is what lies after it. Of
@@ -42,35 +36,22 @@ import { indexSubscriber, memberOf, type Place, type SubscriberRow, type Subscri
  * 5. What wakes an agent goes at once, with all that lies before it. Messages that it only hears go about once in
  *    `listenIntervalMs`, those of that time together; a backlog goes without a pause. What was erased goes to one agent after
  *    another, with what came until its turn.
- * 6. Agents get nothing from the first message on that the space's router has not decided about: so the order holds.
- * 7. What is said in a confidential space gives an agent's open mind no delivery, and delays, wakes and joins none (C17).
  */
 export const deliverTimer = "deliver";
-
-export type Receivers = {
-  AGENT: ActorNamespace<Pick<AgentRpc, "deliver">>;
-  WORKSPACE: ActorNamespace<Pick<WorkspaceRpc, "follow">>;
-};
 
 type Surroundings = {
   /** Keeps the object alive, crashes it in tests, and knows when what was written is on disk. */
   ctx: Pick<DurableObjectState, "waitUntil" | "abort"> & { storage: Pick<DurableObjectStorage, "sync"> };
-  receivers: Receivers;
+  followers: Record<SubscriberRow["kind"], Follower>;
   timers: Timers;
   clock: Clock;
   log: Log;
   members: Members;
   settings: Settings;
   subscribers: Subscribers;
-  decisions: Decisions;
-  /** The space was deleted: what has to be forgotten by whom has heard of it. */
-  forgetting: { begin(agentId: string): void; endWhereOver(): void };
-  /** Has a job tell a mind of a change. */
-  tellMind(mindId: string, changes: MessageChange[]): void;
+  /** Somebody has heard of the space's end: all that is left of it may go. */
+  forgetting: { endWhereOver(): void };
 };
-
-/** `whole`: it goes up to the end of what may be told. */
-type Pending = { batch: Batch; after: number; deleted: boolean; whole: boolean };
 
 export class Delivery {
   readonly #around: Surroundings;
@@ -107,17 +88,17 @@ export class Delivery {
     const end = rows.at(-1)?.seq ?? this.#end();
     const before = end - rows.length;
     const isPosted = rows.some((row) => this.#isPosted(row));
-    const openUpTo = this.#openUpTo();
     let answered: Promise<void> | undefined;
     for (const subscriber of subscribers.behind(end)) {
       const { id, retryAt, cursor } = subscriber;
-      if (!rows.every((row) => isOnlyHeard(subscriber, row, openUpTo))) this.#pauses.end(id);
+      const follower = this.#follower(subscriber);
+      if (!rows.every((row) => follower.isOnlyHeard(subscriber, row))) this.#pauses.end(id);
       if ((retryAt ?? 0) > clock.now()) continue;
       const untold =
-        Math.max(cursor, this.#idle.get(id) ?? 0) >= before && !rows.some((row) => concerns(subscriber, row, openUpTo));
+        Math.max(cursor, this.#idle.get(id) ?? 0) >= before && !rows.some((row) => follower.concerns(subscriber, row));
       if (untold && rows.length > 0) this.#idle.set(id, end);
       if (this.#running.has(id) || (untold && end - cursor <= maxIdleLag)) continue;
-      if (isPosted && subscriber.kind === "agent") answered ??= this.#letAnswerGo();
+      if (isPosted) answered ??= this.#letAnswerGo();
       const running = this.#drain(id, answered);
       this.#running.set(id, running);
       ctx.waitUntil(running);
@@ -166,9 +147,8 @@ export class Delivery {
     return this.#around.settings.find()?.deletedSeq ?? this.#around.log.head().seq;
   }
 
-  /** The place in the log after which it is confidential. */
-  #openUpTo(): number {
-    return this.#around.settings.find()?.confidentialFrom ?? Number.POSITIVE_INFINITY;
+  #follower({ kind }: SubscriberRow): Follower {
+    return this.#around.followers[kind];
   }
 
   /** A person or a service posted, edited or deleted it, and waits for the answer. */
@@ -196,10 +176,11 @@ export class Delivery {
         if (this.#isBehind(subscriber) && (await this.#pauses.wait(id))) continue;
         const pending = this.#pending(subscriber);
         if (!pending) break;
-        isItsTurn = !isItsTurn && waitsItsTurn(pending.batch) && (await this.#pauses.turn(id));
+        const follower = this.#follower(subscriber);
+        isItsTurn = !isItsTurn && follower.waitsItsTurn(pending.batch) && (await this.#pauses.turn(id));
         if (isItsTurn) continue;
-        if (pending.whole && pending.batch.messages.length > 0) this.#pauses.told(id);
-        const cursor = await this.#send(subscriber, pending);
+        if (pending.whole && pending.batch.saidAt !== undefined) this.#pauses.told(id);
+        const cursor = await follower.send(subscriber, pending);
         fault("space.after-deliver", ctx);
         this.#advance(subscriber, pending, cursor);
       }
@@ -219,78 +200,35 @@ export class Delivery {
 
   /** The batch after the subscriber's cursor. Undefined where there is nothing to tell. */
   #pending(subscriber: SubscriberRow): Pending | undefined {
-    const { log, members, settings, subscribers, decisions } = this.#around;
+    const { log, settings, subscribers } = this.#around;
+    const follower = this.#follower(subscriber);
     const deletedSeq = settings.find()?.deletedSeq ?? undefined;
     const head = log.head().seq;
-    const openUpTo = this.#openUpTo();
-    const held = subscriber.kind === "agent" ? decisions.pending() : [];
-    const undecided = held.find((seq) => hears(subscriber, seq, openUpTo)) ?? head + 1;
-    const end = Math.min(head, undecided - 1);
+    const end = follower.endFor(subscriber, head);
     const from = Math.max(subscriber.cursor, this.#idle.get(subscriber.id) ?? 0);
     let place = { ...subscriber, cursor: from };
     while (place.cursor < end) {
       const rows = log.after(place.cursor, Math.min(maxBatchEvents, end - place.cursor));
-      const batch = batchFor(place, rows, decisions.chosen(rows), openUpTo);
+      const batch = follower.batch(place, rows);
       if (batch.pending) return { batch, after: subscriber.cursor, deleted: false, whole: batch.cursor >= end };
       place = { ...place, cursor: batch.cursor, inside: batch.inside };
     }
     if (end < head) return undefined;
     if (deletedSeq !== undefined && subscriber.cursor < deletedSeq) {
-      const batch = batchOf({ cursor: deletedSeq, inside: false, left: true, pending: true });
+      const batch = { ...follower.batch(place, []), cursor: deletedSeq, inside: false, left: true, pending: true };
       return { batch, after: subscriber.cursor, deleted: true, whole: true };
     }
-    if (subscriber.kind === "agent" && !place.inside && !members.find(memberOf(subscriber)))
-      subscribers.remove(subscriber.id);
+    if (follower.isOver(place)) subscribers.remove(subscriber.id);
     else if (end - subscriber.cursor > maxIdleLag) subscribers.advance(subscriber.id, place);
     else this.#idle.set(subscriber.id, end);
     return undefined;
   }
 
-  /** Answers the cursor to which the subscriber has come; throws whatever kept it from coming on. */
-  async #send(subscriber: SubscriberRow, { batch, after, deleted }: Pending): Promise<number> {
-    const { receivers, members, settings, tellMind } = this.#around;
-    const row = settings.find();
-    if (!row) throw new Error("delivery: the space has no settings");
-    const { cursor, messages, left } = batch;
-    const answers = batch.answers.length > 0 ? { answers: batch.answers } : {};
-    const changes = batch.changes.length > 0 ? { changes: batch.changes } : {};
-    // One that was outside keeps what it knew of the space.
-    const member = memberOf(subscriber);
-    const outside = deleted && subscriber.kind === "agent" && !members.find(member);
-    const known = outside ? { ...row, name: "" } : row;
-    const space = snapshotOf(deleted ? { ...known, version: cursor } : row, outside ? [] : members.all());
-    if (deleted) space.deleted = true;
-    if (subscriber.kind === "index") {
-      const createdBy = row.createdBy === null ? {} : { createdBy: row.createdBy };
-      const follow = receivers.WORKSPACE.getByName(row.workspaceId).follow({ space, ...createdBy, cursor, deleted });
-      const followed = await withTimeout(deliverTimeoutMs, follow);
-      if (!followed.ok) throw new ColloquyError(followed.problem.code, followed.problem.detail);
-      return cursor;
-    }
-    const isCompartment = subscriber.compartmentOf !== null;
-    const mind = isCompartment
-      ? { compartment: { mindId: subscriber.id, agentId: member } }
-      : { openUpTo: row.confidentialFrom ?? undefined };
-    const told: AgentDelivery = { space, messages, ...answers, ...changes, after, cursor, left, ...mind };
-    const deliver = receivers.AGENT.getByName(subscriber.id).deliver(JSON.stringify(told));
-    const delivered = await withTimeout(deliverTimeoutMs, deliver);
-    if (delivered.ok) {
-      // One of the last release takes none, and its cursor passes them.
-      if (!delivered.value.changes) tellMind(subscriber.id, batch.changes);
-      return delivered.value.cursor;
-    }
-    // An agent that is gone for good need not be told that it left.
-    const over = left || row.deletedSeq !== null || !members.find(member);
-    if (over && delivered.problem.code === "not_found") return cursor;
-    throw new ColloquyError(delivered.problem.code, delivered.problem.detail);
-  }
-
   #advance(subscriber: SubscriberRow, { batch, deleted }: Pending, answered: number): void {
     const { subscribers, forgetting } = this.#around;
-    const [oldest] = batch.messages;
-    if (oldest) {
-      const { createdAt } = oldest.message;
-      meter.observe("delivery_seconds", Math.max(0, this.#around.clock.now() - Date.parse(createdAt)) / 1000);
+    const { saidAt } = batch;
+    if (saidAt !== undefined) {
+      meter.observe("delivery_seconds", Math.max(0, this.#around.clock.now() - Date.parse(saidAt)) / 1000);
     }
     if (answered < batch.cursor) {
       throw new ColloquyError("conflict", `${subscriber.id} came to ${answered} only, not to ${batch.cursor}`);
@@ -298,10 +236,9 @@ export class Delivery {
     const place = { cursor: batch.cursor, inside: batch.inside };
     if (deleted) {
       subscribers.remove(subscriber.id);
-      // A compartment of the space ends as it hears of it.
-      if (subscriber.kind === "agent" && subscriber.compartmentOf === null) forgetting.begin(subscriber.id);
+      this.#follower(subscriber).ended(subscriber);
       forgetting.endWhereOver();
-    } else if (batch.messages.length > 0) this.#heard(subscriber.id, place);
+    } else if (saidAt !== undefined) this.#heard(subscriber.id, place);
     else subscribers.advance(subscriber.id, place);
   }
 
