@@ -35,7 +35,7 @@ const open = async () => {
   ];
   const remove = (query: string, bearer: string) =>
     call(`/v1/spaces/${space.id}/messages/${message.id}${query}`, { method: "DELETE", bearer });
-  return { house, mona, boss, agent, kept, remove };
+  return { house, mona, boss, agent, space, kept, remove };
 };
 
 const both = ["fruit", "Mona knows an orchard"];
@@ -61,8 +61,11 @@ test("[L4] who said a message deletes it alone: what agents wrote down stays", a
   expect(await kept()).toEqual(both);
 });
 
-test("[C19] so is what was written in a confidential space, by who reads that", async () => {
-  const { house, mona, boss, agent, kept, remove } = await open();
+test.each([
+  ["stays open", {}],
+  ["became confidential since", { confidential: true }],
+])("[L4] [C19] so is what a confidential space has of one that %s, by who reads that", async (_, changes) => {
+  const { house, mona, boss, agent, space, kept, remove } = await open();
   const board = await house.space("Board", [mona, agent], { confidential: true });
   const scripted = scriptedModel([
     step(callTool("block_create", { label: "inside", content: "the quinces, for the board" })),
@@ -87,6 +90,8 @@ test("[C19] so is what was written in a confidential space, by who reads that", 
     ...unwrap(await inside.archival(house.workspaceId, { limit: 9 })).items.map(({ content }) => content),
   ];
   const all = ["inside", "later", "quinces concern the board"];
+  const changed = { method: "PATCH", bearer: house.secretKey, body: changes };
+  expect((await call(`/v1/spaces/${space.id}`, changed)).status).toBe(200);
   const { removed } = await expectOk(Deleted, remove("?related=true", boss.token));
   expect(removed?.map(({ spaceId }) => spaceId)).toEqual([undefined, undefined]);
   expect(await kept()).toEqual([]);
