@@ -271,8 +271,9 @@ export const compartmentsArea: Area<
     );
   },
   redact: ({ services }, redactions) => {
+    const { compartmentSpaceId } = services.identity.get();
     services.transaction(() => {
-      for (const each of redactions) services.redactions.enter(each);
+      for (const each of redactions) services.redactions.enter(each, each.spaceId === compartmentSpaceId);
     });
     return null;
   },

@@ -276,10 +276,14 @@ export const createRedactions = ({ db, clock, timers, search, tellMinds, forgott
   return {
     renewSummary,
 
-    /** Begins a redaction. In a transaction. The first go is made at once, unless it is a part that waits for others. */
-    enter(redaction: Redaction): void {
-      const { id, saidAt = null, text = null, senderName = null, spaceId = null, messageIds = null } = redaction;
+    /**
+     * Begins a redaction. In a transaction. The first go is made at once, unless it is a part that waits for others.
+     * `isHeard`: the space itself says what the message is now, and who tells this does not know it.
+     */
+    enter(redaction: Redaction, isHeard = false): void {
+      const { id, saidAt = null, senderName = null, spaceId = null, messageIds = null } = redaction;
       const before = db.select().from(redactions).where(eq(redactions.id, id)).get();
+      const { text = (isHeard && before?.text) || null } = redaction;
       const said = mergedWords([...(before ? [before] : []), { ...redaction, saidAt }]);
       const since = Math.min(redaction.since, before?.since ?? redaction.since);
       // Words that an edit takes away and the next brings back have gone from all that was written between.

@@ -7,7 +7,7 @@ import { unwrap } from "../../../src/shared/errors.ts";
 import { compartmentId } from "../../../src/shared/ids.ts";
 import { call, step, text } from "../../support/scripted-model.ts";
 import { approved, ask, deploy, eachTest, freshPath, requestsTo, scene, yes } from "../calls/scene.ts";
-import { ended, told as hasTold, ids, inboxOf, passTime, userTexts } from "../fixture.ts";
+import { ended, told as hasTold, ids, inboxOf, passTime, rowsIn, userTexts } from "../fixture.ts";
 
 /** What an agent's open mind asked in a space, and awaits, as that space becomes confidential. */
 eachTest();
@@ -115,4 +115,26 @@ test.each(continuities)("[C17] the switch ends a %s's wait with that reason; ans
   const silence = continuity === "timeline" ? '"Bob" gave no reply: ' : '[no answer from "Bob": ';
   expect(prompt).toContain(`${silence}the space became confidential`);
   await goesInside("Falcon day", continuity === "timeline" ? 1 : 2);
+});
+
+test.each(continuities)("[L1] [L4] a %s is told of an edit inside of what was said before the switch", async (kind) => {
+  const house = await scene({ continuity: kind, tools: [], steps: [step(text("Well."))] });
+  const { space, agent, ann, model, workspaceId } = house;
+  const mind = { ...agent, id: compartmentId(ids, agent.id, space.id) };
+  const { id } = await space.post(ann, "@Worker a hundred quinces");
+  await house.run("completed");
+  await inSpace(house).seal();
+  model.push(step(text("Well.")), step(text("Well.")));
+  await space.post(ann, "@Worker here now");
+  await ended(workspaceId, mind, 1);
+  unwrap(await space.stub().editMessage(space.as(ann), id, "@Worker a hundred medlars"));
+  await hasTold(space.id);
+  const redactions = () => rowsIn(mind, "SELECT words, text FROM redactions");
+  const untold = () => rowsIn(agent, "SELECT key FROM jobs WHERE kind = 'redact'");
+  await vi.waitFor(async () => expect([await untold(), (await redactions())[0]?.words]).toEqual([[], null]));
+  await space.post(ann, "@Worker and now?");
+  await ended(workspaceId, mind, 2);
+  const input = userTexts(model.calls.at(-1)).join("\n");
+  expect(input).toContain(`message ${id} now reads: "@Worker a hundred medlars"`);
+  expect(input).not.toContain("was deleted");
 });
