@@ -4,10 +4,11 @@ import { describe, expect, test, vi } from "vitest";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Release } from "../../src/protocol/space.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { armFault } from "../../src/shared/fault.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
 import { asShown } from "../support/as-shown.ts";
 import { call, step, text } from "../support/scripted-model.ts";
-import { agentStub, ended, ids, openScene, runsOf, scripted, told, undoLater, userTexts } from "./fixture.ts";
+import { agentStub, ended, ids, openScene, passTime, runsOf, scripted, told, undoLater, userTexts } from "./fixture.ts";
 
 /** An agent says in an open space, Alpha, what it knows from a confidential one, Board, if people of Board agree. */
 undoLater();
@@ -188,6 +189,19 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
       expect(await known()).toContainEqual(expect.objectContaining({ how: "verbatim" }));
     }
     expect(runs).toBe(0);
+  });
+
+  test("[R3] [C20] says that nobody knows what came of it, cut as it said it and refused after", async () => {
+    const { alpha, board, husam, asKey, mind, card, answer } = await open(continuity, { quorum: 1 });
+    await board.post(husam, "Tell them");
+    const crashed = armFault("call.after-perform");
+    unwrap(await answer(husam, await card("requires_action"), true));
+    await crashed;
+    await expect.poll(() => alpha.texts()).toHaveLength(1);
+    unwrap(await board.stub().update(asKey, { release: null }));
+    await told(board.id);
+    await passTime(mind, 30_000);
+    expect((await card("error")).toolCall?.error?.code).toBe("outcome_unknown");
   });
 
   test("[C20] shows what was let out to the agent's own open runs as its words", async () => {

@@ -7,7 +7,7 @@ import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
 import { runConfigured } from "../tools/configured/configured-tool.ts";
 import { explained } from "../tools/input-issues.ts";
-import { changedSinceApproval, completed, failed, interruptedCall } from "../tools/outcome.ts";
+import { changedSinceApproval, completed, failed, interruptedCall, unknownInWords } from "../tools/outcome.ts";
 import { builtinTool } from "../tools/registry.ts";
 import type { AskedApproval } from "../tools/tool.ts";
 import { begunAt, type CallServices, loggedCall } from "./calls.ts";
@@ -56,14 +56,19 @@ const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Pr
   return builtin.consent.carryOut(input, call);
 };
 
-const performed = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<CallOutcome> => {
+const performed = async (...[services, row, isCut, signal]: Parameters<typeof perform>): Promise<CallOutcome> => {
   const changed = changedSinceApproval(row);
   if (changed) return changed;
   try {
     return completed(await carryOut(services, row, signal), row.approval);
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ColloquyError) return failed("error", error.code, explained(error));
+    if (error instanceof ColloquyError) {
+      // What refuses it now does not say what an earlier life of the object did.
+      const isOpen = isCut && builtinTool(row.tool.name) && error.code !== "outcome_unknown";
+      const [code, message] = [error.code, explained(error)];
+      return isOpen ? failed("error", "outcome_unknown", unknownInWords(message)) : failed("error", code, message);
+    }
     log.error("call.failed", error, { ...loggedCall(services, row), tool: row.tool.name });
     return failed("error", "tool_failed", "the tool failed; try something else");
   }
@@ -83,7 +88,7 @@ export const perform = async (
   if (!isCut || mayRepeat(row.tool)) {
     await faultOnceStored("call.after-begin", services.object);
     signal.throwIfAborted();
-    outcome = await performed(services, row, signal);
+    outcome = await performed(services, row, isCut, signal);
     await faultOnceStored("call.after-perform", services.object);
     signal.throwIfAborted();
   }
