@@ -160,10 +160,7 @@ export type SpaceWindow = {
 /** One of its messages. `newer`: how many came after it. */
 export type SpaceMessage = Message & { newer: number };
 
-/**
- * Messages of a space after a place in its log, oldest first, and the one `before` them. They reach up to `cursor`;
- * `more` follow it.
- */
+/** Messages of a space after a place in its log, oldest first, up to `cursor`; the one `before` them; whether `more` follow. */
 export type SpaceHistory = { name: string; before: Message | null; messages: Message[]; cursor: number; more: boolean };
 
 /** The `cursor` of a history in which its reader finds nothing, and never will. */
@@ -196,6 +193,8 @@ export type AgentMessage = FromRun & {
   expectsReply?: boolean | undefined;
   /** People of a confidential space let it out (C20). */
   letOut?: true;
+  /** The compartment that said so, where it goes into another confidential space: it is told when that is deleted there. */
+  letOutBy?: string | undefined;
   /** They were shown the space as an open one. */
   shownAsOpen?: boolean | undefined;
   /** Whom they were shown as its readers, and when, in milliseconds since the epoch. */

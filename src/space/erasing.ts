@@ -157,7 +157,7 @@ export const erase = (services: SpaceServices, workspaceId: string, of: ErasureO
       rows,
       names: [],
       objects: of === null ? 1 + log.agents().length : 1,
-      isDone: forgetting.isOver() && toldLeft(services) === 0,
+      isDone: forgetting.isOver() && formerAgents.left() === 0 && toldLeft(services) === 0,
     };
   }
   if (!of) throw new Error("a space that is to be erased is deleted by now");

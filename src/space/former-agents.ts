@@ -11,7 +11,8 @@ import type { Settings } from "./settings.ts";
 
 /**
  * Agents that left the space and may have a message that is edited or deleted. A job tells each, until it has heard.
- * Members hear by their deliveries; one that is an object of the last release does not (L14), and is told by a job too.
+ * Members hear by their deliveries; one that is an object of the last release does not (L14), and is told by a job too. So is
+ * the compartment whose words were let out into this space from another.
  */
 const kind = "forget";
 const atOnce = 10;
@@ -19,8 +20,8 @@ const atOnce = 10;
 type Around = { env: Env; ids: Ids; jobs: Jobs; log: Log; members: Members; settings: Settings };
 
 /**
- * A change that they are told of. `wasAt`: the place where its `was` was told; `by`: the agent whose open mind said the message,
- * and has it where it hears nothing (C17).
+ * A change that they are told of. `wasAt`: the place where its `was` was told; `by`: the agent's open mind, or compartment of
+ * another space, that said the message and has it where it hears nothing (C17).
  */
 export type Left = { change: MessageChange; from: { wasAt: number; by: string | null } };
 
@@ -55,12 +56,14 @@ export const createFormerAgents = ({ env, ids, jobs, log, members, settings }: A
     const space = settings.find();
     const told = new Map<string, MessageChange[]>();
     for (const { change, from } of left) {
+      const add = (mindId: string): unknown => told.set(mindId, [...(told.get(mindId) ?? []), change]);
+      if (from.by !== null && ids.isCompartment(from.by)) add(from.by);
       for (const agentId of log.agents(from.wasAt)) {
         if (members.find(agentId)) continue;
         const heard = from.wasAt <= (space?.confidentialFrom ?? from.wasAt) || from.by === agentId;
         const minds = heard ? [agentId] : [];
         if (space && space.confidentialFrom !== null) minds.push(compartmentId(ids, agentId, space.id));
-        for (const mindId of minds) told.set(mindId, [...(told.get(mindId) ?? []), change]);
+        for (const mindId of minds) add(mindId);
       }
     }
     for (const [mindId, changes] of told) tellMind(mindId, changes);

@@ -11,6 +11,7 @@ import { deliverTimer } from "./delivery/delivery.ts";
 import { indexSubscriber } from "./delivery/subscribers.ts";
 import type { Append } from "./log/log.ts";
 import { type MemberRow, publicMember } from "./members.ts";
+import { forgetLetOut } from "./message-changes.ts";
 import { lastPlaces } from "./reading.ts";
 import { requireRelease } from "./release.ts";
 import { armRetention } from "./retention.ts";
@@ -171,6 +172,7 @@ export const removeSpace = (services: SpaceServices, principal: Principal): void
     services.settings.change({ deletedSeq: cursor + 1 });
     services.audit.note("space.deleted", principal, row.id);
     for (const row of services.log.toldElsewhere()) forgetTold(services, row, [], true);
+    forgetLetOut(services, cursor + 1);
     const from = { cursor, inside: false };
     for (const id of services.log.agents()) services.subscribers.insert({ id, kind: "agent", ...from });
     const { confidentialFrom } = row;

@@ -42,6 +42,25 @@ export type Changed = {
   saidAt?: SaidAt;
 };
 
+/** Agents that left hear no new words: they are told of an edit as of a deletion. */
+const leftOf = (row: LogRow, before: Message, message: Message, seq: number, was: Was[]): Left => {
+  const rest = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });
+  return {
+    change: { seq, kind: "deleted", message: rest, ...toldWas(was, rest.createdAt) },
+    from: fromOf(row, before),
+  };
+};
+
+/** The space is deleted: what was let out into it goes where it was said, too. In that transaction. */
+export const forgetLetOut = ({ log, formerAgents, clock }: SpaceServices, deletedSeq: number): void => {
+  const at = isoTime(clock.now());
+  const left = log.letOut().map((row) => {
+    const before = messageOf(row.frame);
+    return leftOf(row, before, tombstoneOf(before, { at }), deletedSeq, wasOf(before, row));
+  });
+  formerAgents.tell(left);
+};
+
 /** Stores messages as they are now, and tells them. */
 export const change = (services: SpaceServices, changes: Changed[], deletedBy?: Principal): void => {
   const { log, subscribers, record, toolCalls, formerAgents } = services;
@@ -50,15 +69,12 @@ export const change = (services: SpaceServices, changes: Changed[], deletedBy?: 
   record((append) => {
     const left: Left[] = [];
     for (const { row, before, message, updatedSeq, was = wasOf(before, row), saidAt } of changes) {
-      const from = fromOf(row, before);
       const type = message.deleted ? "message.deleted" : "message.updated";
       // A space that told a message hears that the source space ends, even if the message was deleted before.
       const routing = message.deleted && row.routing?.told ? row.routing : null;
-      const { seq } = append({ type, message, was: isTold ? was : null, routing, ...from });
+      const { seq } = append({ type, message, was: isTold ? was : null, routing, ...fromOf(row, before) });
       log.amend(row, message, seq, updatedSeq, saidAt);
-      // Agents that left hear no new words: they are told of an edit as of a deletion.
-      const rest = tombstoneOf(message, message.deleted ?? { at: message.editedAt ?? message.createdAt });
-      left.push({ change: { seq, kind: "deleted", message: rest, ...toldWas(was, rest.createdAt) }, from });
+      left.push(leftOf(row, before, message, seq, was));
       const { id, spaceId, sender, toolCall } = message;
       const isCall = updatedSeq !== undefined && toolCall !== undefined && !message.deleted;
       if (isCall) toolCalls.store({ ...message, kind: "tool_call", toolCall }, updatedSeq, null);

@@ -33,9 +33,9 @@ export const wasOf = (message: Message, { routing }: Pick<LogRow, "routing">): W
   });
 };
 
-/** Where in the log the old words were said, and whose open mind has them as its own. */
+/** Where in the log the old words were said, and the mind that has them as its own and hears nothing there. */
 export const fromOf = (row: LogRow, { sender, toolCall }: Message): { wasAt: number; by: string | null } => {
   // Among an agent's minds, only the one that said it has it (C17).
   const isOpenMinds = toolCall ? isOwnedBy(toolCall.id, sender.id) : row.routing?.own === "outside";
-  return { wasAt: row.changedSeq ?? row.seq, by: isOpenMinds ? sender.id : null };
+  return { wasAt: row.changedSeq ?? row.seq, by: isOpenMinds ? sender.id : (row.routing?.letOutBy ?? null) };
 };

@@ -20,6 +20,8 @@ export type Routing = {
   quiet?: true | undefined;
   /** Its agent's mind that hears this space did not say it itself, and is told. */
   own?: OwnWords | undefined;
+  /** Of words that were let out into a confidential space: the compartment that said them, and hears nothing here. */
+  letOutBy?: string | undefined;
   /** For an edited message: since when its text has each stretch. */
   saidAt?: SaidAt | undefined;
   /** Messages of agents in other spaces that told this one as their origin. Its deletion keeps them, for the end of its space. */

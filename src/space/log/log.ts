@@ -207,6 +207,9 @@ export const createLog = (db: Database) => {
     /** The messages that others elsewhere tell as their origin, and the deletions of such. */
     toldElsewhere: (): LogRow[] => db.select().from(log).where(sql`instr(${log.routing}, '"told":') > 0`).all(),
 
+    /** The messages that were let out into this space from another confidential one. */
+    letOut: (): LogRow[] => db.select().from(log).where(sql`instr(${log.routing}, '"letOutBy":') > 0`).all(),
+
     findMessage: (messageId: string): LogRow | undefined => message(db).get({ messageId }),
 
     /** The event at `seq`. */

@@ -178,7 +178,8 @@ const release: Consent<Said> = {
     // Nothing of it tells of the run: a chain begins with who let it out.
     const root = { id: messageId, kind: "person", by: approvedBy[0] } as const;
     const shown = { shownAsOpen: release?.confidential === false, shownReaders: release?.readers, shownAt };
-    const own = { workspaceId, agentId, runId: "", messageId, letOut: true } as const;
+    const letOutBy = release?.confidential ? services.identity.mindId() : undefined;
+    const own = { workspaceId, agentId, runId: "", messageId, letOut: true, letOutBy } as const;
     const said = { ...own, ...shown, text: words, replyTo, root };
     const append = () => env.SPACE.getByName(spaceId).append({ ...said, until: clock.now() + spaceAnswerMs });
     const { id } = unwrap(await asUnknownOutcome(callWithRetry(append, signal)));
