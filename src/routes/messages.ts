@@ -112,7 +112,10 @@ const relatedWaitMs = 3000;
 
 const maxCompartmentsAsked = 1000;
 
-/** The spaces whose compartments read an open message, as far as the caller reads them too (C19). */
+/**
+ * The spaces whose compartments may know a message, as far as the caller reads them too (C19): an open one, and one that the
+ * agent said in a confidential space from outside it.
+ */
 const compartmentsOf = async (context: HttpContext, agentId: string): Promise<string[]> => {
   const { principal } = context.var;
   const known = await agentAt(context, agentId).compartments(principal.workspaceId, { limit: maxCompartmentsAsked });
@@ -152,8 +155,8 @@ const relatedOf = async (
     }
   };
   const askAll = async (agentId: string): Promise<void> => {
-    const spaceIds = isConfidential ? [spaceId] : await compartmentsOf(context, agentId);
-    await Promise.allSettled([ask({ agentId }), ...spaceIds.map((each) => ask({ agentId, spaceId: each }))]);
+    const spaceIds = new Set([...(isConfidential ? [spaceId] : []), ...(await compartmentsOf(context, agentId))]);
+    await Promise.allSettled([ask({ agentId }), ...[...spaceIds].map((each) => ask({ agentId, spaceId: each }))]);
   };
   await settledWithin(relatedWaitMs, Promise.allSettled(agents.map(askAll)));
   return { related: [...found.related], removed: [...found.removed] };

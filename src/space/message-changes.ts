@@ -147,10 +147,8 @@ export const deleteMessage = (
   principal: Principal,
   messageId: string,
 ): { message: Message; agents: string[]; isConfidential: boolean } => {
-  const { confidentialFrom } = readable(services, principal, false);
+  const isConfidential = readable(services, principal, false).confidentialFrom !== null;
   const row = rowOf(services, messageId);
-  // What was said before is known to the agents' other minds too.
-  const isConfidential = confidentialFrom !== null && row.seq > confidentialFrom;
   const [before = messageOf(row.frame)] = services.toolCalls.current([messageOf(row.frame)]);
   requireDeleting(services, principal, before);
   const agents = services.log.agents(row.seq).slice(0, maxAskedAgents);

@@ -104,6 +104,38 @@ test.each([
   expect(await secrets()).toEqual(["later"]);
 });
 
+test("[L4] [C21] so is what other spaces have of what was said in a private one from outside", async () => {
+  const { house, mona, agent, space } = await open();
+  const board = await house.space("Board", [mona, agent], { confidential: true });
+  const vault = await house.space("Vault", [mona, agent], { confidential: true });
+  const scripted = scriptedModel([
+    step(callTool("enter_space", { spaceId: board.id })),
+    step(callTool("send_message", { text: "The quinces are ripe" })),
+    step(text("Told.")),
+    step(callTool("block_create", { label: "vaulted", content: "the board hears of quinces" })),
+    step(text("Kept.")),
+  ]);
+  onTestFinished(installModel(scripted));
+  const done = (mindId: string, count: number) =>
+    vi.waitFor(async () => {
+      const { items } = unwrap(await env.AGENT.getByName(mindId).runs(house.workspaceId, { limit: 9 }));
+      expect(items.filter(({ status }) => status === "completed")).toHaveLength(count);
+    });
+  await house.say(space.id, mona, "Tell the board");
+  await done(agent.id, 2);
+  await house.say(vault.id, mona, "Keep that");
+  await done(compartmentId(ids, agent.id, vault.id), 1);
+  const said = await expectOk(
+    z.object({ items: z.array(Message) }),
+    call(`/v1/spaces/${board.id}/messages`, { bearer: house.secretKey }),
+  );
+  const at = `/v1/spaces/${board.id}/messages/${said.items[0]?.id}?related=true`;
+  for (const removed of [[{ kind: "block", label: "vaulted", agentId: agent.id, spaceId: vault.id }], []]) {
+    const gone = await expectOk(Deleted, call(at, { method: "DELETE", bearer: house.secretKey }));
+    expect(gone).toMatchObject({ related: [], removed });
+  }
+});
+
 test("[L4] a deleted block leaves no words in answers to its edits, nor in the index", async () => {
   const { house, mona, agent } = await open();
   const space = await house.space("Cellar", [mona, agent]);
