@@ -107,7 +107,7 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
       }
       case "list": {
         const { id, workspaceId } = identity.get();
-        const changed = shouldBeListed(row) ? changedSinceApproval(row) : undefined;
+        const changed = shouldBeListed(row) ? changedSinceApproval(row, row.lease !== null) : undefined;
         const listed = shouldBeListed(row) && !changed;
         const ask = () => env.WORKSPACE.getByName(workspaceId).noteToolCall(waitingCall(id, row), listed);
         unwrap(await callWithRetry<unknown>(ask, stopped.signal, "the workspace"));

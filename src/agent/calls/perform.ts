@@ -57,7 +57,7 @@ const carryOut = (services: CallServices, row: CallRow, signal: AbortSignal): Pr
 };
 
 const performed = async (...[services, row, isCut, signal]: Parameters<typeof perform>): Promise<CallOutcome> => {
-  const changed = changedSinceApproval(row);
+  const changed = changedSinceApproval(row, isCut);
   if (changed) return changed;
   try {
     return completed(await carryOut(services, row, signal), row.approval);

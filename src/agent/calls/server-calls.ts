@@ -51,7 +51,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
   const { callId, tool, input, spaceId, createdAt } = row;
   const execution = executionOf(tool);
   if (!execution) return null;
-  const changed = changedSinceApproval(row);
+  const changed = changedSinceApproval(row, row.failures > 0);
   if (changed) return changed;
   const misconfigured = (message: string): ColloquyError => new ColloquyError("tool_misconfigured", message);
   const approved = tool.executionType === "external" && tool.approval?.required;
@@ -148,7 +148,7 @@ export const claimCall = async (
   const row = external(services, callId);
   if (isOver(row)) throw new ColloquyError("gone", `the call is over: it is ${statusOf(row)}`);
   // Words may have been deleted from it since it was listed.
-  const changed = changedSinceApproval(row);
+  const changed = changedSinceApproval(row, row.lease !== null);
   if (changed) {
     services.transaction(() => {
       services.calls.settle(callId, changed);

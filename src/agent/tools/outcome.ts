@@ -26,11 +26,20 @@ export const completed = (value: unknown, approval: CallRow["approval"]): CallOu
       : value,
 });
 
-/** Why a call must not be done: its arguments are not those that people approved. Undefined where they are. */
-export const changedSinceApproval = (call: Pick<CallRow, "approval" | "input">): CallOutcome | undefined =>
-  call.approval?.inputHash === undefined || call.approval.inputHash === jsonHash(call.input)
-    ? undefined
-    : failed("error", "approval_changed", "not done, its arguments are not those that people approved: ask again");
+/**
+ * Why a call must not be done: its arguments are not those that people approved. Undefined where they are. `isBegun`: it may
+ * have been done with those (R3).
+ */
+export const changedSinceApproval = (
+  { approval, input }: Pick<CallRow, "approval" | "input">,
+  isBegun = false,
+): CallOutcome | undefined => {
+  if (approval?.inputHash === undefined || approval.inputHash === jsonHash(input)) return undefined;
+  const why = "its arguments are not those that people approved";
+  return isBegun
+    ? failed("error", "outcome_unknown", unknownInWords(why))
+    : failed("error", "approval_changed", `not done, ${why}: ask again`);
+};
 
 /** The call's outcome by what people said, other than yes. */
 export const outcomeOf = ({ outcome, output, note, by }: ToolCallOutcome): CallOutcome => {

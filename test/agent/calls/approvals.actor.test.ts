@@ -138,33 +138,56 @@ describe.each(continuities)("%s", (continuity) => {
     expect(await requestsTo(path)).toHaveLength(1);
   });
 
-  test("[C2] a crash after the approval runs what was approved, or nothing", async () => {
+  test.each([
+    ["call.after-begin", 0],
+    ["call.after-perform", 1],
+  ] as const)("[C2] [R3] cut at %s, what lost words since is not done again, and may be done", async (point, done) => {
     const { card, agent, ann, path, shown, give } = await asking(continuity, { to: "staging" }, { idempotent: true });
-    const crashed = armFault("call.after-begin");
+    const crashed = armFault(point);
     unwrap(await give(ann, "deploy", yes));
     await crashed;
     const change = "UPDATE calls SET input = ? WHERE call_id = ? AND phase = 'running'";
     await rowsIn(agent, change, '{"to":"prod"}', card.id);
     await passTime(agent, 30_000);
     const { error } = await shown("deploy", "error");
-    expect(error).toMatchObject({ code: "approval_changed" });
-    expect(await requestsTo(path)).toEqual([]);
+    expect(error).toMatchObject({ code: "outcome_unknown" });
+    expect(await requestsTo(path)).toHaveLength(done);
   });
 
-  test("[C2] a call that a server asks for reaches it only with the arguments that were approved", async () => {
+  test.each([
+    ["nobody", "approval_changed"],
+    ["a server", "outcome_unknown"],
+  ])("[C2] [R3] a call that %s claimed goes no more where it lost words: %s", async (who, code) => {
     const external = { executionType: "external", execution: undefined };
     const { card, agent, ann, workspaceId, shown, give } = await asking(continuity, { to: "staging" }, external);
     expect(card.awaits?.shown?.[1]).toMatchObject({ path: "target", text: expect.stringContaining("server") });
     const listed = async () => unwrap(await env.WORKSPACE.getByName(workspaceId).toolCalls({ limit: 9 })).items;
     unwrap(await give(ann, "deploy", yes));
     await vi.waitFor(async () => expect(await listed()).toHaveLength(1));
+    const claim = () =>
+      env.AGENT.getByName(agent.id).claimToolCall(workspaceId, card.id, { holder: "a", leaseSeconds: 60 });
+    if (who !== "nobody") unwrap(await claim());
     await rowsIn(agent, "UPDATE calls SET input = ? WHERE call_id = ?", '{"to":"prod"}', card.id);
-    const claim = { holder: "a", leaseSeconds: 60 };
-    const claimed = await env.AGENT.getByName(agent.id).claimToolCall(workspaceId, card.id, claim);
-    expect(claimed).toMatchObject({ problem: { code: "gone" } });
-    expect((await shown("deploy", "error")).error).toMatchObject({ code: "approval_changed" });
+    expect(await claim()).toMatchObject({ problem: { code: "gone" } });
+    expect((await shown("deploy", "error")).error).toMatchObject({ code });
     await vi.waitFor(async () => expect(await listed()).toEqual([]));
   });
+});
+
+test("[C2] [R3] what a server may have been sent before it lost words may be done", async () => {
+  const path = `/twice/${crypto.randomUUID()}`;
+  const execution = { url: `${inject("remote")}${path}`, secret: "KEY" };
+  const external = { executionType: "external", execution, idempotent: true, timeoutMs: 600_000 };
+  const secrets = { KEY: `whsec_${btoa("a secret of twenty-four b")}` };
+  const { card, agent, ann, shown, give } = await asking("timeline", { to: "staging" }, external, { secrets });
+  unwrap(await give(ann, "deploy", yes));
+  await vi.waitFor(async () => {
+    expect(await rowsIn(agent, "SELECT failures FROM calls")).toEqual([{ failures: 1 }]);
+  });
+  await rowsIn(agent, "UPDATE calls SET input = ? WHERE call_id = ?", '{"to":"prod"}', card.id);
+  await passTime(agent, 2000);
+  expect((await shown("deploy", "error")).error).toMatchObject({ code: "outcome_unknown" });
+  expect(await requestsTo(path)).toHaveLength(1);
 });
 
 test("[C2] the arguments that people approved run once, and the approval holds their hash", async () => {
