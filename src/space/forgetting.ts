@@ -78,12 +78,12 @@ export const createForgetting = ({ env, clock, jobs, log, settings, subscribers,
       if (wasAt > (space.confidentialFrom ?? wasAt) && by !== agentId) continue;
       if (!("message" in event)) continue;
       const createdAt = Date.parse(event.message.createdAt);
-      since = Math.min(since, createdAt);
       // The row of an edited message has its new text, and when each part of it was said.
       const said = row.type === "message.updated" ? [] : wasOf(event.message, row);
       for (const each of [...said, ...(row.was ?? [])]) {
         const [word, at] = typeof each === "string" ? [each, createdAt] : each;
         words.set(word, Math.min(words.get(word) ?? at, at));
+        since = Math.min(since, createdAt, at);
         length += word.length;
       }
     }

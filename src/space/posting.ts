@@ -79,7 +79,9 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
   const body = { id, text, origin, reads, expectsReply: awaits.length > 0 || expectsReply, replyTo, streamId };
   const isOutside = space.confidentialFrom !== null && input.mindId === undefined;
   const own = input.letOut ? "let_out" : isOutside ? "outside" : undefined;
-  return store(services, space, sender, body, { root, repliedTo, own, letOutBy: input.letOutBy }, awaits);
+  // What was let out is as old as the card that asked for it.
+  const saidAt: Routing["saidAt"] = input.letOut && input.shownAt !== undefined ? [[0, input.shownAt]] : undefined;
+  return store(services, space, sender, body, { root, repliedTo, own, letOutBy: input.letOutBy, saidAt }, awaits);
 };
 
 /** Throws where the space is not what people were shown before they let these words out to it (C20). */
@@ -150,7 +152,7 @@ const store = (
   space: SettingsRow,
   sender: MemberRow,
   body: NewMessage,
-  known: Pick<Routing, "root" | "repliedTo" | "own" | "letOutBy">,
+  known: Pick<Routing, "root" | "repliedTo" | "own" | "letOutBy" | "saidAt">,
   awaits: string[] = [],
 ): Message => {
   requireStorage(services);

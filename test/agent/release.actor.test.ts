@@ -192,24 +192,28 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     expect(runs).toBe(0);
   });
 
-  test.each(["it is", "its space is"])(
-    "[L4] [L13] forgets where it said what went into a confidential space, as %s deleted",
-    async (what) => {
-      const { house, alpha, board, husam, asKey, mind, card, answer } = await open(continuity, { quorum: 1 });
-      unwrap(await alpha.stub().update(asKey, { confidential: true }));
-      await told(alpha.id);
-      await board.post(husam, "Tell them");
-      unwrap(await answer(husam, await card("requires_action"), true));
-      await card("complete");
-      await ended(house.workspaceId, mind, continuity === "timeline" ? 2 : 3);
-      const [said] = await alpha.messages();
-      expect(await rowsWith(agentStub(mind), "merge on Friday")).not.toEqual([]);
-      const stub = alpha.stub();
-      const removed = what === "it is" ? stub.deleteMessage(asKey, said?.id ?? "") : stub.remove(asKey);
-      expect(await removed).toMatchObject({ ok: true });
-      await vi.waitFor(async () => expect(await rowsWith(agentStub(mind), "merge on Friday")).toEqual([]));
-    },
-  );
+  test.each([
+    ["an open", "it is"],
+    ["an open", "its space is"],
+    ["a confidential", "it is"],
+    ["a confidential", "its space is"],
+  ])("[L4] [L13] forgets where it said what went into %s space long after, as %s deleted", async (where, what) => {
+    const { house, alpha, board, husam, asKey, mind, card, answer } = await open(continuity, { quorum: 1 });
+    if (where !== "an open") unwrap(await alpha.stub().update(asKey, { confidential: true }));
+    await told(alpha.id);
+    await board.post(husam, "Tell them");
+    const asked = await card("requires_action");
+    await passTime(mind, 3_600_000);
+    unwrap(await answer(husam, asked, true));
+    await card("complete");
+    await ended(house.workspaceId, mind, continuity === "timeline" ? 2 : 3);
+    const [said] = await alpha.messages();
+    expect(await rowsWith(agentStub(mind), "merge on Friday")).not.toEqual([]);
+    const stub = alpha.stub();
+    const removed = what === "it is" ? stub.deleteMessage(asKey, said?.id ?? "") : stub.remove(asKey);
+    expect(await removed).toMatchObject({ ok: true });
+    await vi.waitFor(async () => expect(await rowsWith(agentStub(mind), "merge on Friday")).toEqual([]));
+  });
 
   test("[R3] [C20] says that nobody knows what came of it, cut as it said it and refused after", async () => {
     const { alpha, board, husam, asKey, mind, card, answer } = await open(continuity, { quorum: 1 });

@@ -33,7 +33,7 @@ const clockSlackMs = 10 * 60_000;
 const timesOf = ({ message, was, saidAt }: MessageChange): { since: number; saidAt: number[] } => {
   const createdAt = Date.parse(message.createdAt);
   const times = was.map((_, index) => (saidAt?.[index] ?? createdAt) - clockSlackMs);
-  return { since: createdAt - clockSlackMs, saidAt: times };
+  return { since: Math.min(createdAt - clockSlackMs, ...times), saidAt: times };
 };
 
 /** The call that a message shows, where it is this mind's: its results name it alone. */
