@@ -152,6 +152,23 @@ test.for(kinds)("[C8] in private a %s tells that it read a space which it has le
   expect(await said()).toMatchObject({ text: "It was 9000.", reads: [{}] });
 });
 
+test.for(kinds)("[C8] in private a %s says of no confidential space that it read it", async (continuity) => {
+  const { bob, analyst, space, workspaceId } = await stage(continuity);
+  const [inside, vault] = [await space("Inside", [bob, analyst], true), await space("Vault", [bob, analyst], true)];
+  const mind = { ...analyst, id: compartmentId(ids, analyst.id, inside.id) };
+  const steps = [step(call("enter_space", { spaceId: vault.id })), step(text("It says nothing to me."))];
+  scripted(() => steps.shift() ?? step(text("Well.")));
+  await inside.post(bob, "What is in there?");
+  const [run] = await ended(workspaceId, mind, 1);
+  const reads = async () => unwrap(await env.AGENT.getByName(mind.id).run(workspaceId, run?.id ?? "")).reads;
+  expect(await reads()).toBeUndefined();
+  unwrap(await vault.stub().removeMember(key(workspaceId), analyst.id));
+  await told(vault.id);
+  await inside.post(bob, "And now?");
+  await ended(workspaceId, mind, 2);
+  expect(await reads()).toBeUndefined();
+});
+
 test.for(kinds)("[C8] a %s that entered another space says so where it comes back to", async (continuity) => {
   const { bob, analyst, board, general, read, said, workspaceId } = await stage(continuity);
   const steps = [

@@ -73,8 +73,9 @@ const pageOf = async (context: ToolContext, spaceId: string, page: { limit: numb
   const newest = messages.at(-1);
   const shown = context.seenIn && newest ? { shown: [{ spaceId, upTo: newest.seq }] } : {};
   const { value, reads } = entries(messages, context.seenIn?.(spaceId), context);
-  const told: Pick<ToolOutput, "shown" | "reads"> = { ...shown, reads: [...new Set([spaceId, ...reads])] };
-  const why = isDeafTo(services, spaceId) ? whyNoHistory : {};
+  // What it does not hear it has not read, and it tells of no confidential space.
+  const [own, why] = isDeafTo(services, spaceId) ? [[], whyNoHistory] : [[spaceId], {}];
+  const told: Pick<ToolOutput, "shown" | "reads"> = { ...shown, reads: [...new Set([...own, ...reads])] };
   return { ...why, ...value, told, window };
 };
 
