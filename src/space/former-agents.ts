@@ -2,6 +2,7 @@ import type { Env } from "../env/env.ts";
 import type { MessageChange } from "../protocol/rpc.ts";
 import { unwrap } from "../shared/errors.ts";
 import { compartmentId, type Ids } from "../shared/ids.ts";
+import { jsonArrays } from "../shared/json-arrays.ts";
 import { withTimeout } from "../shared/timeouts.ts";
 import type { Jobs } from "../timers/jobs.ts";
 import { deliverTimeoutMs } from "./bounds.ts";
@@ -43,12 +44,14 @@ export const createFormerAgents = ({ env, ids, jobs, log, members, settings }: A
     },
   });
 
-  /** The same changes to the same mind again change nothing. */
-  const tellMind = (mindId: string, changes: MessageChange[]): void => {
-    const [change, ...more] = changes;
-    if (!change) return;
-    const payload = more.length === 0 ? { mindId, change } : { mindId, changes };
-    jobs.set({ kind, key: `${change.seq} ${mindId}`, payload });
+  /** The same changes to the same mind again change nothing. A job's row holds some of them. */
+  const tellMind = (mindId: string, all: MessageChange[]): void => {
+    for (const part of jsonArrays(all)) {
+      const changes: MessageChange[] = JSON.parse(part);
+      const [change] = changes;
+      const payload = changes.length === 1 ? { mindId, change } : { mindId, changes };
+      jobs.set({ kind, key: `${change?.seq} ${mindId}`, payload });
+    }
   };
 
   /** Has each told of what it may have. In the transaction of the changes. */

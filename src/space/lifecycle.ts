@@ -172,7 +172,7 @@ export const removeSpace = (services: SpaceServices, principal: Principal): void
     services.settings.change({ deletedSeq: cursor + 1 });
     services.audit.note("space.deleted", principal, row.id);
     for (const row of services.log.toldElsewhere()) forgetTold(services, row, [], true);
-    forgetLetOut(services, cursor + 1);
+    forgetLetOut(services);
     const from = { cursor, inside: false };
     for (const id of services.log.agents()) services.subscribers.insert({ id, kind: "agent", ...from });
     const { confidentialFrom } = row;

@@ -52,11 +52,11 @@ const leftOf = (row: LogRow, before: Message, message: Message, seq: number, was
 };
 
 /** The space is deleted: what was let out into it goes where it was said, too. In that transaction. */
-export const forgetLetOut = ({ log, formerAgents, clock }: SpaceServices, deletedSeq: number): void => {
+export const forgetLetOut = ({ log, formerAgents, clock }: SpaceServices): void => {
   const at = isoTime(clock.now());
   const left = log.letOut().map((row) => {
     const before = messageOf(row.frame);
-    return leftOf(row, before, tombstoneOf(before, { at }), deletedSeq, wasOf(before, row));
+    return leftOf(row, before, tombstoneOf(before, { at }), row.seq, wasOf(before, row));
   });
   formerAgents.tell(left);
 };

@@ -1,6 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { Agent } from "../../src/agent/agent.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Release } from "../../src/protocol/space.ts";
 import { unwrap } from "../../src/shared/errors.ts";
@@ -237,4 +238,24 @@ describe.each(["consciousness", "timeline"] as const)("a %s", (continuity) => {
     await ask("Did you say that?");
     expect(userTexts(model.calls.at(-1)).join() + lastRead(model)).toContain("We merge on Friday");
   });
+});
+
+test("[L13] [B3] the deletion of much that was let out is told in parts that a row holds", async () => {
+  const { house, alpha, analyst, asKey, mind } = await open("timeline", { quorum: 1 });
+  unwrap(await alpha.stub().update(asKey, { confidential: true }));
+  const text = "merge ".repeat(5000);
+  for (let count = 0; count < 80; count += 1) {
+    const messageId = ids.deriveOwned("msg", alpha.id, count);
+    const said = { workspaceId: house.workspaceId, agentId: analyst.id, runId: "", messageId, text };
+    const root = { id: messageId, kind: "person" } as const;
+    const own = { until: Date.now() + 60_000, letOut: true, letOutBy: mind.id } as const;
+    unwrap(await alpha.stub().append({ ...said, root, ...own }));
+  }
+  const forgetting = vi.spyOn(Agent.prototype, "forgetMessages");
+  onTestFinished(() => forgetting.mockRestore());
+  unwrap(await alpha.stub().remove(asKey));
+  const told = () => forgetting.mock.calls.map(([, changes]) => changes);
+  const forgotten = () => new Set(told().flatMap((changes) => changes.map(({ message }) => message.id)));
+  await vi.waitFor(() => expect(forgotten().size).toBe(80));
+  expect(Math.max(...told().map((changes) => JSON.stringify(changes).length))).toBeLessThan(2_000_000);
 });
