@@ -138,3 +138,24 @@ test.each(continuities)("[L1] [L4] a %s is told of an edit inside of what was sa
   expect(input).toContain(`message ${id} now reads: "@Worker a hundred medlars"`);
   expect(input).not.toContain("was deleted");
 });
+
+test("[L1] [C17] an edit since the switch of what no agent had yet wakes none, and is read", async () => {
+  const house = await scene({ tools: [], steps: [] });
+  const { space, agent, ann, bob, model, workspaceId } = house;
+  const { away, comeBack } = inSpace(house);
+  const mind = { ...agent, id: compartmentId(ids, agent.id, space.id) };
+  away.now = true;
+  const { id } = await space.post(ann, "@Worker a hundred quinces");
+  unwrap(await space.stub().update({ kind: "key", workspaceId, keyId: "key" }, { confidential: true }));
+  unwrap(await space.stub().editMessage(space.as(ann), id, "@Worker a hundred medlars"));
+  await comeBack();
+  await hasTold(space.id);
+  model.push(step(text("Well.")));
+  await space.post(bob, "@Worker and now?");
+  const runs = await ended(workspaceId, mind, 1);
+  expect(runs.map(({ trigger }) => trigger.text)).toEqual(["@Worker and now?"]);
+  expect(await ended(workspaceId, agent, 0)).toEqual([]);
+  const [input = ""] = userTexts(model.calls[0]);
+  expect(input).toContain('"@Worker a hundred medlars"');
+  expect(input).not.toContain("quinces");
+});
