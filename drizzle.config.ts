@@ -2,8 +2,8 @@ import { defineConfig } from "drizzle-kit";
 
 /** One history per actor class: `npm run migrations` runs this once for each, told by ACTOR. */
 const actor = process.env.ACTOR;
-if (actor !== "workspace" && actor !== "space" && actor !== "agent") {
-  throw new Error("set ACTOR to workspace, space or agent");
+if (actor !== "workspace" && actor !== "space" && actor !== "agent" && actor !== "person") {
+  throw new Error("set ACTOR to workspace, space, agent or person");
 }
 
 export default defineConfig({

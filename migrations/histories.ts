@@ -1,5 +1,7 @@
 import agentHistory from "./agent/migrations.js";
 import agentNewest from "./agent/newest.sql";
+import personHistory from "./person/migrations.js";
+import personNewest from "./person/newest.sql";
 import spaceHistory from "./space/migrations.js";
 import spaceNewest from "./space/newest.sql";
 import workspaceHistory from "./workspace/migrations.js";
@@ -9,6 +11,7 @@ import type { Migrations } from "../src/shared/database.ts";
 /** How each kind of object got its tables, and the tables of a new one: `npm run migrations` writes both. */
 export const histories = {
   agent: { ...agentHistory, newest: agentNewest },
+  person: { ...personHistory, newest: personNewest },
   space: { ...spaceHistory, newest: spaceNewest },
   workspace: { ...workspaceHistory, newest: workspaceNewest },
 } satisfies Record<string, Migrations>;

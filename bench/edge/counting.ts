@@ -57,6 +57,7 @@ export const counted = <Bindings extends Env>(env: Bindings): Bindings => ({
   WORKSPACE: countedNamespace("workspace", env.WORKSPACE),
   SPACE: countedNamespace("space", env.SPACE),
   AGENT: countedNamespace("agent", env.AGENT),
+  PERSON: countedNamespace("person", env.PERSON),
 });
 
 const countedNamespace = <Rpc extends object>(name: string, namespace: ActorNamespace<Rpc>): ActorNamespace<Rpc> => ({

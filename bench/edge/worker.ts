@@ -2,6 +2,7 @@ import type { Env } from "../../src/env/env.ts";
 import {
   default as app,
   Agent as RealAgent,
+  Person as RealPerson,
   Space as RealSpace,
   Workspace as RealWorkspace,
 } from "../../src/worker.ts";
@@ -107,6 +108,18 @@ export class Agent extends RealAgent {
   override alarm(): Promise<void> {
     count("request", "the alarm of an agent");
     return super.alarm();
+  }
+}
+
+export class Person extends RealPerson {
+  constructor(ctx: DurableObjectState, env: Env) {
+    countStatements(ctx.storage);
+    super(ctx, counted(env));
+  }
+
+  override webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
+    count("request", "a frame from a socket to a person");
+    return super.webSocketMessage(socket, data);
   }
 }
 

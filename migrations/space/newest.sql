@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795780228123);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795838598749);
 CREATE TABLE `decisions` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`decision` text
@@ -26,7 +26,7 @@ CREATE TABLE `members` (
 	`read_seq` integer NOT NULL,
 	`read_count` integer NOT NULL,
 	`mark` text
-, `spent` text);
+, `spent` text, `follows` text);
 CREATE TABLE `router_ledger` (
 	`day` text PRIMARY KEY NOT NULL,
 	`tokens` integer NOT NULL

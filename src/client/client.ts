@@ -15,6 +15,7 @@ import { type EditRequest, type LiveBlock, openLiveBlock } from "./blocks/live-b
 import type { ConnectionTimings } from "./connection.ts";
 import { createCredentials, type RefreshToken, readToken } from "./credentials.ts";
 import { createHttp } from "./http.ts";
+import { type Line, openLine } from "./line.ts";
 import { type LiveSpace, type MessagePage, type OpenSpaceOptions, openLiveSpace } from "./live-space.ts";
 
 export type ClientOptions = {
@@ -193,6 +194,11 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     /** Newest first. */
     blockHistory: (block: BlockRef, query: PageQuery = {}) =>
       http({ path: atBlock(block, "history"), query, answer: pageOf(BlockChange) }),
+    /** All of the person's spaces, as they stand, live. */
+    openLine: ({ timings }: { timings?: Partial<ConnectionTimings> } = {}): Line => {
+      const lineAddress = () => socketAddress("/v1/stream", 0);
+      return openLine({ credentials, lineAddress, probe: () => client.listSpaces({ limit: 1 }) }, timings);
+    },
     openBlock: (block: BlockRef, { timings }: { timings?: Partial<ConnectionTimings> } = {}): LiveBlock => {
       const access = {
         credentials,

@@ -4,6 +4,7 @@ export type { BlockSchema, Field, PlainSchema } from "../protocol/block-schema.t
 export type { Entity, EntityType, Member } from "../protocol/entity.ts";
 export type { Erasure } from "../protocol/erasure.ts";
 export { type LimitName, type LimitsInUse, limitNames } from "../protocol/limits.ts";
+export type { NeedsYou, SpaceSummary } from "../protocol/line.ts";
 export type { Message, RelatedItem } from "../protocol/message.ts";
 export type { Page } from "../protocol/rpc.ts";
 export type { Space, SpaceListItem } from "../protocol/space.ts";
@@ -17,10 +18,11 @@ export { type BlockState, initialBlockState, type PendingEdit, shownValue } from
 export type { LiveBlock } from "./blocks/live-block.ts";
 export { allItems, type BlockRef, type Client, type ClientOptions, createClient } from "./client.ts";
 export { messageOf } from "./http.ts";
+export type { Line } from "./line.ts";
+export { type LineState, type NotificationEvent, reduceLine } from "./line-state.ts";
 export type { LiveSpace, MessagePage, OpenSpaceOptions, Outbox } from "./live-space.ts";
 export { keyOfNote, reduce } from "./reduce.ts";
 export { browserSession } from "./session.ts";
-export { type SpaceList, type SpaceListState, watchSpaces } from "./space-list.ts";
 export {
   type ConnectionState,
   initialSpaceState,

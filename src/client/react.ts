@@ -2,8 +2,9 @@ import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 
 import { type BlockState, initialBlockState } from "./blocks/block-state.ts";
 import type { LiveBlock } from "./blocks/live-block.ts";
 import type { Client } from "./client.ts";
+import type { Line } from "./line.ts";
+import type { LineState } from "./line-state.ts";
 import type { LiveSpace, Outbox } from "./live-space.ts";
-import { type SpaceList, type SpaceListState, watchSpaces } from "./space-list.ts";
 import { initialSpaceState, type SpaceState } from "./space-state.ts";
 import type { Store } from "./store.ts";
 
@@ -48,11 +49,10 @@ export const useBlock = (
   return useLive(open, initialBlockState);
 };
 
-/** The person's spaces with unread counts, requested every few seconds while the page is visible. */
-export const useSpaces = (client: Client): { state: SpaceListState; refresh: () => void } => {
-  const open = useCallback(() => watchSpaces(client), [client]);
-  const { state, live } = useLive<SpaceListState, SpaceList>(open, loading);
-  return { state, refresh: () => void live?.refresh() };
+/** All of the person's spaces, as they stand, live. */
+export const useLine = (client: Client): LineState => {
+  const open = useCallback(() => client.openLine(), [client]);
+  return useLive<LineState, Line>(open, loading).state;
 };
 
 const loading = { status: "loading" } as const;

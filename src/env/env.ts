@@ -1,4 +1,5 @@
 import type { AgentRpc } from "../protocol/agent-rpc.ts";
+import type { PersonRpc } from "../protocol/person-rpc.ts";
 import type { SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Outcome } from "../shared/errors.ts";
 
@@ -21,6 +22,7 @@ export type Env = {
   WORKSPACE: ActorNamespace<WorkspaceRpc>;
   SPACE: ActorNamespace<SpaceRpc>;
   AGENT: ActorNamespace<AgentRpc>;
+  PERSON: ActorNamespace<PersonRpc>;
   AI?: Ai;
   ASSETS?: Fetcher;
   /** Bearer key of the operator. No default: without one, no workspace can be created. */

@@ -16,9 +16,10 @@ import type { ExportedHead, ExportedRow, ImportReport, RowKind } from "./exporte
 import type { HookSettings, UpdateHook } from "./hook.ts";
 import type { Knowledge, PastThing } from "./knowledge.ts";
 import type { RelatedItem } from "./message.ts";
+import type { MessageChange, Redaction } from "./message-change.ts";
 import type { Goal, Memory, PutGoal } from "./mind.ts";
 import type { Plan, PutPlan } from "./plan.ts";
-import type { DeliveryText, MessageChange, Page, PageRequest, Redaction, Root, Rpc, SpaceSnapshot } from "./rpc.ts";
+import type { DeliveryText, Page, PageRequest, Root, Rpc, SpaceSnapshot } from "./rpc.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { QueryVector, SearchAnswer, SearchQuery } from "./search.ts";
 import type { SecretUsed } from "./secret.ts";

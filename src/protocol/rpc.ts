@@ -5,7 +5,9 @@ import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } fro
 import type { CreateErasure, ErasedPart, Erasure, ErasureOf } from "./erasure.ts";
 import type { Budget, ChannelOpen } from "./events.ts";
 import type { LimitMethods } from "./limits.ts";
+import type { Follows, Standing } from "./line.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
+import type { ForgottenOrigin, MessageChange } from "./message-change.ts";
 import type { Principal } from "./principal.ts";
 import type { ReadSpace } from "./run.ts";
 import type { Secret } from "./secret.ts";
@@ -90,42 +92,6 @@ export type Delivery = {
   openUpTo?: number | undefined;
   /** Set where only the agent's compartment for this space is told: the compartment, and its agent. */
   compartment?: { mindId: string; agentId: string } | undefined;
-};
-
-/**
- * An edit or a deletion of a message. `seq` is its place in the log. `message` is as it is now, without words where it
- * was deleted. `was` are the old words: an agent that has them forgets them. If somebody was erased, `erasedMark`, the
- * id and the name come before the words. `saidAt`: when each of `was` was first said, in milliseconds since the epoch;
- * left out: when the message was created.
- */
-export type MessageChange = {
-  seq: number;
-  kind: "edited" | "deleted";
-  message: Message;
-  was: string[];
-  saidAt?: number[] | undefined;
-};
-
-/** `mark`: of who is erased, as `was` has it. `isSpace`: the space of the origin is no more. */
-export type ForgottenOrigin = { sourceId: string; messageId: string; mark: string[]; isSpace: boolean };
-
-/**
- * Words that an agent forgets. `id`: the message that they were, or another name: the same again changes nothing more. `since`:
- * when they were first said, in milliseconds since the epoch, 0 where that is not known. `saidAt`: the same of each, where they
- * differ: none is before `since`. `text`: what the message says now.
- * `messageIds`: of several messages, where an `id` of an entity, alone or with more behind it, says who was erased. `isAgain`: it
- * begins again, though the agent has done it.
- */
-export type Redaction = {
-  id: string;
-  words: string[];
-  since: number;
-  saidAt?: number[] | undefined;
-  text?: string | undefined;
-  senderName?: string | undefined;
-  spaceId?: string | undefined;
-  messageIds?: string[] | undefined;
-  isAgain?: boolean | undefined;
 };
 
 /** A delivery as JSON: a call clones its arguments object by object, which takes ten times as long as the text of many. */
@@ -291,6 +257,8 @@ interface SpaceMethods {
     answer: ToolAnswer,
     impersonated?: ImpersonatedApprovals,
   ): { message: Message; created: boolean };
+  /** From a person who looks, or can be reached: has the space tell them from now on. Answers how it stands. */
+  attend(workspaceId: string, personId: string, follows: Follows): Standing & { readSeq: number };
   /** For lists of spaces: the newest message, and how many the entity has not read (at most 99). */
   latest(principal: Principal): { lastMessage?: Message | undefined; unreadCount?: number | undefined };
 
@@ -361,6 +329,8 @@ interface WorkspaceMethods extends CredentialMethods, LimitMethods {
   /** Oldest first; with `openOnly`, without those of confidential spaces. */
   toolCalls(page: PageRequest & { openOnly?: boolean | undefined }): Page<WaitingToolCall>;
 
+  /** A person opens a line: from now on it is told of spaces that they join. Answers those that they are in. */
+  lineOf(entityId: string): { entity: Entity; spaceIds: string[] };
   /** Newest first; with `entityId`, only its own. */
   spaces(page: PageRequest & { entityId?: string | undefined }): Page<Space>;
 

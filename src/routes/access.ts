@@ -39,6 +39,7 @@ export const accesses = {
   /** The space decides. */
   space: { who: "the workspace's secret key, or an entity in its spaces", security: keyOrToken },
   stream: { who: "a member of the space; a secret key acting as one", security: keyOrAnyToken, queryToken: true },
+  line: { who: "a person; a secret key acting as one", security: keyOrAnyToken, queryToken: true },
   watch: {
     ...{ who: "the workspace's secret key, or an entity of role admin", security: keyOrAnyToken },
     ...{ entities: "admins", queryToken: true },

@@ -20,6 +20,7 @@ import { hooks } from "./hooks.ts";
 import type { HttpEnv } from "./http-context.ts";
 import { inbox } from "./inbox.ts";
 import { keysAndSecrets } from "./keys-and-secrets.ts";
+import { line } from "./line.ts";
 import { memoryState } from "./memory-state.ts";
 import { messages } from "./messages.ts";
 import { metrics } from "./metrics.ts";
@@ -133,6 +134,7 @@ export const routes = [
   messages,
   toolCalls,
   stream,
+  line,
 ].flatMap((resource) => resource.routes);
 routes.push(...deploymentOf(routes).routes, ...readiness.routes, ...metrics.routes);
 

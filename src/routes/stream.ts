@@ -43,16 +43,31 @@ export const requireUpgrade = ({ req }: HttpContext, instead: string): void => {
   throw new ColloquyError("upgrade_required", `Connect with a WebSocket client, or ${instead}.`);
 };
 
-/** Asks the space for a socket as the caller, from `cursor` on; a malformed cursor is refused before. */
+/** Asks the space for a socket as the caller, from `cursor` on. */
 const openSocket = async (context: HttpContext, spaceId: string, cursor: string | undefined): Promise<Response> => {
-  if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) {
-    throw new ColloquyError("invalid_cursor", "A cursor is the whole number that a durable event carried.");
-  }
+  requireCursor(cursor);
   await requireParticipant(context);
   const url = new URL(`https://space/v1/spaces/${spaceId}/stream`);
   if (cursor !== undefined) url.searchParams.set("cursor", cursor);
   const space = context.env.SPACE.getByName(spaceId);
   return inSpace(context, (principal) => socketFrom(space, context, url, principal));
+};
+
+/** The frames of a socket as Server-Sent Events. */
+export const asEvents = (context: HttpContext, answer: Response): Response => {
+  const socket = answer.webSocket;
+  if (!socket) return answer;
+  const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store, no-transform" };
+  if (context.req.method !== "HEAD") return new Response(bridge(socket, context.req.raw.signal), { headers });
+  socket.accept();
+  socket.close(1000, "only the headers were asked for");
+  return new Response(null, { headers });
+};
+
+/** A malformed cursor is refused before an actor is asked. */
+export const requireCursor = (cursor: string | undefined): void => {
+  if (cursor === undefined || /^\d{1,15}$/.test(cursor)) return;
+  throw new ColloquyError("invalid_cursor", "A cursor is the whole number that a durable event carried.");
 };
 
 const query = streamQuery.extend({
@@ -88,13 +103,6 @@ stream.route("GET /v1/spaces/{spaceId}/events", {
   responses: { 200: { description: "The events", content: { "text/event-stream": { schema: z.string() } } } },
   problems: ["not_found", "invalid_cursor", "acting_entity_required", "limit_reached"],
   handle: async ({ context, params, query: { cursor }, headers: asked }) => {
-    const answer = await openSocket(context, params.spaceId, asked["last-event-id"] || cursor);
-    const socket = answer.webSocket;
-    if (!socket) return answer;
-    const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store, no-transform" };
-    if (context.req.method !== "HEAD") return new Response(bridge(socket, context.req.raw.signal), { headers });
-    socket.accept();
-    socket.close(1000, "only the headers were asked for");
-    return new Response(null, { headers });
+    return asEvents(context, await openSocket(context, params.spaceId, asked["last-event-id"] || cursor));
   },
 });

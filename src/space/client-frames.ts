@@ -6,7 +6,7 @@ import { hasScope, type Principal } from "../protocol/principal.ts";
 import { maxTextBytes, textBytes } from "../protocol/text.ts";
 import { ColloquyError, type Issue, problem } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
-import { excess, unsoundness } from "../shared/sound-json.ts";
+import { rawFrame } from "../sockets/raw-frame.ts";
 import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames, maxMemberFrames } from "./bounds.ts";
 import { deleteMessage, editMessage } from "./message-changes.ts";
 import { post } from "./posting.ts";
@@ -44,7 +44,7 @@ export const receiveFrame = async (
   }
   let names: Names = {};
   try {
-    const raw = rawFrame(data);
+    const raw = rawFrame(data, { maxFrameLength });
     names = Named.safeParse(raw).data ?? {};
     await obey(services, session, parseFrame(raw));
   } catch (error) {
@@ -101,23 +101,6 @@ const tellTyping = ({ sockets, rates, clock }: SpaceServices, entityId: string):
   if (!rates.typing.of(entityId, now).admits(now)) return;
   const isOther = ({ data }: SpaceSession): boolean => data.entityId !== entityId;
   sockets.broadcast(JSON.stringify({ type: "member.typing", entityId }), isOther);
-};
-
-const rawFrame = (data: string | ArrayBuffer): unknown => {
-  if (typeof data !== "string") throw new ColloquyError("bad_frame", "Send text frames, not binary ones");
-  if (data.length > maxFrameLength) {
-    throw new ColloquyError("bad_frame", `A frame has at most ${maxFrameLength} characters (maxFrameLength)`);
-  }
-  const refused = excess(data);
-  let raw: unknown;
-  try {
-    if (!refused) raw = JSON.parse(data);
-  } catch (cause) {
-    throw new ColloquyError("bad_frame", "Send one JSON object in a frame", { cause });
-  }
-  const issue = refused ?? unsoundness(raw);
-  if (issue) throw new ColloquyError("bad_frame", "Send sound JSON, as the issue says", { issues: [issue] });
-  return raw;
 };
 
 const parseFrame = (raw: unknown): ClientFrame => {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import { DurableEvent } from "../protocol/events.ts";
-import type { Redaction } from "../protocol/rpc.ts";
+import type { Redaction } from "../protocol/message-change.ts";
 import type { Clock } from "../shared/clock.ts";
 import { unwrap } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";

@@ -1,5 +1,5 @@
 import type { Env } from "../env/env.ts";
-import type { MessageChange } from "../protocol/rpc.ts";
+import type { MessageChange } from "../protocol/message-change.ts";
 import { unwrap } from "../shared/errors.ts";
 import { compartmentId, type Ids } from "../shared/ids.ts";
 import { jsonArrays } from "../shared/json-arrays.ts";

@@ -174,6 +174,7 @@ export const removeSpace = (services: SpaceServices, principal: Principal): void
     for (const row of services.log.toldElsewhere()) forgetTold(services, row, [], true);
     forgetLetOut(services);
     const from = { cursor, inside: false };
+    for (const member of services.members.all()) if (member.follows) tellOfEnd(services, member);
     for (const id of services.log.agents()) services.subscribers.insert({ id, kind: "agent", ...from });
     const { confidentialFrom } = row;
     const kept = confidentialFrom === null ? [] : services.log.agents(confidentialFrom);
@@ -199,6 +200,7 @@ export const join = (services: SpaceServices, append: Append, entity: EntityRef)
     readCount: head.messageCount,
     mark: null,
     spent: null,
+    follows: null,
   };
   append({ type: "member.joined", member: publicMember(row) });
   services.members.insert(row);
@@ -247,6 +249,10 @@ export const addMember = (services: SpaceServices, principal: Principal, entity:
   return publicMember(row);
 };
 
+/** A person who can be reached hears that they are in the space no more. In a transaction. */
+const tellOfEnd = ({ subscribers, log }: SpaceServices, { entityId: id }: MemberRow): void =>
+  subscribers.insert({ id, kind: "person", cursor: log.head().seq, inside: true });
+
 /** Keys and admins may remove anyone, an entity only itself. Sockets close, streams end and an agent's open calls are canceled at once. */
 export const removeMember = (services: SpaceServices, principal: Principal, entityId: string): void => {
   seen(services, principal);
@@ -260,6 +266,7 @@ export const removeMember = (services: SpaceServices, principal: Principal, enti
   services.sockets.closeWhere(isTheirs, closeCodes.removed, "removed from the space");
   services.record((append) => {
     if (member.type === "agent") cancelCallsOf(services, append, entityId);
+    if (member.follows) tellOfEnd(services, member);
     const { seq } = append({ type: "member.left", entityId, name: member.name, places: lastPlaces(member) });
     services.members.remove(entityId);
     services.settings.change({ version: seq });

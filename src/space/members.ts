@@ -41,7 +41,7 @@ export const createMembers = (db: Database) => {
 
     change(
       row: MemberRow,
-      changes: Partial<Pick<MemberRow, "name" | "readSeq" | "readCount" | "mark" | "spent">>,
+      changes: Partial<Pick<MemberRow, "name" | "readSeq" | "readCount" | "mark" | "spent" | "follows">>,
     ): void {
       db.update(members).set(changes).where(isIt(row.entityId)).run();
       known.get().set(row.entityId, { ...row, ...changes });

@@ -1,5 +1,5 @@
 import type { Env } from "../env/env.ts";
-import type { ForgottenOrigin } from "../protocol/rpc.ts";
+import type { ForgottenOrigin } from "../protocol/message-change.ts";
 import { unwrap } from "../shared/errors.ts";
 import { withTimeout } from "../shared/timeouts.ts";
 import { deliverTimeoutMs, forgetAgainMs } from "./bounds.ts";

@@ -1,4 +1,5 @@
 import type { ChannelOpen, WelcomeFrame } from "../protocol/events.ts";
+import type { Follows, Standing } from "../protocol/line.ts";
 import type { Message, ReadReceipt } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
 import {
@@ -15,8 +16,9 @@ import { compartmentId } from "../shared/ids.ts";
 import { maxLateReads, maxPageSize, maxUnreadScan } from "./bounds.ts";
 import { heardOf, type LogRow, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
+import { standingFor } from "./people/standing.ts";
 import { isUntold, publicRun, receiptsOf } from "./receipts.ts";
-import { acting, memberIn, readable, spaceIn } from "./rights.ts";
+import { acting, memberIn, readable, requireAwake, spaceIn } from "./rights.ts";
 import type { LateRead, ReadMark, ReadPlaces } from "./schema.ts";
 import type { SpaceServices } from "./services.ts";
 import { type SettingsRow, snapshotOf } from "./settings.ts";
@@ -81,6 +83,25 @@ export const latest = (
   const unread = { over: member.readCount, upTo: Math.min(messageCount, member.readCount + maxUnreadScan) };
   const unreadCount = services.log.countOthers(member.entityId, unread, maxUnreadCount);
   return { lastMessage, unreadCount };
+};
+
+/** A person asks to be told of the space from now on, and is told how it stands. */
+export const attend = (
+  services: SpaceServices,
+  workspaceId: string,
+  personId: string,
+  follows: Follows,
+): Standing & { readSeq: number } => {
+  requireAwake(spaceIn(services, workspaceId));
+  const member = memberIn(services, personId);
+  if (member.type !== "human") throw new ColloquyError("forbidden", "Only people have a line");
+  services.asked(personId);
+  services.transaction(() => {
+    const { members, subscribers, log } = services;
+    if (member.follows !== follows) members.change(member, { follows });
+    if (follows === "all") subscribers.insert({ id: personId, kind: "person", cursor: log.head().seq, inside: true });
+  });
+  return { ...standingFor(services.ofPeople, member), readSeq: member.readSeq };
 };
 
 type Reading = { space: SettingsRow; total: number; deafMindId?: string };

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { EntityType } from "../protocol/entity.ts";
 import type { DurableEvent } from "../protocol/events.ts";
+import type { Follows } from "../protocol/line.ts";
 import type { Message, RouterDecision } from "../protocol/message.ts";
 import type { BudgetNotice, ToolCallOutcome } from "../protocol/rpc.ts";
 import type { ReadSpace } from "../protocol/run.ts";
@@ -118,6 +119,8 @@ export const members = sqliteTable("members", {
   readCount: integer("read_count").notNull(),
   /** The mark itself, once there is one; for an agent, with what came of it. */
   mark: text("mark", { mode: "json" }).$type<ReadMark>(),
+  /** How much a person is told, as they look or can be reached; null: nothing. */
+  follows: text("follows").$type<Follows>(),
   /** An agent's notices that it has nothing left for somebody. Earlier versions stored an object, which counts as none. */
   spent: text("spent", { mode: "json" }).$type<ToldBudget[] | object>(),
 });
@@ -125,7 +128,7 @@ export const members = sqliteTable("members", {
 /** The subscribers of the log, and how far each has come. */
 export const subscribers = sqliteTable("subscribers", {
   id: text("id").primaryKey(),
-  kind: text("kind").$type<"agent" | "index">().notNull(),
+  kind: text("kind").$type<"agent" | "index" | "person">().notNull(),
   /** The agent, if the subscriber is its compartment for this space. */
   compartmentOf: text("compartment_of"),
   /** Everything up to here has been taken. */

@@ -15,12 +15,14 @@ import { createClientRates } from "./client-rates.ts";
 import { createAgentFollower } from "./delivery/agent-follower.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
 import { createIndexFollower } from "./delivery/index-follower.ts";
+import { createPersonFollower } from "./delivery/person-follower.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
 import { createForgetting } from "./forgetting.ts";
 import { createFormerAgents } from "./former-agents.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { type Append, createLog, type LogRow } from "./log/log.ts";
 import { createMembers } from "./members.ts";
+import { createAddressed } from "./people/addressed.ts";
 import { createDecisions } from "./router/decisions.ts";
 import { createRouter } from "./router/router.ts";
 import { createRouterLedger } from "./router/router-ledger.ts";
@@ -52,8 +54,9 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const ledger = createRouterLedger(db);
   const toolCalls = createToolCalls(db);
   const sockets = createSockets(ctx, env, timers, clock);
-  const live = new LiveStreams(clock, (frame) => {
+  const live: LiveStreams = new LiveStreams(clock, (frame) => {
     fault("space.mid-speech", ctx);
+    if (frame.type === "agent.active" || frame.type === "agent.inactive") delivery.stir();
     if (sockets.size > 0) sockets.broadcast(JSON.stringify(frame));
   });
   const forgetAll = (): void => {
@@ -74,11 +77,14 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const ids = createIds(ringOf(env).ids.secret);
   const formerAgents = createFormerAgents({ ...around, ids, jobs });
   const { tellMind } = formerAgents;
+  const addressed = createAddressed(log);
+  const ofPeople = { log, settings, members, toolCalls, live, addressed };
   const followers = {
+    person: createPersonFollower({ ...ofPeople, people: env.PERSON }),
     agent: createAgentFollower({ ...around, agents: env.AGENT, forgetting, tellMind }),
     index: createIndexFollower({ ...around, workspaces: env.WORKSPACE }),
   };
-  const delivery = new Delivery({ ...around, followers, subscribers, forgetting });
+  const delivery: Delivery = new Delivery({ ...around, followers, subscribers, forgetting });
   const transaction = <T>(work: () => T): T => db.transaction(work);
 
   /**
@@ -96,6 +102,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
       delivery.arm(rows);
       return written;
     });
+    addressed.noted(rows);
     for (const row of rows) sockets.broadcast(row.frame);
     delivery.kick(rows);
     // Its router was billed by the time that it has decided.
@@ -107,6 +114,9 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   return {
     ...{ db, clock, timers, jobs, settings, members, log, subscribers, decisions, toolCalls, sockets, live, delivery },
     ...{ transaction, record, audit, usage },
+    ofPeople,
+    /** A person asks to be told: what they answered before counts no more. */
+    asked: followers.person.asked,
     noteRead: audit.noteRead,
     async isAdmin({ workspaceId, entityId }: EntityPrincipal): Promise<boolean> {
       const asked = env.WORKSPACE.getByName(workspaceId).standing(entityId);

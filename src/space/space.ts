@@ -35,6 +35,7 @@ import { deleteMessage, editMessage } from "./message-changes.ts";
 import { forgetOrigin, handleTold } from "./origin-changes.ts";
 import { appendFromAgent, post, requireOwnMind } from "./posting.ts";
 import {
+  attend,
   findMessage,
   historyFor,
   latest,
@@ -60,6 +61,7 @@ const answers = {
   describe: describeSpace,
   list: listMessages,
   latest,
+  attend,
   window: windowFor,
   history: historyFor,
   message: messageFor,

@@ -1,5 +1,5 @@
 import { erasedMark } from "../protocol/entity.ts";
-import type { ForgottenOrigin } from "../protocol/rpc.ts";
+import type { ForgottenOrigin } from "../protocol/message-change.ts";
 import { type Was, wordIn } from "../shared/stretches.ts";
 import { type LogRow, messageIn } from "./log/log.ts";
 import { spaceIn } from "./rights.ts";

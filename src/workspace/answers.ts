@@ -297,8 +297,9 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (delivery.space.workspaceId !== row.id)
       throw new ColloquyError("not_found", "The space is of another workspace.");
     const isAwaited = spaces.toBeUntil(delivery.space.id) !== undefined;
-    if (spaces.follow(delivery)) {
-      outbox.spaceFollowed(delivery);
+    const joined = spaces.follow(delivery);
+    if (joined) {
+      outbox.spaceFollowed(delivery, joined);
       erasures.followed(delivery);
       if (delivery.deleted) requests.forgetAt(`/spaces/${delivery.space.id}`);
     }
@@ -306,6 +307,10 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (isAwaited && row.retentionDays !== null && !delivery.deleted) outbox.retentionChanged(delivery.space.id);
   },
   spaces: ({ spaces }, page) => spaces.page(page),
+  lineOf: ({ spaces, directory, outbox }, entityId) => {
+    outbox.noteSocket(entityId);
+    return { entity: directory.get(entityId), spaceIds: spaces.spaceIdsOf(entityId) };
+  },
 
   // The agent may have been deleted a moment ago: then nothing of it waits any more.
   noteToolCall: ({ waitingCalls, directory }, call, waits) =>
@@ -350,7 +355,7 @@ export const ofDeployment = {
 /** Refused by a suspended workspace. It can be read, and credentials, people and secrets can be taken away. */
 export const refusedWhileSuspended = new Set<string>([
   ...(["update", "addKey", "updateKey", "putSecret", "addSignInCode", "putAuth"] as const),
-  ...(["createEntity", "createAgentEntity", "updateEntity", "admitSpace"] as const),
+  ...(["createEntity", "createAgentEntity", "updateEntity", "admitSpace", "lineOf"] as const),
 ] satisfies Installed[]);
 
 /** Methods that a workspace answers once it is over: for the operator, and for its spaces and agents as they end. */

@@ -27,8 +27,20 @@ const halts = new Set(["suspend", "session", "credentials"]);
 const toBeKind = "space-to-be";
 
 const Told = z.object({
-  about: z.enum(["rename", "remove", "session", "credentials", "secrets", "end", "suspend", "tokens", "retention"]),
-  /** The space or the agent that is told. */
+  about: z.enum([
+    "rename",
+    "remove",
+    "session",
+    "credentials",
+    "secrets",
+    "end",
+    "suspend",
+    "tokens",
+    "retention",
+    "lines",
+    "joined",
+  ]),
+  /** The space, the agent or the person that is told. */
   target: z.string(),
   /** The entity, the key or the session that it is about; empty where it is about the target itself. */
   subject: z.string(),
@@ -49,7 +61,7 @@ export const askImported = async <T>(
 const ofWorkspace = (workspaceId: string): KeyPrincipal => ({ kind: "key", workspaceId, keyId: "workspace" });
 
 type Surroundings = {
-  env: Pick<Env, "SPACE" | "AGENT">;
+  env: Pick<Env, "SPACE" | "AGENT" | "PERSON">;
   db: Database;
   /** Asked for where it is needed: a deployment without its secret has none. */
   ids: () => Pick<Ids, "compartment">;
@@ -70,7 +82,7 @@ type Surroundings = {
 };
 
 /**
- * Tells spaces and agents of changes in the workspace: renames, removals, ends of credentials, secrets, the end of an agent.
+ * Tells spaces, agents and people's lines of changes in the workspace: renames, removals, ends of credentials, secrets, the end of an agent.
  *
  * Invariants
  * 1. A job is set in the transaction that makes it necessary: there its methods are called.
@@ -93,6 +105,13 @@ export const createOutbox = (surroundings: Surroundings) => {
       const agent = env.AGENT.getByName(target);
       const ended = await askImported(agent, () => agent.remove(workspaceId));
       return !ended.ok && ended.problem.code === "not_found" ? ok(null) : ended;
+    }
+    if (about === "joined") return env.PERSON.getByName(target).joined(workspaceId, subject);
+    if (about === "lines") return env.PERSON.getByName(target).remove(workspaceId);
+    if (directory.find(target)?.type === "human") {
+      const person = env.PERSON.getByName(target);
+      if (about === "credentials") return person.proveAgain(workspaceId, subject);
+      return person.setSuspended(workspaceId, surroundings.isSuspended());
     }
     if (about === "credentials" && target.startsWith("ent_")) {
       const proven = await env.AGENT.getByName(target).proveAgain(workspaceId, subject);
@@ -171,25 +190,33 @@ export const createOutbox = (surroundings: Surroundings) => {
     return [...minds, ...(isAnybody ? directory.agentIds() : [])];
   };
 
+  /** The objects that proved a socket lately, and when. A person's goes by its entity's id. */
+  const provenObjects = (): Map<string, number> => {
+    const rows = db.select().from(socketObjects).all();
+    return new Map(rows.map(({ id, provenAt }) => [id, provenAt]));
+  };
+
+  /** The people who have had a line lately. */
+  const lookers = (): string[] => [...provenObjects().keys()].filter((id) => directory.find(id)?.type === "human");
+
   /** Credentials have ended. Those who may have a socket are told before all others, however many these are. */
-  const tellOfEnd = (subject: string, spaceIds: string[], minds: string[]): void => {
-    const proven = new Map(
-      db
-        .select()
-        .from(socketObjects)
-        .all()
-        .map(({ id, provenAt }) => [id, provenAt]),
-    );
+  const tellOfEnd = (subject: string, spaceIds: string[], minds: string[], people: string[]): void => {
+    const proven = provenObjects();
     const provenAt = (target: string): number => {
+      const own = proven.get(target);
+      if (own !== undefined) return own;
       const namespace = target.startsWith("ent_") ? env.AGENT : env.SPACE;
       return proven.get(namespace.idFromName(target).toString()) ?? 0;
     };
-    const targets = [...new Set([...spaceIds, ...minds])].map((target) => ({ target, at: provenAt(target) }));
+    const targets = [...new Set([...people, ...spaceIds, ...minds])].map((target) => ({
+      target,
+      at: provenAt(target),
+    }));
     for (const { target } of targets.sort((one, other) => other.at - one.at)) tell("credentials", target, subject);
   };
 
   const tellOfEndOf = (entityId: string, subject: string): void =>
-    tellOfEnd(subject, spaces.spaceIdsOf(entityId), mindsNear(entityId));
+    tellOfEnd(subject, spaces.spaceIdsOf(entityId), mindsNear(entityId), [entityId]);
 
   return {
     entityRenamed: (entityId: string): void => tellSpaces("rename", entityId),
@@ -214,11 +241,12 @@ export const createOutbox = (surroundings: Surroundings) => {
     signedOut: (entityId: string): void => tellOfEndOf(entityId, entityId),
 
     /** A key, or an admin, may sign in nobody more. Those it signed in may be in any space, and follow any block. */
-    makerEnded: (maker: string): void => tellOfEnd(maker, spaces.livingIds(), mindsNear()),
+    makerEnded: (maker: string): void => tellOfEnd(maker, spaces.livingIds(), mindsNear(), lookers()),
 
     /** An agent's own object is ended too: its caller may be cut off before it has done so. */
     entityRemoved(entityId: string, type: EntityType): void {
       if (type === "agent") tell("end", entityId);
+      if (type === "human") tell("lines", entityId);
       tellSpaces("remove", entityId);
     },
 
@@ -238,7 +266,7 @@ export const createOutbox = (surroundings: Surroundings) => {
     },
 
     suspensionChanged(): void {
-      for (const target of [...directory.agentIds(), ...spaces.livingIds()]) tell("suspend", target);
+      for (const target of [...lookers(), ...directory.agentIds(), ...spaces.livingIds()]) tell("suspend", target);
     },
 
     /** One space, or all of them, keep messages for so long where they do not say themselves. */
@@ -254,8 +282,10 @@ export const createOutbox = (surroundings: Surroundings) => {
     /** How many spaces and agents are still to be told of a suspension, a resumption or a change. */
     waiting: (): number => jobs.keys(haltKind).length + jobs.keys(kind).length,
 
-    /** A space may have added somebody whom the directory has removed or renamed meanwhile: it is told again. */
-    spaceFollowed({ space, deleted }: IndexDelivery): void {
+    /** People with a line hear of a space that they are new in. A space may have added somebody whom the directory has removed or renamed meanwhile: it is told again. */
+    spaceFollowed({ space, deleted }: IndexDelivery, joined: string[]): void {
+      const looking = new Set(joined.length > 0 ? lookers() : []);
+      for (const id of joined) if (looking.has(id)) tell("joined", id, space.id);
       // One that was made as the suspension began, which did not know of it.
       if (surroundings.isSuspended() && !deleted) tell("suspend", space.id);
       for (const { id, name } of deleted ? [] : space.members) {

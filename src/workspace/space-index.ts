@@ -41,7 +41,8 @@ export const createSpaceIndex = (db: Database, clock: Clock, requireRoom: Requir
 
   const isMember = (entityId: string) => eq(memberships.entityId, entityId);
 
-  const replaceMembers = (position: number, entityIds: string[]): void => {
+  /** Answers those who are new. */
+  const replaceMembers = (position: number, entityIds: string[]): string[] => {
     const wanted = new Set(entityIds);
     const isHere = eq(memberships.spacePosition, position);
     for (const { entityId } of db.select().from(memberships).where(isHere).all()) {
@@ -51,6 +52,7 @@ export const createSpaceIndex = (db: Database, clock: Clock, requireRoom: Requir
         .run();
     }
     for (const entityId of wanted) db.insert(memberships).values({ entityId, spacePosition: position }).run();
+    return [...wanted];
   };
 
   const refused = (detail: string): ColloquyError => new ColloquyError("limit_reached", detail);
@@ -90,11 +92,11 @@ export const createSpaceIndex = (db: Database, clock: Clock, requireRoom: Requir
     /** It was not made, and will not be. */
     forgetToBe,
 
-    /** Whether the delivery told anything new. Call inside a transaction. */
-    follow({ space, createdBy, cursor, deleted }: IndexDelivery): boolean {
+    /** Answers the ids of those who are new there; undefined where the delivery told nothing new. Call inside a transaction. */
+    follow({ space, createdBy, cursor, deleted }: IndexDelivery): string[] | undefined {
       const before = living.get();
       const known = db.select().from(spaces).where(eq(spaces.id, space.id)).get();
-      if (known && (known.deleted || cursor < known.cursor)) return false;
+      if (known && (known.deleted || cursor < known.cursor)) return undefined;
       const { id, name, wakePolicy, shareOrigin, confidential = false, createdAt } = space;
       const facts = { name: deleted ? "" : name, wakePolicy, shareOrigin, confidential, cursor, deleted };
       const { position } = db
@@ -105,8 +107,7 @@ export const createSpaceIndex = (db: Database, clock: Clock, requireRoom: Requir
         .get();
       forgetToBe(id);
       living.set(before + Number(!deleted) - Number(known !== undefined));
-      replaceMembers(position, deleted ? [] : space.members.map((member) => member.id));
-      return true;
+      return replaceMembers(position, deleted ? [] : space.members.map((member) => member.id));
     },
 
     /** Newest first; with `entityId`, only the spaces that it is in. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ColloquyError, createClient, watchSpaces } from "../../src/client/index.ts";
+import { ColloquyError, createClient } from "../../src/client/index.ts";
 import { type Peer, startPeer } from "../support/node/peer.ts";
 import { until } from "../support/node/until.ts";
 
@@ -80,30 +80,20 @@ test("[S5] requests that find the token expired at the same time refresh it once
   expect(refreshes).toBe(1);
 });
 
-test("the list of spaces follows new messages, and stays when the server is unavailable", async () => {
+test("[I1] a line keeps what it knows while the server is unavailable, and goes on", async () => {
   const space = peer.createSpace("Alpha", [husam, sara]);
-  const list = watchSpaces(clientOf(), { intervalMs: 10 });
-  await until(list, (state) => state.status === "ready" && state.spaces[0]?.unreadCount === 0);
+  const line = clientOf().openLine({ timings: { minDelayMs: 1, maxDelayMs: 5 } });
+  const ready = await until(line, (state) => state.status === "ready");
+  expect(ready).toMatchObject({ spaces: [{ name: "Alpha", unread: 0 }], needsYou: [], notifications: [] });
   space.post(sara, { text: "hello" });
-  await until(list, (state) => state.status === "ready" && state.spaces[0]?.unreadCount === 1);
+  peer.tellLine(husam, { type: "space.summary", ...space.summary(husam.id) });
+  await until(line, (state) => state.status === "ready" && state.spaces[0]?.unread === 1);
   peer.refuses = "unavailable";
-  const state = await until(list, (one) => one.status === "ready" && one.problem !== null);
-  expect(state).toMatchObject({ spaces: [{ name: "Alpha", unreadCount: 1 }], problem: { code: "unavailable" } });
-  list.close();
-});
-
-test("the list of spaces is not requested while the page is hidden", async () => {
-  let isAwake = false;
-  let asked = 0;
-  const listSpaces = async () => {
-    asked += 1;
-    return { items: [], nextCursor: null };
-  };
-  const list = watchSpaces({ listSpaces }, { intervalMs: 5, isAwake: () => isAwake });
-  await until(list, (state) => state.status === "ready");
-  await list.refresh();
-  expect(asked).toBe(2);
-  isAwake = true;
-  await until(list, () => asked > 2);
-  list.close();
+  peer.dropLines();
+  const state = await until(line, (one) => one.status === "ready" && one.problem !== null);
+  expect(state).toMatchObject({ spaces: [{ name: "Alpha", unread: 1 }], problem: { code: "unavailable" } });
+  peer.refuses = null;
+  space.post(sara, { text: "and more" });
+  await until(line, (one) => one.status === "ready" && one.problem === null && one.spaces[0]?.unread === 2);
+  line.close();
 });

@@ -10,6 +10,7 @@ export const modelEnv = (changes: Partial<Env> & Record<string, string | Ai> = {
   WORKSPACE: noActor,
   SPACE: noActor,
   AGENT: noActor,
+  PERSON: noActor,
   SIGNING_SECRET: "test-signing-secret-of-32-bytes!!",
   ENVIRONMENT: "development",
   ...changes,

@@ -56,6 +56,7 @@ export const ofWorkspace: Record<New<"workspace", last.workspace>, Fallback> = {
   ...{ auth: "refused", putAuth: "refused", deleteAuth: "refused", entityOfSubject: "refused", signOut: "refused" },
   ...{ keys: "refused", updateKey: "refused", rollKey: "refused", secrets: "refused", audit: "refused" },
   limits: "asked as before",
+  lineOf: "refused",
   ...{ setLimits: "refused", dismissSpace: "refused", beginReseal: "refused", reseal: "refused" },
   ...{ overview: "refused", suspend: "refused", end: "refused", registered: "refused" },
   ...{ report: "left out", reported: "refused", noteUsage: "job", usage: "refused" },
@@ -64,6 +65,7 @@ export const ofWorkspace: Record<New<"workspace", last.workspace>, Fallback> = {
 export const ofSpace: Record<New<"space", last.space>, Fallback> = {
   ...{ editMessage: "refused", deleteMessage: "refused" },
   ...{
+    attend: "job",
     setRetention: "job",
     forgetOrigin: "job",
     noteTold: "job",

@@ -240,6 +240,9 @@ const rows: Record<string, Row> = {
     body: () => ({ result: { approved: true, inputHash: jsonHash({ of: ["red", "blue"] }) } }),
   },
   "GET /v1/spaces/{spaceId}/stream": { own: participant(101) },
+  // Whoever is a person, for themselves.
+  "GET /v1/stream": { own: [422, 101, 101, 403, 101, 101, 101], elsewhere: 101 },
+  "GET /v1/events": { own: [422, 200, 200, 403, 200, 200, 200], elsewhere: 200 },
   "GET /v1/spaces/{spaceId}/events": { own: participant(200) },
   "GET /v1/tool-calls": { own: workspace(200), elsewhere: 200 },
   "POST /v1/tool-calls/{toolCallId}/claim": { own: workspace(200), body: () => ({ holder: "desk" }) },

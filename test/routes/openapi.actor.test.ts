@@ -114,6 +114,8 @@ POST /v1/tool-calls/{toolCallId}/claim
 POST /v1/tool-calls/{toolCallId}/result
 GET /v1/spaces/{spaceId}/stream
 GET /v1/spaces/{spaceId}/events
+GET /v1/stream
+GET /v1/events
 GET /healthz
 GET /v1/workspace/secrets/{name}/uses
 GET /readyz

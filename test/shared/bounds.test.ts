@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "../../src");
-const actors = ["agent", "space", "workspace"] as const;
+const actors = ["agent", "person", "space", "workspace"] as const;
 
 const filesIn = (folder: string): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
@@ -134,6 +134,7 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
   ["frames of a socket", "maxFrames", "space/bounds.ts", "close 4429", "space/sockets.actor.test.ts"],
   ["frames of a member", "maxMemberFrames", "space/bounds.ts", "close 4429", "space/sockets.actor.test.ts"],
   ["bad frames of a socket", "maxBadFrames", "space/bounds.ts", "close 4400", "space/sockets.actor.test.ts"],
+  ["spaces on a line", "maxSubscriptions", "protocol/line.ts", "limit_reached", "routes/line.actor.test.ts"],
   ["open tool calls", "maxOpenToolCalls", "space/bounds.ts", "limit_reached", "space/tool-calls.actor.test.ts"],
   ["held for the router", "maxRouterHeld", "space/bounds.ts", "limit_reached", "space/router.actor.test.ts"],
   ["a caller's repeats", "maxRequests", "workspace/bounds.ts", "limit_reached", "workspace/requests.actor.test.ts"],

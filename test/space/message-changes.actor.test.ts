@@ -2,7 +2,7 @@ import { beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import type { Message } from "../../src/protocol/message.ts";
-import type { MessageChange } from "../../src/protocol/rpc.ts";
+import type { MessageChange } from "../../src/protocol/message-change.ts";
 import { type Outcome, ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { rowsWith } from "../support/rows.ts";

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { maxMembers } from "../../src/protocol/space.ts";
+import { createRateWindow } from "../../src/sockets/rate-window.ts";
 import { frameWindowMs, maxMemberFrames, maxSockets, maxSocketsPerMember } from "../../src/space/bounds.ts";
-import { createMemberRates, createRateWindow } from "../../src/space/client-rates.ts";
+import { createMemberRates } from "../../src/space/client-rates.ts";
 import { requireSocketRoom } from "../../src/space/space-sockets.ts";
 
 /** Sockets of these members, each with so many. */

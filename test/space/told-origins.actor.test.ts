@@ -100,6 +100,7 @@ test.each(["message", "person"] as const)(
     await vi.waitFor(async () => expect(await rowsWith(stubOf(source.id), '"told":')).not.toEqual([]));
     await inside(source.id, "update log set routing = json_remove(routing, '$.told') where routing is not null");
     const { when } = histories.space.journal.entries.find(({ tag }) => tag === "0013_told_origins") ?? {};
+    await inside(space.id, "alter table members drop column follows");
     await inside(space.id, `delete from __drizzle_migrations where created_at >= ${when}`);
     const before = histories.space.journal.entries.findLast((entry) => entry.when < (when ?? 0))?.when;
     await inside(space.id, `insert into __drizzle_migrations (hash, created_at) values ('', ${before})`);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Message } from "../../src/client/index.ts";
 import { day, daysAgo } from "../../src/web/look/time.tsx";
 import { codeIn } from "../../src/web/session/session.ts";
-import { byActivity, preview, withOpenSpace, withReadMarks } from "../../src/web/spaces/space-items.ts";
+import { preview } from "../../src/web/spaces/space-items.ts";
 import { presence, presenceText } from "../../src/web/timeline/presence.ts";
 import { after, husam, loaded, message, nova, runId, sara, space, start, welcome } from "../client/frames.ts";
 import { ids } from "../support/node/peer.ts";
@@ -50,33 +50,16 @@ describe("the presence line", () => {
 });
 
 describe("the list of spaces", () => {
-  const item = { ...space, unreadCount: 3, lastMessage: message(1) };
-
-  test("shows the open space as its stream does, and as read while it is in view", () => {
-    const open = { spaceId: space.id, name: "Renamed", lastMessage: message(2), isWatched: true };
-    expect(withOpenSpace([item], { ...open, readSeq: null })[0]).toMatchObject({
-      unreadCount: 3,
-      lastMessage: { seq: 2 },
-    });
-    expect(withOpenSpace([item], { ...open, readSeq: 1 })[0]).toMatchObject({ unreadCount: 0 });
-    expect(withOpenSpace([item], null)).toEqual([item]);
-  });
-
-  test("shows a space as read from this page's mark until a newer message comes", () => {
-    expect(withReadMarks([item], { [space.id]: 1 })[0]?.unreadCount).toBe(0);
-    expect(withReadMarks([{ ...item, lastMessage: message(2) }], { [space.id]: 1 })[0]?.unreadCount).toBe(3);
-  });
-
-  test("is sorted by the newest message", () => {
-    const older = { ...space, name: "Older", lastMessage: message(1, { createdAt: "2026-02-17T10:00:00.000Z" }) };
-    expect(byActivity([older, item]).map(({ name }) => name)).toEqual(["Project Alpha", "Older"]);
-  });
+  const previewOf = (text: string, sender = sara) => ({ messageId: "msg_1", sender, text });
 
   test("previews a message as one plain line", () => {
+    const summary = { spaceId: space.id, name: "Alpha", seq: 1, unread: 0, mentions: 0, working: [], needsYou: 0 };
+    const words = (newest?: ReturnType<typeof previewOf>) =>
+      preview({ ...summary, at: space.createdAt, ...(newest && { preview: newest }) }, husam.id);
     const text = "## Sums\n\n- **Up** [12%](https://example.com)\n\n```ts\ncode\n```";
-    expect(preview({ ...item, lastMessage: message(1, { text }) }, husam.id)).toBe("Sara: Sums Up 12% code");
-    expect(preview({ ...item, lastMessage: message(1, { sender: husam, text: "hi" }) }, husam.id)).toBe("You: hi");
-    expect(preview(space, husam.id)).toBe("Nothing said yet");
+    expect(words(previewOf(text))).toBe("Sara: Sums Up 12% code");
+    expect(words(previewOf("hi", husam))).toBe("You: hi");
+    expect(words()).toBe("Nothing said yet");
   });
 });
 

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { histories } from "../../migrations/histories.ts";
 import type { ActorNamespace } from "../../src/env/env.ts";
 import type { AgentRpc } from "../../src/protocol/agent-rpc.ts";
+import type { PersonRpc } from "../../src/protocol/person-rpc.ts";
 import type { SpaceRpc } from "../../src/protocol/rpc.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { ok, refuse } from "../../src/shared/errors.ts";
@@ -36,6 +37,11 @@ const stage = async (storage: DurableObjectStorage) => {
     setRetention: vi.fn<SpaceRpc["setRetention"]>().mockResolvedValue(ok(null)),
     proveAgain: vi.fn<SpaceRpc["proveAgain"]>().mockResolvedValue(ok(null)),
   };
+  const toldPerson = {
+    joined: vi.fn<PersonRpc["joined"]>().mockResolvedValue(ok(null)),
+    proveAgain: vi.fn<PersonRpc["proveAgain"]>().mockResolvedValue(ok(null)),
+    remove: vi.fn<PersonRpc["remove"]>().mockResolvedValue(ok(null)),
+  };
   const asked: string[] = [];
   const named = <Rpc>(methods: object): ActorNamespace<Rpc> => ({
     getByName: (name) => {
@@ -56,7 +62,7 @@ const stage = async (storage: DurableObjectStorage) => {
   const background: Promise<void>[] = [];
   const jobs = createJobs({ db, timers, clock, waitUntil: (work) => void background.push(work) });
   const outbox = createOutbox({
-    env: { SPACE: named<SpaceRpc>(told), AGENT: named<AgentRpc>(told) },
+    env: { SPACE: named<SpaceRpc>(told), AGENT: named<AgentRpc>(told), PERSON: named<PersonRpc>(toldPerson) },
     ids: () => ids,
     db,
     directory,
@@ -243,7 +249,7 @@ test("a name that changes while it is told is told again", () =>
 test("a space that still has a removed member or an old name is told again", () =>
   withOutbox(async ({ outbox, told, settled }) => {
     const removed = ids.mint("ent");
-    outbox.spaceFollowed(delivery(workspaceId, alpha, 2, { [mona]: "Old name", [removed]: "Ghost" }));
+    outbox.spaceFollowed(delivery(workspaceId, alpha, 2, { [mona]: "Old name", [removed]: "Ghost" }), []);
     await settled();
     expect(told.renameMember).toHaveBeenCalledWith(workspaceId, mona, "Mona");
     expect(told.removeMember).toHaveBeenCalledWith(expect.objectContaining({ workspaceId }), removed);

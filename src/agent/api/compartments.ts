@@ -1,7 +1,8 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { AgentMethods } from "../../protocol/agent-rpc.ts";
 import { closeCodes } from "../../protocol/events.ts";
-import type { Delivery, Redaction } from "../../protocol/rpc.ts";
+import type { Redaction } from "../../protocol/message-change.ts";
+import type { Delivery } from "../../protocol/rpc.ts";
 import type { SecretUsed } from "../../protocol/secret.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { countOf, type Database } from "../../shared/database.ts";

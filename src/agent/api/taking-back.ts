@@ -1,4 +1,4 @@
-import type { Redaction } from "../../protocol/rpc.ts";
+import type { Redaction } from "../../protocol/message-change.ts";
 import { unwrap } from "../../shared/errors.ts";
 import { withTimeout } from "../../shared/timeouts.ts";
 import { maxVersionsTakenBack, maxWordsTakenBack, mindAnswerMs } from "../bounds.ts";

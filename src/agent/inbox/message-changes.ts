@@ -1,7 +1,7 @@
 import { continuityFacts } from "../../protocol/continuity.ts";
 import { erasedMark } from "../../protocol/entity.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { MessageChange } from "../../protocol/rpc.ts";
+import type { MessageChange } from "../../protocol/message-change.ts";
 import type { CallServices } from "../calls/calls.ts";
 import type { Redactions } from "../redaction/redactions.ts";
 import type { RunRow } from "../runs.ts";

@@ -1,5 +1,5 @@
 import { and, asc, eq, gte, isNotNull, lt, min, or, sql } from "drizzle-orm";
-import type { Redaction } from "../../protocol/rpc.ts";
+import type { Redaction } from "../../protocol/message-change.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { among, type Database, Remembered } from "../../shared/database.ts";
 import { fault } from "../../shared/fault.ts";

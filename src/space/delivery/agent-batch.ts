@@ -1,11 +1,13 @@
 import { erasedMark } from "../../protocol/entity.ts";
-import type { DeliveredMessage, MessageChange, ToolCallOutcome, TriggerSource } from "../../protocol/rpc.ts";
+import type { MessageChange } from "../../protocol/message-change.ts";
+import type { DeliveredMessage, ToolCallOutcome, TriggerSource } from "../../protocol/rpc.ts";
 import { toldWas } from "../../shared/stretches.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
 import { heardOf, type LogRow, messageIn } from "../log/log.ts";
+import { changesSpace, isChange } from "../log/row-kinds.ts";
 import { toldOutcome } from "../tool-calls/call-state.ts";
 import { type Routing, triggerSource } from "../wake.ts";
-import { type Batch, changesSpace, isChange, type Place, type Subscriber } from "./follower.ts";
+import type { Batch, Place, Subscriber } from "./follower.ts";
 import { memberOf } from "./subscribers.ts";
 
 /** All that one walk along the log has for a mind of an agent. */
@@ -80,7 +82,7 @@ export const batchFor = (
   const hearsUpTo = (subscriber.compartmentOf ?? null) === null ? openUpTo : Number.POSITIVE_INFINITY;
   const { cursor, inside } = subscriber;
   const batch: AgentBatch = {
-    ...{ cursor, inside, left: false, pending: false },
+    ...{ cursor, inside, left: false, isPaced: false, pending: false },
     ...{ messages: [], answers: [], changes: [] },
   };
   let length = 0;
@@ -96,6 +98,7 @@ export const batchFor = (
       const message = heardOf(messageIn(row), row.changedSeq, hearsUpTo);
       // Edited since the space is confidential: the edit's own row takes away what it heard.
       if (message.deleted) continue;
+      batch.isPaced = true;
       batch.saidAt ??= message.createdAt;
       batch.messages.push({
         message,

@@ -1,6 +1,7 @@
 import type { ActorNamespace } from "../../env/env.ts";
 import type { AgentRpc } from "../../protocol/agent-rpc.ts";
-import type { Delivery as AgentDelivery, MessageChange } from "../../protocol/rpc.ts";
+import type { MessageChange } from "../../protocol/message-change.ts";
+import type { Delivery as AgentDelivery } from "../../protocol/rpc.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { withTimeout } from "../../shared/timeouts.ts";
 import { deliverTimeoutMs } from "../bounds.ts";

@@ -17,9 +17,10 @@ import {
   watchdogMs,
 } from "../bounds.ts";
 import type { Log, LogRow } from "../log/log.ts";
+import { isChange } from "../log/row-kinds.ts";
 import type { Members } from "../members.ts";
 import type { Settings } from "../settings.ts";
-import { type Follower, isChange, type Pending } from "./follower.ts";
+import type { Follower, Pending } from "./follower.ts";
 import { Pauses } from "./pauses.ts";
 import { indexSubscriber, type Place, type SubscriberRow, type Subscribers } from "./subscribers.ts";
 
@@ -59,6 +60,8 @@ export class Delivery {
   /** Up to where a subscriber's log was seen to hold nothing for it: saves storing a cursor that carries nothing. */
   readonly #idle = new Map<string, number>();
   readonly #pauses: Pauses;
+  /** Those to tell how it stands, though nothing new is in the log: agents began to work, or ended. Memory only. */
+  readonly #stirred = new Set<string>();
   /** Somebody has heard more than is stored. */
   #isStoring = false;
 
@@ -69,12 +72,19 @@ export class Delivery {
 
   /** Belongs in the transaction that appended `rows`. */
   arm(rows: LogRow[]): void {
-    const { timers, clock, subscribers } = this.#around;
+    const { timers, clock, subscribers, followers } = this.#around;
     subscribers.store();
+    const [first] = rows;
+    if (first) {
+      for (const id of followers.person.concerned?.(rows) ?? [])
+        subscribers.insert({ id, kind: "person", cursor: first.seq - 1, inside: true });
+    }
+    const tellsPeople = subscribers.anyPerson();
     const isFor = (row: LogRow): boolean => {
-      if (row.type === "space.message") return subscribers.anyAgentBut(row.entityId ?? "");
-      if (isChange(row)) return row.was !== null;
-      return row.type === "space.message.updated" ? row.outcome !== null : row.type !== "member.read";
+      if (row.type === "space.message") return tellsPeople || subscribers.anyAgentBut(row.entityId ?? "");
+      if (isChange(row)) return tellsPeople || row.was !== null;
+      if (row.type === "space.message.updated") return tellsPeople || row.outcome !== null;
+      return row.type !== "member.read" || subscribers.find(row.entityId ?? "")?.kind === "person";
     };
     if (rows.some(isFor)) timers.setNoLater(deliverTimer, clock.now() + watchdogMs);
   }
@@ -84,7 +94,7 @@ export class Delivery {
    * appended: who had come up to them and is concerned by none of them is passed over.
    */
   kick(rows: LogRow[] = []): void {
-    const { subscribers, clock, ctx } = this.#around;
+    const { subscribers, clock } = this.#around;
     const end = rows.at(-1)?.seq ?? this.#end();
     const before = end - rows.length;
     const isPosted = rows.some((row) => this.#isPosted(row));
@@ -99,11 +109,24 @@ export class Delivery {
       if (untold && rows.length > 0) this.#idle.set(id, end);
       if (this.#running.has(id) || (untold && end - cursor <= maxIdleLag)) continue;
       if (isPosted) answered ??= this.#letAnswerGo();
-      const running = this.#drain(id, answered);
-      this.#running.set(id, running);
-      ctx.waitUntil(running);
+      this.#begin(id, answered);
     }
     this.#forgetWords();
+  }
+
+  #begin(id: string, answered?: Promise<void>): void {
+    const running = this.#drain(id, answered);
+    this.#running.set(id, running);
+    this.#around.ctx.waitUntil(running);
+  }
+
+  /** What is not in the log has changed of how the space stands: people are told, as soon as they may be told again. */
+  stir(): void {
+    const { subscribers, clock } = this.#around;
+    for (const { id, retryAt } of subscribers.people()) {
+      this.#stirred.add(id);
+      if (!this.#running.has(id) && (retryAt ?? 0) <= clock.now()) this.#begin(id);
+    }
   }
 
   /** Words that were edited or deleted are kept until each agent was told of it, or is not to be told. */
@@ -179,7 +202,7 @@ export class Delivery {
         const follower = this.#follower(subscriber);
         isItsTurn = !isItsTurn && follower.waitsItsTurn(pending.batch) && (await this.#pauses.turn(id));
         if (isItsTurn) continue;
-        if (pending.whole && pending.batch.saidAt !== undefined) this.#pauses.told(id);
+        if (pending.whole && pending.batch.isPaced) this.#pauses.told(id);
         const cursor = await follower.send(subscriber, pending);
         fault("space.after-deliver", ctx);
         this.#advance(subscriber, pending, cursor);
@@ -195,7 +218,7 @@ export class Delivery {
 
   /** Whether there may be something that it was not told. */
   #isBehind({ id, cursor }: SubscriberRow): boolean {
-    return Math.max(cursor, this.#idle.get(id) ?? 0) < this.#end();
+    return this.#stirred.has(id) || Math.max(cursor, this.#idle.get(id) ?? 0) < this.#end();
   }
 
   /** The batch after the subscriber's cursor. Undefined where there is nothing to tell. */
@@ -210,6 +233,7 @@ export class Delivery {
     while (place.cursor < end) {
       const rows = log.after(place.cursor, Math.min(maxBatchEvents, end - place.cursor));
       const batch = follower.batch(place, rows);
+      if (batch.pending) this.#stirred.delete(subscriber.id);
       if (batch.pending) return { batch, after: subscriber.cursor, deleted: false, whole: batch.cursor >= end };
       place = { ...place, cursor: batch.cursor, inside: batch.inside };
     }
@@ -217,6 +241,10 @@ export class Delivery {
     if (deletedSeq !== undefined && subscriber.cursor < deletedSeq) {
       const batch = { ...follower.batch(place, []), cursor: deletedSeq, inside: false, left: true, pending: true };
       return { batch, after: subscriber.cursor, deleted: true, whole: true };
+    }
+    if (this.#stirred.delete(subscriber.id)) {
+      const batch = { ...follower.batch(place, []), pending: true };
+      return { batch, after: subscriber.cursor, deleted: false, whole: true };
     }
     if (follower.isOver(place)) subscribers.remove(subscriber.id);
     else if (end - subscriber.cursor > maxIdleLag) subscribers.advance(subscriber.id, place);
@@ -234,11 +262,12 @@ export class Delivery {
       throw new ColloquyError("conflict", `${subscriber.id} came to ${answered} only, not to ${batch.cursor}`);
     }
     const place = { cursor: batch.cursor, inside: batch.inside };
+    if (!deleted && batch.cursor === subscriber.cursor) return;
     if (deleted) {
       subscribers.remove(subscriber.id);
       this.#follower(subscriber).ended(subscriber);
       forgetting.endWhereOver();
-    } else if (saidAt !== undefined) this.#heard(subscriber.id, place);
+    } else if (batch.isPaced) this.#heard(subscriber.id, place);
     else subscribers.advance(subscriber.id, place);
   }
 

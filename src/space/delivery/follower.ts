@@ -16,6 +16,8 @@ export type Batch = {
   left: boolean;
   /** Whether there is anything to tell; if not, the cursor moves silently. */
   pending: boolean;
+  /** There is much of its kind: the next such one waits, and its cursor is stored together with others. */
+  isPaced: boolean;
   /** When the oldest message of it was said, if it has any. ISO 8601. */
   saidAt?: string;
 };
@@ -42,18 +44,11 @@ export type Follower<B extends Batch = Batch> = {
   send(subscriber: SubscriberRow, pending: Pending<B>): Promise<number>;
   /** Whether it follows no longer, now that it was told of all before this place. */
   isOver(place: Place): boolean;
+  /** The ids of those who follow from the first of these rows on, since one concerns them. In its transaction. */
+  concerned?(rows: LogRow[]): string[];
   /** It was told of the space's end. */
   ended(subscriber: SubscriberRow): void;
 };
-
-const changes = new Set<LogRow["type"]>(["member.joined", "member.left", "member.renamed", "space.updated"]);
-
-/** Whether the event changes the space's settings or members. */
-export const changesSpace = ({ type }: Pick<LogRow, "type">): boolean => changes.has(type);
-
-/** Whether the event changes what a message says. */
-export const isChange = ({ type }: Pick<LogRow, "type">): boolean =>
-  type === "message.updated" || type === "message.deleted";
 
 /** The space as a batch tells it. The end of a space has the batch's place as its version. */
 export const spaceIn = ({ batch, deleted }: Pending, row: SettingsRow, members: readonly MemberRow[]): SpaceSnapshot =>

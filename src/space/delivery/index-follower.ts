@@ -4,14 +4,21 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { withTimeout } from "../../shared/timeouts.ts";
 import { deliverTimeoutMs } from "../bounds.ts";
 import type { LogRow } from "../log/log.ts";
+import { changesSpace } from "../log/row-kinds.ts";
 import type { Members } from "../members.ts";
 import type { Settings } from "../settings.ts";
-import { type Batch, changesSpace, type Follower, type Place, spaceIn } from "./follower.ts";
+import { type Batch, type Follower, type Place, spaceIn } from "./follower.ts";
 
 type Around = { workspaces: ActorNamespace<Pick<WorkspaceRpc, "follow">>; members: Members; settings: Settings };
 
 export const indexBatch = ({ cursor }: Pick<Place, "cursor">, rows: LogRow[]): Batch => {
-  return { cursor: rows.at(-1)?.seq ?? cursor, inside: true, left: false, pending: rows.some(changesSpace) };
+  return {
+    cursor: rows.at(-1)?.seq ?? cursor,
+    inside: true,
+    left: false,
+    isPaced: false,
+    pending: rows.some(changesSpace),
+  };
 };
 
 /** The workspace's index of spaces. It hears of the space's settings and members, and of no message. */

@@ -27,7 +27,7 @@ const advance = prepared((db) =>
 
 /**
  * The subscribers of the log, each with its cursor: the agents that are members, and those that have yet to hear that they
- * left. In a confidential space an agent is two: its open mind and its compartment.
+ * left. In a confidential space an agent is two: its open mind and its compartment. And people, while they look or are owed something.
  *
  * Invariants
  * 1. All rows are read once and then kept as they are stored: this object is the table's only writer.
@@ -56,6 +56,15 @@ export class Subscribers {
 
   anyAgentBut(agentId: string): boolean {
     for (const row of this.#known.get().values()) if (row.kind === "agent" && memberOf(row) !== agentId) return true;
+    return false;
+  }
+
+  people(): SubscriberRow[] {
+    return [...this.#known.get().values()].filter(({ kind }) => kind === "person");
+  }
+
+  anyPerson(): boolean {
+    for (const { kind } of this.#known.get().values()) if (kind === "person") return true;
     return false;
   }
 

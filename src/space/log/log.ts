@@ -291,6 +291,17 @@ export const createLog = (db: Database) => {
       return others.all().length;
     },
 
+    /** The messages between two ordinals that an entity said, or whose routing names it, oldest first. */
+    naming(entityId: string, between: Ordinals): LogRow[] {
+      const isNamed = or(eq(log.entityId, entityId), sql`instr(${log.routing}, ${entityId}) > 0`);
+      return db
+        .select()
+        .from(log)
+        .where(and(isBetween(between), isNamed))
+        .orderBy(asc(log.messageCount))
+        .all();
+    },
+
     clear(): void {
       recent.forget();
       end.writing().delete(log).run();

@@ -18,6 +18,8 @@ const isNamed = (entityId: string) =>
 /** In these very words, so that the partial index answers. */
 const isOpen = sql`${toolCalls.isOpen} = 1`;
 
+export type ToolCalls = ReturnType<typeof createToolCalls>;
+
 /**
  * How the tool calls that show here stand now.
  *

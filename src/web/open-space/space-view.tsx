@@ -1,11 +1,10 @@
 import { useEffect, useMemo, useState } from "react";
-import type { Outbox, SpaceListItem, SpaceState } from "../../client/index.ts";
+import type { Outbox, SpaceState, SpaceSummary } from "../../client/index.ts";
 import { useSpace } from "../../client/react.ts";
 import { BlocksPanel } from "../blocks/blocks-panel.tsx";
 import { Composer } from "../composer/composer.tsx";
 import { useReply } from "../composer/reply.tsx";
 import { useSignedIn, useSignedOut } from "../session/session.ts";
-import type { OpenSpace } from "../spaces/space-items.ts";
 import { recall, remember } from "../storage.ts";
 import { Announcer } from "../timeline/announcer.tsx";
 import { presence, presenceText } from "../timeline/presence.ts";
@@ -21,14 +20,13 @@ import "./space-view.css";
 
 type SpaceViewProps = {
   spaceId: string;
-  /** The space as the list of spaces shows it. */
-  listed: SpaceListItem | undefined;
+  /** The space as the line tells it. */
+  listed: SpaceSummary | undefined;
   onMenu: () => void;
-  onChange: (open: OpenSpace | null) => void;
   onLeave: () => void;
 };
 
-export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceViewProps) => {
+export const SpaceView = ({ spaceId, listed, onMenu, onLeave }: SpaceViewProps) => {
   const { client, entityId, isTheirs } = useSignedIn();
   const { state, live } = useSpace(client, spaceId, useOutbox(entityId, spaceId));
   const [isAtBottom, setAtBottom] = useState(true);
@@ -36,22 +34,15 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
   const [led, setLed] = useState<Led | null>(null);
   const reply = useReply(state);
   const toast = useToast();
-  const unreadFromSeq = useUnreadStart(state, listed?.unreadCount ?? 0);
-  const { isWatched, readSeq } = useReading(state, live, isAtBottom);
+  const unreadFromSeq = useUnreadStart(state, listed?.unread ?? 0);
+  useReading(state, live, isAtBottom);
   const { connection } = state;
 
-  const lastMessage = state.messages.at(-1);
-  const { name: openName, confidential } = state.space ?? {};
-  useEffect(
-    () => onChange({ spaceId, name: openName, confidential, lastMessage, isWatched, readSeq }),
-    [onChange, spaceId, openName, confidential, lastMessage, isWatched, readSeq],
-  );
-  useEffect(() => () => onChange(null), [onChange]);
   useEffect(() => live?.onProblem(({ detail }) => toast(detail)), [live, toast]);
   useSignedOut(connection);
 
   const closePanel = (): void => setPanel(null);
-  const name = openName ?? listed?.name ?? "";
+  const name = state.space?.name ?? listed?.name ?? "";
   const others = state.members.filter((member) => member.id !== entityId);
   const replied = reply.message && quotedIn(state, reply.message.id);
   return (

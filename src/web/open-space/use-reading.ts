@@ -5,36 +5,26 @@ import { firstUnreadSeq } from "../timeline/rows.ts";
 /** The end must stay in view for this long to count as read. It also makes one mark of a burst. */
 const settleMs = 500;
 
-/**
- * Moves the person's read mark to the newest message while its end is in view and the tab has the focus.
- * Returns whether the end is in view, and the newest marked `seq`.
- */
-export const useReading = (
-  state: SpaceState,
-  live: LiveSpace | null,
-  isAtBottom: boolean,
-): { isWatched: boolean; readSeq: number | null } => {
+/** Moves the person's read mark to the newest message while its end is in view and the tab has the focus. */
+export const useReading = (state: SpaceState, live: LiveSpace | null, isAtBottom: boolean): void => {
   const isPageWatched = useSyncExternalStore(subscribe, () => !document.hidden && document.hasFocus());
   const isWatched = isPageWatched && isAtBottom && state.history.status === "ready";
-  const [marked, setMarked] = useState<{ seq: number; newestSeq: number } | null>(null);
+  const [markedSeq, setMarkedSeq] = useState(0);
   const isOpen = state.connection.status === "open";
   const newest = state.messages.at(-1);
   const newestOfOthers = state.messages.findLast((message) => message.sender.id !== state.you?.id);
   const seq = newestOfOthers?.seq ?? 0;
   const newestId = newest?.id;
   const newestSeq = newest?.seq ?? 0;
-  const markedSeq = marked?.seq ?? 0;
 
   useEffect(() => {
     if (!isWatched || !isOpen || newestId === undefined || seq <= markedSeq) return;
     const timer = setTimeout(() => {
-      setMarked({ seq, newestSeq });
+      setMarkedSeq(seq);
       live?.markRead(newestId);
     }, settleMs);
     return () => clearTimeout(timer);
   }, [isWatched, isOpen, newestId, newestSeq, seq, markedSeq, live]);
-
-  return { isWatched, readSeq: marked?.newestSeq ?? null };
 };
 
 const watchEvents = ["focus", "blur", "visibilitychange", "pageshow"] as const;

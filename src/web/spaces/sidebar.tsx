@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { maxUnreadCount, type SpaceListItem, type SpaceListState } from "../../client/index.ts";
+import { type LineState, maxUnreadCount, type SpaceSummary } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
-import { IconButton, LinkButton } from "../look/button.tsx";
+import { IconButton } from "../look/button.tsx";
 import { Icon } from "../look/icon.tsx";
 import { ThemeToggle } from "../look/theme.tsx";
 import { Time } from "../look/time.tsx";
@@ -14,8 +14,8 @@ import { addressOf, workspaceAddress } from "./use-space-address.ts";
 import "./sidebar.css";
 
 type SidebarProps = {
-  list: SpaceListState;
-  spaces: readonly SpaceListItem[];
+  line: LineState;
+  spaces: readonly SpaceSummary[];
   openId: string | null;
   /** Whether the workspace's settings are open. */
   isWorkspace: boolean;
@@ -23,11 +23,10 @@ type SidebarProps = {
   isOpen: boolean;
   onClose: () => void;
   onCreate: () => void;
-  onRetry: () => void;
 };
 
 export const Sidebar = (props: SidebarProps) => {
-  const { list, spaces, openId, isWorkspace, isOpen, onClose, onCreate, onRetry } = props;
+  const { line, spaces, openId, isWorkspace, isOpen, onClose, onCreate } = props;
   const { client, entityId, madeBy, signOut } = useSignedIn();
   const [isEndingAll, setEndingAll] = useState(false);
   // A failure shows nothing here, since the list of spaces shows it.
@@ -73,16 +72,16 @@ export const Sidebar = (props: SidebarProps) => {
         </div>
         <ul>
           {spaces.map((space) => (
-            <SpaceLink key={space.id} space={space} isOpen={space.id === openId} onOpen={onClose} />
+            <SpaceLink key={space.spaceId} space={space} isOpen={space.spaceId === openId} onOpen={onClose} />
           ))}
         </ul>
-        {list.status === "loading" && <p className="small soft">Loading your spaces …</p>}
-        {list.status === "failed" && (
+        {line.status === "loading" && <p className="small soft">Loading your spaces …</p>}
+        {line.status === "failed" && (
           <p className="small soft" role="alert">
-            Your spaces could not be loaded. {list.problem.message} <LinkButton onClick={onRetry}>Try again</LinkButton>
+            Your spaces could not be loaded, and are asked for again. {line.problem.message}
           </p>
         )}
-        {list.status === "ready" && spaces.length === 0 && <p className="small soft">You are in no space yet.</p>}
+        {line.status === "ready" && spaces.length === 0 && <p className="small soft">You are in no space yet.</p>}
         <div className="sidebar-foot row">
           <span className="row">
             {you && (
@@ -110,15 +109,15 @@ export const Sidebar = (props: SidebarProps) => {
   );
 };
 
-const SpaceLink = ({ space, isOpen, onOpen }: { space: SpaceListItem; isOpen: boolean; onOpen: () => void }) => {
+const SpaceLink = ({ space, isOpen, onOpen }: { space: SpaceSummary; isOpen: boolean; onOpen: () => void }) => {
   const { entityId } = useSignedIn();
-  const unread = space.unreadCount ?? 0;
+  const { unread } = space;
   const current = isOpen ? "page" : undefined;
   return (
     <li>
       <a
         className="space-link hoverable"
-        href={addressOf(space.id)}
+        href={addressOf(space.spaceId)}
         aria-current={current}
         data-unread={unread > 0}
         onClick={onOpen}
@@ -132,7 +131,7 @@ const SpaceLink = ({ space, isOpen, onOpen }: { space: SpaceListItem; isOpen: bo
           )}
           {space.name}
         </span>
-        {space.lastMessage && <Time iso={space.lastMessage.createdAt} className="tiny soft numeric" />}
+        {space.preview && <Time iso={space.at} className="tiny soft numeric" />}
         <span className="ellipsis small soft">{preview(space, entityId)}</span>
         {unread > 0 && (
           <span className="space-link-unread">

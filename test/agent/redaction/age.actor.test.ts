@@ -3,7 +3,7 @@ import { Agent } from "../../../src/agent/agent.ts";
 import { replyWaitMs } from "../../../src/agent/bounds.ts";
 import { CreateBlock } from "../../../src/protocol/block.ts";
 import { erasedMark } from "../../../src/protocol/entity.ts";
-import type { MessageChange, Redaction } from "../../../src/protocol/rpc.ts";
+import type { MessageChange, Redaction } from "../../../src/protocol/message-change.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { Space } from "../../../src/space/space.ts";

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { places } from "../../../src/agent/redaction/places.ts";
 import { CreateBlock } from "../../../src/protocol/block.ts";
 import { erasedName } from "../../../src/protocol/entity.ts";
-import type { Redaction } from "../../../src/protocol/rpc.ts";
+import type { Redaction } from "../../../src/protocol/message-change.ts";
 import { SearchQuery } from "../../../src/protocol/search.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { Space } from "../../../src/space/space.ts";

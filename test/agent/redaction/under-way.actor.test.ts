@@ -6,7 +6,7 @@ import { places } from "../../../src/agent/redaction/places.ts";
 import { AgentConfig } from "../../../src/protocol/agent.ts";
 import { erasedMark } from "../../../src/protocol/entity.ts";
 import type { Message } from "../../../src/protocol/message.ts";
-import type { MessageChange } from "../../../src/protocol/rpc.ts";
+import type { MessageChange } from "../../../src/protocol/message-change.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { Space } from "../../../src/space/space.ts";
 import { createGate } from "../../support/gate.ts";

@@ -7,6 +7,7 @@ import {
   type ServerFrame,
   type WelcomeFrame,
 } from "../../../src/protocol/events.ts";
+import type { SpaceSummary } from "../../../src/protocol/line.ts";
 import type { Message, Origin, PostMessage } from "../../../src/protocol/message.ts";
 import type { Space, SpaceListItem } from "../../../src/protocol/space.ts";
 import { createIds } from "../../../src/shared/ids.ts";
@@ -213,6 +214,12 @@ export class PeerSpace {
 
   close(code: number): void {
     for (const socket of this.sockets.keys()) socket.close(code);
+  }
+
+  summary(entityId: string): SpaceSummary {
+    const { id: spaceId, name, createdAt, unreadCount = 0, lastMessage } = this.item(entityId);
+    const at = lastMessage?.createdAt ?? createdAt;
+    return { spaceId, name, seq: this.log.length, unread: unreadCount, mentions: 0, working: [], needsYou: 0, at };
   }
 
   item(entityId: string): SpaceListItem {

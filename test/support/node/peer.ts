@@ -4,6 +4,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { readToken } from "../../../src/client/credentials.ts";
 import type { Entity } from "../../../src/protocol/entity.ts";
 import { ClientFrame, pingText, pongText } from "../../../src/protocol/events.ts";
+import type { LineEvent } from "../../../src/protocol/line.ts";
 import { PostMessage, ReadMark } from "../../../src/protocol/message.ts";
 import { CreateSpace } from "../../../src/protocol/space.ts";
 import { ToolAnswer } from "../../../src/protocol/tool-call.ts";
@@ -27,6 +28,9 @@ export type Peer = {
   refuses: ErrorCode | null;
   /** While set, no socket opens, and each space says so. */
   isSuspended: boolean;
+  /** Sends a frame on all lines of a person; their welcomes tell the spaces as they are. */
+  tellLine(entity: Entity, event: LineEvent): void;
+  dropLines(): void;
   /** The cursor of each requested upgrade. */
   openings: (number | null)[];
   /** The number of answered pings. */
@@ -47,6 +51,7 @@ const bodyOf = async (request: IncomingMessage): Promise<unknown> => {
 export const startPeer = async (port = 0): Promise<Peer> => {
   const entities = new Map<string, Entity>();
   const sockets = new WebSocketServer({ noServer: true });
+  const lines = new Map<WebSocket, string>();
 
   const refuse = (response: ServerResponse, code: ErrorCode, detail: string): void => {
     const body = problem(code, detail);
@@ -142,14 +147,31 @@ export const startPeer = async (port = 0): Promise<Peer> => {
     const caller = bearer(url.searchParams.get("token"));
     const space = peer.spaces.get(url.pathname.split("/")[3] ?? "");
     peer.openings.push(cursor === null ? null : Number(cursor));
-    if (peer.refuses || peer.isSuspended || typeof caller === "string" || !space?.members.has(caller.id)) {
+    const isLine = url.pathname === "/v1/stream";
+    const isRefused = peer.refuses || peer.isSuspended || typeof caller === "string";
+    if (isRefused || (!isLine && !space?.members.has(caller.id))) {
       socket.end("HTTP/1.1 401 Unauthorized\r\n\r\n");
+      return;
+    }
+    if (!space) {
+      sockets.handleUpgrade(request, socket, head, (opened) => openLine(opened, caller));
       return;
     }
     sockets.handleUpgrade(request, socket, head, (opened) => {
       space.connect(opened, caller, cursor === null ? null : Number(cursor));
       opened.on("message", (data) => receive(opened, space, caller, String(data)));
     });
+  };
+
+  const openLine = (socket: WebSocket, { id, type, name }: Entity): void => {
+    lines.set(socket, id);
+    const own = [...peer.spaces.values()].filter(({ members }) => members.has(id));
+    const spaces = own.map((each) => each.summary(id));
+    socket.send(JSON.stringify({ type: "welcome", you: { id, type, name }, spaces, needsYou: [], cursor: 0 }));
+    socket.on("message", (data) => {
+      if (String(data) === pingText) socket.send(pongText);
+    });
+    socket.on("close", () => lines.delete(socket));
   };
 
   const receive = (socket: WebSocket, space: PeerSpace, caller: Entity, text: string): void => {
@@ -177,6 +199,12 @@ export const startPeer = async (port = 0): Promise<Peer> => {
     spaces: new Map(),
     refuses: null,
     isSuspended: false,
+    tellLine: ({ id }, event) => {
+      for (const [socket, owner] of lines) if (owner === id) socket.send(JSON.stringify(event));
+    },
+    dropLines: () => {
+      for (const socket of lines.keys()) socket.terminate();
+    },
     openings: [],
     pings: 0,
     entity: (type, name) => {

@@ -1,0 +1,57 @@
+import type { LineEvent, NeedsYou, SpaceSummary } from "../protocol/line.ts";
+import type { ColloquyError } from "../shared/errors.ts";
+
+/** A person's spaces, what needs them, and what they were told one by one and have not read. Spaces come newest first. */
+export type LineState =
+  | { status: "loading" }
+  | {
+      status: "ready";
+      spaces: readonly SpaceSummary[];
+      needsYou: readonly NeedsYou[];
+      notifications: readonly NotificationEvent[];
+      /** Why the line is closed now; it is opened again by itself. */
+      problem: ColloquyError | null;
+    }
+  | { status: "failed"; problem: ColloquyError };
+
+export type NotificationEvent = Extract<LineEvent, { type: "notification" }>;
+type Ready = Extract<LineState, { status: "ready" }>;
+
+const byActivity = (spaces: readonly SpaceSummary[]): SpaceSummary[] =>
+  [...spaces].sort((one, other) => other.at.localeCompare(one.at) || one.spaceId.localeCompare(other.spaceId));
+
+const change = (state: Ready, event: LineEvent): Ready => {
+  switch (event.type) {
+    case "space.summary": {
+      const { type: _, ...summary } = event;
+      const known = state.spaces.find(({ spaceId }) => spaceId === summary.spaceId);
+      if (known && known.seq > summary.seq) return state;
+      return { ...state, spaces: byActivity([...state.spaces.filter((space) => space !== known), summary]) };
+    }
+    case "space.left":
+      return {
+        ...state,
+        spaces: state.spaces.filter(({ spaceId }) => spaceId !== event.spaceId),
+        needsYou: state.needsYou.filter(({ spaceId }) => spaceId !== event.spaceId),
+      };
+    case "needs_you":
+      return { ...state, needsYou: [...state.needsYou.filter(({ id }) => id !== event.item.id), event.item] };
+    case "needs_you.done":
+      return { ...state, needsYou: state.needsYou.filter(({ id }) => id !== event.id) };
+    case "notification":
+      return { ...state, notifications: [...state.notifications.filter(({ id }) => id !== event.id), event] };
+    case "notification.cleared":
+      return { ...state, notifications: state.notifications.filter(({ id }) => !event.ids.includes(id)) };
+    default:
+      return state;
+  }
+};
+
+/** The state after a frame of the line. A welcome tells all, and all unread notifications follow it. */
+export const reduceLine = (state: LineState, event: LineEvent): LineState => {
+  if (event.type === "welcome") {
+    const { spaces, needsYou } = event;
+    return { status: "ready", spaces: byActivity(spaces), needsYou, notifications: [], problem: null };
+  }
+  return state.status === "ready" ? change(state, event) : state;
+};

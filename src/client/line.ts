@@ -1,0 +1,53 @@
+import { LineEvent } from "../protocol/line.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { type ConnectionTimings, followStream } from "./connection.ts";
+import type { Credentials } from "./credentials.ts";
+import { type LineState, reduceLine } from "./line-state.ts";
+import { createStore, type Store } from "./store.ts";
+
+/**
+ * A person's line: all their spaces, as they stand, over one socket. Nothing is polled.
+ *
+ * Invariants
+ * 1. Each opening asks for all that is unread: what was read meanwhile is forgotten.
+ * 2. A line that is down keeps what it knows, and says why in `problem`.
+ */
+export type Line = Store<LineState> & { close(): void };
+
+/** What a line needs of its client. */
+export type LineAccess = {
+  credentials: Credentials;
+  lineAddress(): string;
+  /** Any request: a socket that does not open cannot say why. */
+  probe(): Promise<unknown>;
+};
+
+export const openLine = (access: LineAccess, timings: Partial<ConnectionTimings> = {}): Line => {
+  const { update, ...store } = createStore<LineState>({ status: "loading" });
+  const fail = (problem: ColloquyError): void =>
+    update((state) => (state.status === "ready" ? { ...state, problem } : { status: "failed", problem }));
+
+  const following = followStream(
+    {
+      credentials: access.credentials,
+      schema: LineEvent,
+      address: access.lineAddress,
+      probe: async () => {
+        try {
+          await access.probe();
+        } catch (error) {
+          if (error instanceof ColloquyError) fail(error);
+          throw error;
+        }
+      },
+      frame: (event) => update((state) => reduceLine(state, event)),
+      connection: (state) => {
+        if (state.status !== "closed" || state.reason === "closed") return;
+        fail(new ColloquyError("token_expired", "Your session has ended: sign in again"));
+      },
+    },
+    timings,
+  );
+
+  return { ...store, close: () => following.end("closed") };
+};

@@ -1,0 +1,78 @@
+import { asc, desc, eq, gt, inArray, lte } from "drizzle-orm";
+import type { LineEvent, Notice } from "../protocol/line.ts";
+import { among, type Database } from "../shared/database.ts";
+import { maxNotifications } from "./bounds.ts";
+import { notifications } from "./schema.ts";
+
+export type NotificationEvent = Extract<LineEvent, { type: "notification" }>;
+type Row = typeof notifications.$inferSelect;
+
+const toldOf = ({ cursor, notification }: Row): NotificationEvent => ({
+  type: "notification",
+  cursor,
+  ...notification,
+});
+
+/** What of a space is done with: read up to a place, edited or deleted, or asked of nobody any more. */
+type Done = { readSeq: number; changed: string[]; asking: Set<string> };
+
+/**
+ * What the person was told one by one, until it is read.
+ *
+ * Invariants
+ * 1. One of a message and a kind is stored once, also where its space tells it again after a crash.
+ * 2. At most `maxNotifications`: one more takes the oldest away.
+ */
+export const createNotifications = (db: Database) => {
+  const forget = (rows: Row[]): string[] => {
+    const ids = rows.map(({ id }) => id);
+    if (ids.length > 0) db.delete(notifications).where(among(notifications.id, ids)).run();
+    return ids;
+  };
+  const ofSpace = (spaceId: string): Row[] =>
+    db.select().from(notifications).where(eq(notifications.spaceId, spaceId)).all();
+
+  return {
+    /** The count of the newest that there ever was. */
+    cursor(): number {
+      const [row] = db.$client.sql.exec("SELECT seq FROM sqlite_sequence WHERE name = 'notifications'").toArray();
+      return Number(row?.seq ?? 0);
+    },
+
+    after: (cursor: number): NotificationEvent[] =>
+      db
+        .select()
+        .from(notifications)
+        .where(gt(notifications.cursor, cursor))
+        .orderBy(asc(notifications.cursor))
+        .all()
+        .map(toldOf),
+
+    /** In the transaction that stores how the space stands. Answers those that are new. */
+    note(spaceId: string, notices: Notice[]): NotificationEvent[] {
+      const events = notices.flatMap(({ seq, kind, messageId, title, body, at }) => {
+        const id = `${kind} ${messageId}`;
+        const values = { id, spaceId, seq, notification: { id, kind, spaceId, messageId, title, body, at } };
+        return db.insert(notifications).values(values).onConflictDoNothing().returning().all().map(toldOf);
+      });
+      const oldest = db.select({ cursor: notifications.cursor }).from(notifications);
+      const [last] = oldest.orderBy(desc(notifications.cursor)).limit(1).offset(maxNotifications).all();
+      if (last) db.delete(notifications).where(lte(notifications.cursor, last.cursor)).run();
+      return events;
+    },
+
+    /** Takes away what is done with. Answers their ids. */
+    settle: (spaceId: string, { readSeq, changed, asking }: Done): string[] =>
+      forget(
+        ofSpace(spaceId).filter(({ seq, notification: { kind, messageId } }) => {
+          if (changed.includes(messageId)) return true;
+          return kind === "needs_you" ? !asking.has(messageId) : seq <= readSeq;
+        }),
+      ),
+
+    forgetSpaces(spaceIds: string[]): string[] {
+      if (spaceIds.length === 0) return [];
+      return forget(db.select().from(notifications).where(inArray(notifications.spaceId, spaceIds)).all());
+    },
+  };
+};

@@ -1,0 +1,32 @@
+import type { Follows, Notice, Standing } from "./line.ts";
+import type { Rpc } from "./rpc.ts";
+
+/**
+ * All that is new for one person in one space: how it stands, the person's read mark, and what concerns them of what happened
+ * after `after`, up to `cursor`. All three are left out where the person is in the space no more. `changed`: messages that were edited
+ * or deleted.
+ */
+export type PersonDelivery = {
+  workspaceId: string;
+  spaceId: string;
+  standing?: Standing;
+  readSeq?: number;
+  notices?: Notice[];
+  changed: string[];
+  after: number;
+  cursor: number;
+};
+
+export type PersonRpc = Rpc<PersonMethods>;
+interface PersonMethods {
+  /** From a space, in order. Answers how much the person wants to be told from now on; null: nothing. */
+  hear(delivery: PersonDelivery): { follows: Follows | null };
+  /** From the workspace: the person is in a space that is new to them. */
+  joined(workspaceId: string, spaceId: string): null;
+  /** From the workspace: as `proveAgain` of a space. */
+  proveAgain(workspaceId: string, subject: string): null;
+  /** From the workspace: all lines close as it is suspended. */
+  setSuspended(workspaceId: string, suspended: boolean): null;
+  /** From the workspace: the entity is no more. Nothing is kept of it. */
+  remove(workspaceId: string): null;
+}

@@ -1,0 +1,85 @@
+import {
+  maxNeeds,
+  maxPreviewCharacters,
+  type NeedsYou,
+  type SpaceSummary,
+  type Standing,
+} from "../../protocol/line.ts";
+import type { Message } from "../../protocol/message.ts";
+import { maxUnreadCount } from "../../protocol/space.ts";
+import { isoTime } from "../../shared/clock.ts";
+import { maxUnreadScan } from "../bounds.ts";
+import type { Log } from "../log/log.ts";
+import type { MemberRow } from "../members.ts";
+import type { Settings } from "../settings.ts";
+import type { LiveStreams } from "../streams/live-streams.ts";
+import type { ToolCalls } from "../tool-calls/tool-calls.ts";
+import type { createAddressed } from "./addressed.ts";
+
+export type Around = {
+  log: Log;
+  settings: Settings;
+  toolCalls: ToolCalls;
+  live: Pick<LiveStreams, "active">;
+  addressed: ReturnType<typeof createAddressed>;
+};
+
+/** The beginning of a text, never half of a character. */
+export const shortly = (text: string): string => {
+  const characters = [...text.slice(0, 2 * maxPreviewCharacters)];
+  return characters.length > maxPreviewCharacters ? `${characters.slice(0, maxPreviewCharacters - 1).join("")}…` : text;
+};
+
+/** Whether the call of this message waits for this person, who has not answered. */
+export const asks = ({ toolCall }: Pick<Message, "toolCall">, personId: string): boolean => {
+  if (toolCall?.status !== "requires_action" || !toolCall.awaits) return false;
+  const { approvers, answers } = toolCall.awaits;
+  return (approvers?.includes(personId) ?? true) && !answers.some(({ entityId }) => entityId === personId);
+};
+
+const needOf = (message: Message): NeedsYou[] => {
+  const { id: messageId, spaceId, toolCall, createdAt: at } = message;
+  if (!toolCall?.awaits) return [];
+  const { kind } = toolCall.awaits;
+  return [
+    { id: `${kind} ${toolCall.id}`, kind, spaceId, messageId, toolCallId: toolCall.id, title: toolCall.name, at },
+  ];
+};
+
+const previewOf = ({ id: messageId, sender, text, toolCall, deleted }: Message): SpaceSummary["preview"] =>
+  deleted ? undefined : { messageId, sender, text: shortly(text ?? toolCall?.name ?? "") };
+
+/** A space as it stands for one of its people: the same as a full look at its log would say. */
+export const standingFor = (around: Around, { entityId, readCount }: MemberRow): Standing => {
+  const { log, settings, toolCalls, live, addressed } = around;
+  const space = settings.find();
+  if (!space) throw new Error("standing: the space has no settings");
+  const { id: spaceId, name, confidentialFrom, createdAt } = space;
+  const head = log.head();
+  const { messageCount } = head;
+  const mine = addressed.of(entityId);
+  const asked = toolCalls.asked(head.seq, maxNeeds).map(({ message }) => message);
+  const open = mine.addressed.filter(({ waits, ordinal }) => ordinal > (waits ? mine.lastOwn : readCount));
+  const needsYou: NeedsYou[] = [
+    ...asked.filter((message) => asks(message, entityId)).flatMap(needOf),
+    ...open.slice(-maxNeeds).map(({ messageId, kind, waits, text, at }): NeedsYou => {
+      const as = waits ? "wait" : kind;
+      return { id: `${as} ${messageId}`, kind: as, spaceId, messageId, title: shortly(text), at };
+    }),
+  ];
+  const [newest] = toolCalls.current(log.messages({ over: messageCount - 1, upTo: messageCount }));
+  const unread = { over: readCount, upTo: Math.min(messageCount, readCount + maxUnreadScan) };
+  const mentions = mine.addressed.filter(({ ordinal }) => ordinal > readCount).length;
+  const preview = newest && previewOf(newest);
+  const summary: SpaceSummary = {
+    ...{ spaceId, name, seq: head.seq },
+    ...(confidentialFrom !== null && { confidential: true as const }),
+    unread: log.countOthers(entityId, unread, maxUnreadCount),
+    mentions: Math.min(mentions, maxUnreadCount),
+    ...(preview && { preview }),
+    working: [...new Set(live.active().map((each) => each.entityId))],
+    needsYou: needsYou.length,
+    at: newest?.createdAt ?? isoTime(createdAt),
+  };
+  return { summary, needsYou };
+};
