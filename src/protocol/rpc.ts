@@ -223,6 +223,10 @@ interface SpaceMethods {
     principal: Principal,
     page: { before?: number | undefined; after?: number | undefined; limit: number },
   ): Page<Message>;
+  /** Those that hold each word of `q`, from the newest before `before` back, as far as one look goes. */
+  search(principal: Principal, page: { q: string; before?: number | undefined; limit: number }): Page<Message>;
+  /** The calls that wait for an answer of this person. */
+  asked(principal: Principal): Message[];
   /** One message, as it stands now. */
   find(principal: Principal, messageId: string, isShown?: boolean): { message: Message; spaceName: string };
   /** Its sender edits a message. The same text again changes nothing. */
@@ -263,12 +267,7 @@ interface SpaceMethods {
   latest(principal: Principal): { lastMessage?: Message | undefined; unreadCount?: number | undefined };
 
   /** For agents. `mindId`: the compartment that reads; left out: the agent's open mind. */
-  window(
-    workspaceId: string,
-    agentId: string,
-    page: { limit: number; offset: number },
-    mindId?: string | undefined,
-  ): SpaceWindow;
+  window(workspaceId: string, agentId: string, page: { limit: number; offset: number }, mindId?: string): SpaceWindow;
   history(
     workspaceId: string,
     agentId: string,

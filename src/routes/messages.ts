@@ -12,6 +12,7 @@ import {
 } from "../protocol/message.ts";
 import { mayRead } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
+import { QueryText } from "../protocol/search.ts";
 import { ToolAnswer } from "../protocol/tool-call.ts";
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -41,15 +42,22 @@ export const messages = new Resource("Messages");
 
 messages.route("GET /v1/spaces/{spaceId}/messages", {
   summary: "A space's messages, newest last",
-  description: "The newest page; with `before` or `after` (a message's `seq`), the page on that side of it.",
+  description:
+    "The newest page; with `before` or `after` (a message's `seq`), the page on that side of it. With `q`, those that hold each of its words: a page looks through 1,000 messages, so one without any may have a `nextCursor`, to be sent as `before`.",
   access: "space",
-  query: z.object({ before: seq, after: seq, limit: limitQuery(maxMessagesAPage) }),
+  query: z.object({
+    ...{ before: seq, after: seq, limit: limitQuery(maxMessagesAPage) },
+    q: QueryText.optional().meta({ description: "Words, or parts of words, in any order and case" }),
+  }),
   answers: [listOf(Message), "A page"],
   problems: ["not_found", "invalid_request"],
-  handle: async ({ context, space, query }) => {
-    if (query.before !== undefined && query.after !== undefined) {
-      throw new ColloquyError("invalid_request", "Send before or after, not both.");
+  handle: async ({ context, space, query: { q, ...query } }) => {
+    if (query.after !== undefined && (query.before !== undefined || q !== undefined)) {
+      throw new ColloquyError("invalid_request", "Send before or after, not both; with q, before alone.");
     }
+    const { before, limit } = query;
+    if (q !== undefined)
+      return inSpace(context, (principal) => space.search(principal, { q: q.trim(), before, limit }));
     return inSpace(context, (principal) => space.list(principal, query));
   },
 });

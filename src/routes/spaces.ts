@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { Member } from "../protocol/entity.ts";
+import { spaceId } from "../protocol/ids.ts";
 import { makingSpaceMs } from "../protocol/limits.ts";
+import { Message } from "../protocol/message.ts";
 import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import { AddMember, CreateSpace, maxMembers, Space, SpaceListItem, UpdateSpace } from "../protocol/space.ts";
 import { systemClock } from "../shared/clock.ts";
@@ -9,10 +11,10 @@ import { log } from "../shared/log.ts";
 import { withTimeout } from "../shared/timeouts.ts";
 import { checkModels, checkSends, sendsOf } from "./check-references.ts";
 import { type HttpContext, spaceAt, workspaceOf } from "./http-context.ts";
-import { inSpace, mayOwn, requireReaderOf } from "./in-space.ts";
-import { pathId } from "./path-parameters.ts";
+import { actingEntityId, inSpace, mayOwn, requireReaderOf } from "./in-space.ts";
+import { pathId, requireIssued } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
-import { badPage, listOf, pageQuery } from "./route-parts.ts";
+import { badPage, listOf, onePage, pageQuery } from "./route-parts.ts";
 
 const OneSpace = z.object({ space: Space });
 /** A page of spaces asks each of them for its latest, so it is no longer than that may cost. */
@@ -72,6 +74,11 @@ const withLatest = async (context: HttpContext, principal: Principal, space: Spa
   }
 };
 
+const unlessRefused = (error: unknown): Message[] => {
+  if (error instanceof ColloquyError && ["not_found", "forbidden"].includes(error.code)) return [];
+  throw error;
+};
+
 export const spaces = new Resource("Spaces");
 
 spaces.route("POST /v1/spaces", {
@@ -102,6 +109,26 @@ spaces.route("GET /v1/spaces", {
     if (entityId === undefined) return page;
     const items = await Promise.all(page.items.map((space) => withLatest(context, principal, space)));
     return { items, nextCursor: page.nextCursor };
+  },
+});
+
+spaces.route("GET /v1/needs-you", {
+  summary: "What waits for the caller's answer: approvals, forms and choices in their spaces",
+  description:
+    "The messages that show such a call, oldest first in each space: those that the person may answer and has not. A page asks `limit` spaces, so one without any item may have a `nextCursor`. With `spaceId`, of that space alone.",
+  access: "entity",
+  query: pageQuery(maxSpacesAsked).extend({ spaceId: spaceId.optional() }),
+  answers: [listOf(Message), "Of a page of spaces"],
+  problems: ["not_found", ...badPage],
+  handle: async ({ context, principal, query: { spaceId: only, ...query } }) => {
+    const entityId = actingEntityId(principal);
+    if (only !== undefined) requireIssued(context.var.ids, { spaceId: only });
+    const askedIn = (id: string) => inSpace(context, (as) => spaceAt(context, id).asked(as));
+    if (only !== undefined) return onePage(await askedIn(only));
+    const { items, nextCursor } = unwrap(await workspaceOf(context).spaces({ ...query, entityId }));
+    // The workspace's index may be a moment late: of one that they have just left nothing waits for them.
+    const asked = items.map(({ id }) => askedIn(id).catch(unlessRefused));
+    return { items: (await Promise.all(asked)).flat(), nextCursor };
   },
 });
 

@@ -121,6 +121,11 @@ export const routerLeaseAgainMs = 60_000;
 export const describeWaitMs = 2000;
 export const descriptionsKeptMs = 5 * 60_000;
 
+/** A search goes through so many messages at a time, from the newest back. The next page goes on from there. */
+export const maxSearchedMessages = 1000;
+/** Calls that wait for people, of which one answer looks at the oldest. */
+export const maxAskedAtOnce = 200;
+
 /** Tool calls that run or wait in one space at a time. */
 export const maxOpenToolCalls = 20_000;
 /** The input and the output of a call that shows here, as JSON; of a longer output the beginning is kept. */

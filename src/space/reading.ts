@@ -13,10 +13,10 @@ import {
 import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
-import { maxLateReads, maxPageSize, maxUnreadScan } from "./bounds.ts";
+import { maxAskedAtOnce, maxLateReads, maxPageSize, maxSearchedMessages, maxUnreadScan } from "./bounds.ts";
 import { heardOf, type LogRow, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
-import { standingFor } from "./people/standing.ts";
+import { asks, standingFor } from "./people/standing.ts";
 import { isUntold, publicRun, receiptsOf } from "./receipts.ts";
 import { acting, memberIn, readable, requireAwake, spaceIn } from "./rights.ts";
 import type { LateRead, ReadMark, ReadPlaces } from "./schema.ts";
@@ -68,6 +68,44 @@ export const listMessages = (
   const more = forward ? ordinals.upTo < upTo : ordinals.over > over;
   const last = forward ? items.at(-1) : items[0];
   return { items, nextCursor: more && last ? String(last.seq) : null };
+};
+
+/** A text as it is compared in a search. */
+const folded = (text: string): string => text.normalize("NFKC").toLowerCase();
+
+/**
+ * The newest messages before `before` that hold each of the words, newest last. Looks through `maxSearchedMessages` of them:
+ * `nextCursor` is the next `before`, also where none was found.
+ */
+export const searchMessages = (
+  services: SpaceServices,
+  principal: Principal,
+  { q, before, limit }: Parameters<SpaceRpc["search"]>[1],
+): Page<Message> => {
+  readable(services, principal);
+  const upTo = before === undefined ? services.log.head().messageCount : services.log.countAt(before - 1);
+  const looked = current(services, { over: Math.max(0, upTo - maxSearchedMessages), upTo });
+  const words = folded(q).split(/\s+/);
+  const found = looked.filter(({ text }) => text !== undefined && words.every((word) => folded(text).includes(word)));
+  const items = found.slice(-size(limit));
+  const isCut = items.length < found.length;
+  const [first] = isCut ? items : looked;
+  return { items, nextCursor: first && (isCut || upTo > looked.length) ? String(first.seq) : null };
+};
+
+/** The calls that wait for an answer of this person, oldest first. */
+export const askedOf = (services: SpaceServices, principal: Principal): Message[] => {
+  const { confidentialFrom } = readable(services, principal);
+  const member = principal.entityId === undefined ? undefined : services.members.find(principal.entityId);
+  if (member?.type !== "human") return [];
+  const now = services.clock.now();
+  const asked = services.toolCalls.asked(services.log.head().seq, maxAskedAtOnce).filter(
+    // Nobody waits for the others any more: the events that say so come in a moment.
+    ({ seq, expiresAt, agentId }) =>
+      seq > (confidentialFrom ?? 0) && (expiresAt ?? 0) > now && services.members.find(agentId) !== undefined,
+  );
+  const messages = services.toolCalls.current(asked.map(({ message }) => message));
+  return messages.filter((message) => asks(message, member.entityId));
 };
 
 /** The newest message and, for a member, how many of others' messages lie after its read mark. */

@@ -35,6 +35,7 @@ import { deleteMessage, editMessage } from "./message-changes.ts";
 import { forgetOrigin, handleTold } from "./origin-changes.ts";
 import { appendFromAgent, post, requireOwnMind } from "./posting.ts";
 import {
+  askedOf,
   attend,
   findMessage,
   historyFor,
@@ -44,6 +45,7 @@ import {
   markReadByRun,
   messageFor,
   readsOf,
+  searchMessages,
   windowFor,
 } from "./reading.ts";
 import { handleRetention, setRetention } from "./retention.ts";
@@ -60,6 +62,8 @@ import { answerToolCall, callsTimer, onCallsTimer, recordToolCall } from "./tool
 const answers = {
   describe: describeSpace,
   list: listMessages,
+  search: searchMessages,
+  asked: askedOf,
   latest,
   attend,
   window: windowFor,

@@ -63,7 +63,7 @@ export const ofWorkspace: Record<New<"workspace", last.workspace>, Fallback> = {
   ...{ beginErasure: "refused", erasure: "refused", erasures: "refused", forgetAnswers: "refused" },
 };
 export const ofSpace: Record<New<"space", last.space>, Fallback> = {
-  ...{ editMessage: "refused", deleteMessage: "refused" },
+  ...{ editMessage: "refused", search: "refused", asked: "refused", deleteMessage: "refused" },
   ...{
     attend: "job",
     setRetention: "job",

@@ -211,6 +211,7 @@ const rows: Record<string, Row> = {
   "GET /v1/search": { own: keyOnly(400), elsewhere: 400 },
   "POST /v1/spaces": { own: all(201), elsewhere: 201, body: named("New") },
   "GET /v1/spaces": { own: all(200), elsewhere: 200 },
+  "GET /v1/needs-you": { own: [422, 200, 200, 200, 200, 200, 200], elsewhere: 200 },
   "GET /v1/spaces/{spaceId}": { own: inSpace(200) },
   "PATCH /v1/spaces/{spaceId}": { own: inSpace(200, 403), body: named("Renamed") },
   "DELETE /v1/spaces/{spaceId}": { own: inSpace(204, 403) },

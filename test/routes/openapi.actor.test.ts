@@ -96,6 +96,7 @@ GET /v1/search
 POST /v1/spaces
 GET /v1/spaces
 GET /v1/spaces/{spaceId}
+GET /v1/needs-you
 PATCH /v1/spaces/{spaceId}
 DELETE /v1/spaces/{spaceId}
 POST /v1/spaces/{spaceId}/members
