@@ -13,6 +13,7 @@ const bundled = [
   "@ai-sdk/openai-compatible",
   "@cfworker/json-schema",
   "@modelcontextprotocol/client",
+  "@modelcontextprotocol/server",
   "ai",
   "croner",
   "diff",

@@ -22,9 +22,10 @@ const bearerPattern = /^Bearer +(\S+) *$/i;
  */
 export const credentialsOf = (request: Request, allowQueryToken: boolean, publicOrigin?: string): Credentials => {
   const { headers } = request;
-  const query = allowQueryToken ? new URL(request.url).searchParams : undefined;
+  const inQuery = request.url.includes("?") ? new URL(request.url).searchParams : undefined;
+  const query = allowQueryToken ? inQuery : undefined;
   const actingEntityId = headers.get("x-entity-id")?.trim() || query?.get("as") || undefined;
-  const workspaceId = headers.get("x-workspace-id")?.trim() || query?.get("workspace") || undefined;
+  const workspaceId = headers.get("x-workspace-id")?.trim() || inQuery?.get("workspace") || undefined;
   const named = { actingEntityId, workspaceId };
   const authorization = headers.get("authorization");
   if (authorization !== null) return { bearer: bearerPattern.exec(authorization)?.[1], ...named };

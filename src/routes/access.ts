@@ -72,9 +72,9 @@ export const countingStrangers = async <T>(
 };
 
 /** The scopes, beside `full`, of the keys that a request is for. */
-export const scopesOf = (method: string, scope: KeyScope | undefined): KeyScope[] => [
+export const scopesOf = (method: string, scope: KeyScope | KeyScope[] = []): KeyScope[] => [
   ...(method === "GET" ? (["read"] as const) : []),
-  ...(scope ? [scope] : []),
+  ...[scope].flat(),
 ];
 
 /** Throws `forbidden` for a key that none of its scopes lets in. */

@@ -21,6 +21,8 @@ import type { HttpEnv } from "./http-context.ts";
 import { inbox } from "./inbox.ts";
 import { keysAndSecrets } from "./keys-and-secrets.ts";
 import { line } from "./line.ts";
+import { mcpOf } from "./mcp.ts";
+import { challengeOf, mcpPath } from "./mcp-metadata.ts";
 import { memoryState } from "./memory-state.ts";
 import { messages } from "./messages.ts";
 import { metrics } from "./metrics.ts";
@@ -60,7 +62,10 @@ const strictTransport = "max-age=31536000";
 const preflight = cors({
   origin: "*",
   allowMethods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
-  allowHeaders: ["authorization", "content-type", "idempotency-key", "last-event-id", "x-entity-id", "x-workspace-id"],
+  allowHeaders: [
+    ...["authorization", "content-type", "idempotency-key", "last-event-id", "x-entity-id", "x-workspace-id"],
+    ...["mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"],
+  ],
   maxAge: 24 * 60 * 60,
 });
 const exposed = ["allow", "etag", "idempotency-replayed", "www-authenticate"].join(",");
@@ -83,6 +88,7 @@ app.use(async (context, next) => {
   waitUntil(reportMetrics(context.env, systemClock.now()));
   // The opened socket is an actor's own answer, and no browser looks for them on it.
   if (status === 101) return;
+  if (status === 401 && context.req.path === mcpPath) headers.set("www-authenticate", challengeOf(context));
   headers.set("access-control-allow-origin", "*");
   headers.set("access-control-expose-headers", exposed);
   headers.set("x-content-type-options", "nosniff");
@@ -136,7 +142,12 @@ export const routes = [
   stream,
   line,
 ].flatMap((resource) => resource.routes);
-routes.push(...deploymentOf(routes).routes, ...readiness.routes, ...metrics.routes);
+routes.push(
+  ...mcpOf([...routes], (request, env) => app.fetch(request, env)).routes,
+  ...deploymentOf(routes).routes,
+  ...readiness.routes,
+  ...metrics.routes,
+);
 
 /** Whether a path is one of the address, such as `/v1/agents/{agentId}`. */
 const isAt = (path: string, address: string): boolean => {

@@ -54,6 +54,7 @@ const tags = [
   { name: "Messages", description: "What was said, and how far it was read." },
   { name: "Tool calls", description: "What agents ask of people and of servers." },
   { name: "Stream", description: "A space, live." },
+  { name: "MCP", description: "For assistants that speak the Model Context Protocol." },
   { name: "Operator", description: "What who runs the deployment may do to its workspaces, and see of them." },
   { name: "Deployment", description: "About this deployment itself." },
 ];
@@ -220,7 +221,7 @@ const answersOf = (route: Route): Record<number, Answer> => {
   };
 };
 
-const operationId = (method: string, path: string): string =>
+export const operationId = (method: string, path: string): string =>
   method + path.replace(/^\/v1/, "").replaceAll(/[^A-Za-z]+([A-Za-z]?)/g, (_, letter: string) => letter.toUpperCase());
 
 /** The entity that a caller acts as. It is read with the credentials, so no route's schema names it. */

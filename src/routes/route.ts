@@ -21,8 +21,8 @@ type Description<Query = z.ZodType, Headers = z.ZodObject, Body = z.ZodType, Ans
   summary: string;
   description?: string;
   access: Access;
-  /** A secret key of this scope is let in too, beside those of `full` and, for `GET`, of `read`. */
-  scope?: KeyScope;
+  /** A secret key of this scope is let in too, or of one of these, beside those of `full` and, for `GET`, of `read`. */
+  scope?: KeyScope | KeyScope[];
   query?: Query;
   /**
    * The route is about an agent's mind. With `?space=` it is about what the agent has from that confidential space.

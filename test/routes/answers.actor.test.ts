@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import type { JsonSchema } from "../../src/routes/openapi.ts";
+import { initialize } from "../mcp-server/initialize.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
@@ -161,6 +162,7 @@ const bodies: Record<string, () => unknown> = {
   "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": () => ({ result: { color: "red" } }),
   "POST /v1/tool-calls/{toolCallId}/claim": () => ({ holder: "desk" }),
   "POST /v1/tool-calls/{toolCallId}/result": () => ({ result: { name: "Seven" } }),
+  "POST /mcp": initialize,
   "POST /v1/spaces/{spaceId}/read": () => ({ messageId: known.messageId }),
 };
 

@@ -7,6 +7,7 @@ import { mintToken } from "../../src/auth/tokens.ts";
 import { Key } from "../../src/protocol/workspace.ts";
 import { jsonHash } from "../../src/shared/canonical-json.ts";
 import { deriveKey } from "../../src/shared/ids.ts";
+import { initialize, metadataPaths } from "../mcp-server/initialize.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
@@ -62,11 +63,10 @@ type Row = {
 
 /** Routes that keys of less than all scopes may ask beside a scope's own list. Others are none of theirs. */
 const ofTokens = [
-  "POST /v1/tokens",
-  "POST /v1/entities/{entityId}/sign-in-links",
-  "POST /v1/entities/{entityId}/sign-out",
+  ...["POST /mcp", "POST /v1/tokens"],
+  ...["sign-in-links", "sign-out"].map((end) => `POST /v1/entities/{entityId}/${end}`),
 ];
-const ofHooks = ["POST /v1/agents/{agentId}/trigger"];
+const ofHooks = ["POST /mcp", "POST /v1/agents/{agentId}/trigger"];
 
 const all = (status: number): Row["own"] => [status, status, status, status, status, status, status];
 /** For the workspace's rights: `status`; for its other entities 403. */
@@ -88,7 +88,9 @@ const newDocument = () => ({
   agent: { id: ids.mint("ent"), config: newAgent() },
 });
 
+const open = ["/healthz", "/readyz", "/openapi.json", "/docs", ...metadataPaths];
 const rows: Record<string, Row> = {
+  ...Object.fromEntries(open.map((path) => [`GET ${path}`, { own: all(200) }])),
   "POST /v1/workspaces": { own: all(403), operator: 201, elsewhere: 403, body: named("New") },
   "GET /v1/operator/workspaces": { own: all(403), operator: 200, elsewhere: 403 },
   "GET /v1/operator/workspaces/{workspaceId}": { own: all(403), operator: 200, elsewhere: 403 },
@@ -248,11 +250,8 @@ const rows: Record<string, Row> = {
   "GET /v1/tool-calls": { own: workspace(200), elsewhere: 200 },
   "POST /v1/tool-calls/{toolCallId}/claim": { own: workspace(200), body: () => ({ holder: "desk" }) },
   "POST /v1/tool-calls/{toolCallId}/result": { own: workspace(200), body: () => ({ result: "yes" }) },
-  "GET /healthz": { own: all(200) },
-  "GET /readyz": { own: all(200) },
+  "POST /mcp": { own: all(200), elsewhere: 200, body: initialize },
   "GET /metrics": { own: all(403), operator: 200, elsewhere: 403 },
-  "GET /openapi.json": { own: all(200) },
-  "GET /docs": { own: all(200) },
 };
 
 const expected = (operation: Operation, row: Row, who: Who): number => {
@@ -276,7 +275,7 @@ const expected = (operation: Operation, row: Row, who: Who): number => {
     case "jwtNew":
       return row.own[own.indexOf("stranger")] ?? Number.NaN;
     case "readKey":
-      return operation.method === "GET" && !isForOperator(operation) ? key : 403;
+      return (operation.method === "GET" && !isForOperator(operation)) || operation.path === "/mcp" ? key : 403;
     case "tokensKey":
       return ofTokens.includes(operation.name) ? key : 403;
     case "hooksKey":

@@ -132,6 +132,9 @@ POST /v1/operator/workspaces/{workspaceId}/suspend
 POST /v1/operator/workspaces/{workspaceId}/resume
 POST /v1/operator/workspaces/{workspaceId}/reseal
 GET /v1/operator/workspaces/{workspaceId}/reseal
+POST /mcp
+GET /.well-known/oauth-protected-resource
+GET /.well-known/oauth-protected-resource/mcp
 GET /openapi.json
 GET /docs`;
 

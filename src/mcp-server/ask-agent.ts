@@ -1,0 +1,168 @@
+import * as z from "zod";
+import { Entity } from "../protocol/entity.ts";
+import { DurableEvent } from "../protocol/events.ts";
+import { spaceId } from "../protocol/ids.ts";
+import { Message, ReadReceipt } from "../protocol/message.ts";
+import { Space } from "../protocol/space.ts";
+import { MessageText } from "../protocol/text.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { mentionsIn } from "../shared/mentions.ts";
+import { quote } from "../shared/quote.ts";
+import { type AskApi, askFor, inputOf, jsonOf, type Surroundings } from "./toolset.ts";
+
+/**
+ * Asks an agent and waits for what it says. The question is a message like any other, so nothing is lost when nobody waits
+ * any more: the same call again finds the message by its key, and goes on waiting.
+ *
+ * Invariants
+ * 1. How things stand is read from the space; its events only say when to look again. So none that is missed costs more
+ *    than a look at the end.
+ * 2. The space's stream is closed when the call is answered, given up or over.
+ */
+export const maxWaitSeconds = 55;
+const maxEntityPages = 10;
+
+export const AskAgentInput = z.strictObject({
+  agent: z.string().min(1).max(200).describe("The agent's id, or its name"),
+  text: MessageText.describe("What to ask"),
+  spaceId: spaceId.optional().describe("Where to ask, if not in a space of the person and the agent alone"),
+  idempotencyKey: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,200}$/, "must be 1–200 visible ASCII characters")
+    .optional()
+    .describe("The same again asks nothing anew: it waits for the same answer"),
+  waitSeconds: z.int().min(0).max(maxWaitSeconds).default(maxWaitSeconds).describe("How long to wait for the answer"),
+});
+
+const Entities = z.object({ items: z.array(Entity), nextCursor: z.string().nullable() });
+const Messages = z.object({ items: z.array(Message) });
+const Receipts = z.object({ items: z.array(ReadReceipt) });
+const OneSpace = z.object({ space: Space });
+const OneMessage = z.object({ message: Message });
+
+type Named = { id: string; name: string };
+
+/** The agent of this id or name among those that the person may know of. */
+const findAgent = async (ask: AskApi, wanted: string): Promise<Named> => {
+  const found: Named[] = [];
+  let cursor = "";
+  for (let page = 0; page < maxEntityPages; page += 1) {
+    const { items, nextCursor } = await askFor(ask, Entities, `/v1/entities?type=agent&limit=100${cursor}`);
+    const isMeant = ({ id, name }: Named): boolean => id === wanted || name.toLowerCase() === wanted.toLowerCase();
+    found.push(...items.filter(isMeant));
+    if (nextCursor === null) break;
+    cursor = `&cursor=${encodeURIComponent(nextCursor)}`;
+  }
+  const [agent, another] = found;
+  if (!agent) {
+    const detail = `There is no agent ${quote(wanted)} in the person's spaces: see the members of a space.`;
+    throw new ColloquyError("unknown_reference", detail, { issues: [{ path: "agent", message: "is not known" }] });
+  }
+  if (!another) return agent;
+  const ids = found.map(({ id }) => id).join(", ");
+  throw new ColloquyError("unknown_reference", `Several agents have that name: name one by its id, of ${ids}.`);
+};
+
+/** The space to ask in: the one that is named, or one of the person and the agent alone, made when first needed. */
+const placeOf = async (ask: AskApi, agent: Named, named: string | undefined): Promise<Space> => {
+  if (named !== undefined) {
+    const { space } = await askFor(ask, OneSpace, `/v1/spaces/${named}`);
+    if (space.members?.some(({ id }) => id === agent.id)) return space;
+    throw new ColloquyError(
+      "unknown_reference",
+      `${agent.name} is not in that space: name one of its spaces, or none.`,
+    );
+  }
+  const name = [...`Questions to ${agent.name}`].slice(0, 64).join("").trim();
+  const body = { name, members: [{ entityId: agent.id }] };
+  const headers = { "idempotency-key": `ask_agent:${agent.id}` };
+  return (await askFor(ask, OneSpace, "/v1/spaces", { body, headers })).space;
+};
+
+/** Whoever reads in the space is woken by a mention alone in some spaces. */
+const addressed = (text: string, agent: Named, isShared: boolean): string =>
+  isShared && mentionsIn(text, [agent]).length === 0 ? `@${agent.name} ${text}` : text;
+
+type Asked = { spaceId: string; message: Message; agent: Named };
+
+/** What the agent has said since, and whether it is done: by its receipt of the question, or since it asks people. */
+const look = async (ask: AskApi, { spaceId: id, message, agent }: Asked) => {
+  const [{ items: receipts }, { items }] = await Promise.all([
+    askFor(ask, Receipts, `/v1/spaces/${id}/messages/${message.id}/reads`),
+    askFor(ask, Messages, `/v1/spaces/${id}/messages?after=${message.seq}&limit=200`),
+  ]);
+  const { outcome, reason } = receipts.find(({ entityId }) => entityId === agent.id) ?? {};
+  const said = items.filter(({ sender, deleted }) => sender.id === agent.id && !deleted);
+  const asksPeople = said.some(({ toolCall }) => toolCall?.status === "requires_action");
+  const status = asksPeople ? "needs_answer" : outcome;
+  return { status, reason, said };
+};
+
+/** What a model reads of a message. */
+const told = ({ id, text, toolCall, replyTo, createdAt }: Message) => ({ id, text, toolCall, replyTo, createdAt });
+
+const nextSteps: Record<string, string> = {
+  needs_answer:
+    "The agent waits for a person: see needs_you, and answer. Then call ask_agent again with this idempotencyKey.",
+  failed: "Its run failed. Say what the reason is, or ask again with another idempotencyKey.",
+  silent: "The agent has read it and chose to say nothing.",
+};
+
+/** Durable events of this agent, as the space's Server-Sent Events tell them. */
+const eventsOf = async function* (body: ReadableStream<Uint8Array>, agentId: string): AsyncGenerator<DurableEvent> {
+  let rest = "";
+  for await (const chunk of body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)) {
+    const events = (rest + chunk).split("\n\n");
+    rest = events.pop() ?? "";
+    for (const event of events) {
+      const data = event.split("\n").find((line) => line.startsWith("data: ")) ?? "";
+      if (!data.includes(agentId)) continue;
+      const parsed = DurableEvent.safeParse(JSON.parse(data.slice("data: ".length)));
+      if (parsed.success) yield parsed.data;
+    }
+  }
+};
+
+/** Looks until the agent is done, whenever an event of it comes, until `signal` says that the time is up. */
+const awaitAnswer = async (asked: Asked, { ask, progress }: Surroundings, signal: AbortSignal) => {
+  const response = await ask({ method: "GET", path: `/v1/spaces/${asked.spaceId}/events`, signal });
+  if (!response.ok || !response.body) return jsonOf(response).then(() => look(ask, asked));
+  const events = eventsOf(response.body, asked.agent.id);
+  // An iterator that waits for its stream does not return: the stream ends by `signal`, or with the loop.
+  const over = new Promise<"over">((resolve) =>
+    signal.addEventListener("abort", () => resolve("over"), { once: true }),
+  );
+  try {
+    for (;;) {
+      const seen = await look(ask, asked);
+      if (seen.status !== undefined || signal.aborted) return seen;
+      progress(seen.said.length === 0 ? `${asked.agent.name} has the question` : `${asked.agent.name} goes on`);
+      const next = await Promise.race([events.next(), over]);
+      if (next === "over" || next.done) return await look(ask, asked);
+    }
+  } finally {
+    void events.return(undefined).catch(() => undefined);
+    void response.body.cancel().catch(() => undefined);
+  }
+};
+
+export const askAgent = async (input: unknown, surroundings: Surroundings): Promise<unknown> => {
+  const { ask, signal } = surroundings;
+  const { agent: wanted, text, spaceId: named, waitSeconds, idempotencyKey } = inputOf(AskAgentInput, input);
+  const until = AbortSignal.any([signal, AbortSignal.timeout(waitSeconds * 1000)]);
+  const agent = await findAgent(ask, wanted);
+  const space = await placeOf(ask, agent, named);
+  const key = idempotencyKey ?? crypto.randomUUID();
+  const { message } = await askFor(ask, OneMessage, `/v1/spaces/${space.id}/messages`, {
+    body: { text: addressed(text, agent, named !== undefined), expectsReply: true },
+    headers: { "idempotency-key": key },
+  });
+  const asked = { spaceId: space.id, message, agent };
+  const { status = "pending", reason, said } = await awaitAnswer(asked, surroundings, until);
+  const goOn = `No answer yet. Call ask_agent again with the same arguments and this idempotencyKey to go on waiting, or read_messages with after: ${message.seq} later.`;
+  return {
+    status,
+    ...{ reason, answer: said.map(told), spaceId: space.id, messageId: message.id, idempotencyKey: key },
+    next: status === "pending" ? goOn : nextSteps[status],
+  };
+};
