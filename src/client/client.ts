@@ -10,7 +10,7 @@ import type { Page } from "../protocol/rpc.ts";
 import { Space, SpaceListItem, type UpdateSpace } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
 import { StorageUse, type UsageBy, UsagePage } from "../protocol/usage.ts";
-import { SignInLink, type UpdateWorkspace, Workspace } from "../protocol/workspace.ts";
+import { SignInLink, Token, type UpdateWorkspace, Workspace } from "../protocol/workspace.ts";
 import { type EditRequest, type LiveBlock, openLiveBlock } from "./blocks/live-block.ts";
 import type { ConnectionTimings } from "./connection.ts";
 import { createCredentials, type RefreshToken, readToken } from "./credentials.ts";
@@ -171,6 +171,9 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     /** For admins: a link that signs the person in to the page, once. */
     makeSignInLink: (entityId: string) =>
       http({ method: "POST", path: at("entities", entityId, "sign-in-links"), answer: SignInLink }),
+    /** For admins: a token, which is shown this once. */
+    makeToken: (entityId: string, expiresInSeconds: number) =>
+      http({ method: "POST", path: at("tokens"), body: { entityId, expiresInSeconds }, answer: Token }),
     /** This person and those it shares a space with, oldest first. */
     listEntities: (query: PageQuery = {}) => http({ path: at("entities"), query, answer: pageOf(Entity) }),
     openSpace: (spaceId: string, options?: OpenSpaceOptions): LiveSpace => {

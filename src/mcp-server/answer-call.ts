@@ -57,10 +57,10 @@ const bodyOf = ({ approved, note, inputHash, result, error }: AnswerInput): unkn
 
 export const answerCall = async (input: unknown, { ask }: Surroundings): Promise<unknown> => {
   const given = inputOf(AnswerInput, input);
-  const body = bodyOf(given);
-  // Where it does not wait for them, the space says why.
   const awaits = given.approved ? await awaitedBy(ask, given) : undefined;
   if (awaits) requireShown(given, awaits);
+  // Where it does not wait for them the space says why, and approves nothing without a hash.
+  const body = bodyOf({ ...given, inputHash: awaits && given.inputHash });
   const path = `/v1/spaces/${given.spaceId}/tool-calls/${given.toolCallId}/result`;
   return jsonOf(await ask({ method: "POST", path, body }));
 };

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { Entity } from "../protocol/entity.ts";
-import { DurableEvent } from "../protocol/events.ts";
 import { spaceId } from "../protocol/ids.ts";
 import { Message, ReadReceipt } from "../protocol/message.ts";
 import { Space } from "../protocol/space.ts";
@@ -108,41 +107,40 @@ const nextSteps: Record<string, string> = {
   silent: "The agent has read it and chose to say nothing.",
 };
 
-/** Durable events of this agent, as the space's Server-Sent Events tell them. */
-const eventsOf = async function* (body: ReadableStream<Uint8Array>, agentId: string): AsyncGenerator<DurableEvent> {
+/** Waits for durable events that name the agent, of the space's Server-Sent Events. */
+const eventsOf = (body: ReadableStream<Uint8Array>, agentId: string) => {
+  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   let rest = "";
-  for await (const chunk of body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)) {
-    const events = (rest + chunk).split("\n\n");
-    rest = events.pop() ?? "";
-    for (const event of events) {
-      const data = event.split("\n").find((line) => line.startsWith("data: ")) ?? "";
-      if (!data.includes(agentId)) continue;
-      const parsed = DurableEvent.safeParse(JSON.parse(data.slice("data: ".length)));
-      if (parsed.success) yield parsed.data;
-    }
-  }
+  return {
+    /** False once the stream has ended. */
+    async next(): Promise<boolean> {
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) return false;
+        const events = (rest + value).split("\n\n");
+        rest = events.pop() ?? "";
+        if (events.some((event) => /^id: /m.test(event) && event.includes(agentId))) return true;
+      }
+    },
+    close: (): unknown => reader.cancel().catch(() => undefined),
+  };
 };
 
 /** Looks until the agent is done, whenever an event of it comes, until `signal` says that the time is up. */
 const awaitAnswer = async (asked: Asked, { ask, progress }: Surroundings, signal: AbortSignal) => {
-  const response = await ask({ method: "GET", path: `/v1/spaces/${asked.spaceId}/events`, signal });
-  if (!response.ok || !response.body) return jsonOf(response).then(() => look(ask, asked));
-  const events = eventsOf(response.body, asked.agent.id);
-  // An iterator that waits for its stream does not return: the stream ends by `signal`, or with the loop.
-  const over = new Promise<"over">((resolve) =>
-    signal.addEventListener("abort", () => resolve("over"), { once: true }),
-  );
+  const answer = await ask({ method: "GET", path: `/v1/spaces/${asked.spaceId}/events` });
+  if (!answer.ok || !answer.body) return jsonOf(answer).then(() => look(ask, asked));
+  const events = eventsOf(answer.body, asked.agent.id);
+  signal.addEventListener("abort", events.close, { once: true });
   try {
     for (;;) {
       const seen = await look(ask, asked);
       if (seen.status !== undefined || signal.aborted) return seen;
       progress(seen.said.length === 0 ? `${asked.agent.name} has the question` : `${asked.agent.name} goes on`);
-      const next = await Promise.race([events.next(), over]);
-      if (next === "over" || next.done) return await look(ask, asked);
+      if (!(await events.next())) return await look(ask, asked);
     }
   } finally {
-    void events.return(undefined).catch(() => undefined);
-    void response.body.cancel().catch(() => undefined);
+    events.close();
   }
 };
 
@@ -159,7 +157,8 @@ export const askAgent = async (input: unknown, surroundings: Surroundings): Prom
   });
   const asked = { spaceId: space.id, message, agent };
   const { status = "pending", reason, said } = await awaitAnswer(asked, surroundings, until);
-  const goOn = `No answer yet. Call ask_agent again with the same arguments and this idempotencyKey to go on waiting, or read_messages with after: ${message.seq} later.`;
+  const soFar = said.length === 0 ? "No answer yet" : "It goes on";
+  const goOn = `${soFar}. Call ask_agent again with the same arguments and this idempotencyKey to go on waiting, or read_messages with after: ${message.seq} later.`;
   return {
     status,
     ...{ reason, answer: said.map(told), spaceId: space.id, messageId: message.id, idempotencyKey: key },

@@ -56,7 +56,7 @@ const inputSchemaOf = ({ params, query, headers, body }: ApiRoute) => {
   const reference = typeof held === "object" ? held.$ref?.slice("#/$defs/".length) : undefined;
   const { [reference ?? ""]: referred, ...left } = $defs;
   const fields = fieldsOf(referred ?? (typeof held === "object" ? held : undefined));
-  const isApart = !fields || Object.keys(fields.properties ?? {}).some((name) => name in others);
+  const isApart = !fields || Object.keys(fields.properties ?? {}).some((name) => Object.hasOwn(others, name));
   const defs = isApart ? $defs : left;
   const schema = {
     ...rest,
@@ -102,9 +102,9 @@ const requestOf = (route: ApiRoute, isApart: boolean, input: JsonObject): ApiReq
   const fields: JsonObject = {};
   for (const [name, value] of Object.entries(input)) {
     const header = headerNames.get(name);
-    if (name in params.shape) continue;
+    if (Object.hasOwn(params.shape, name)) continue;
     if (header !== undefined) headers[header] = headerOf(name, value);
-    else if (body && !(name in (query?.shape ?? {})) && (!isApart || name === "body")) fields[name] = value;
+    else if (body && !Object.hasOwn(query?.shape ?? {}, name) && (!isApart || name === "body")) fields[name] = value;
     else sought.set(name, textOf(name, value));
   }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => stepOf(name, input[name]));

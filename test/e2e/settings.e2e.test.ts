@@ -1,5 +1,7 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { expect, onTestFinished, test, vi } from "vitest";
+import * as z from "zod";
 import { createApi } from "../../scripts/api.ts";
 import { browserForFile, houseForFile } from "./support/for-file.ts";
 import type { Person } from "./support/house.ts";
@@ -54,6 +56,26 @@ test("[L15] an admin reads what was used, by day and by person, and what there i
   expect(await small.evaluate(() => document.documentElement.scrollWidth)).toBe(phone.width);
   await page.getByRole("button", { name: "Close the workspace" }).click();
   await page.getByRole("heading", { level: 1, name: "Orchard" }).waitFor();
+});
+
+const Config = z.object({
+  mcpServers: z.object({ colloquy: z.object({ url: z.string(), headers: z.record(z.string(), z.string()) }) }),
+});
+
+test("[M1] the config that the page shows connects an assistant", async () => {
+  const configFor = async (page: Page) =>
+    Config.parse(JSON.parse(await page.getByRole("textbox", { name: "Config" }).inputValue())).mcpServers.colloquy;
+  const [page, small] = [await enter(boss), await enter(sara, onPhone)];
+  for (const each of [page, small]) await each.getByRole("button", { name: "Connect an assistant" }).click();
+  await small.getByText(`a token of ${sara.id}`).waitFor();
+  expect((await configFor(small)).headers).toEqual({ Authorization: "Bearer TOKEN" });
+  await page.getByRole("button", { name: "Make a token" }).click();
+  await page.getByRole("button", { name: "Done" }).waitFor();
+  const { url, headers } = await configFor(page);
+  const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "auto" } });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+  expect(JSON.stringify(await client.callTool({ name: "list_spaces", arguments: {} }))).toContain("Orchard");
+  await client.close();
 });
 
 test("[L15] who is no admin finds no workspace to set", async () => {

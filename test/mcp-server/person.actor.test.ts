@@ -1,4 +1,6 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { Message } from "../../src/protocol/message.ts";
 import { createGate } from "../support/gate.ts";
@@ -125,6 +127,7 @@ describe.each(revisions)("over revision %s", (revision) => {
       ["send_message", { spaceId, text: 7 }, "invalid_request"],
       ["send_message", { spaceId, text: "x".repeat(40_000) }, "text_too_long"],
       ["send_message", { spaceId, text: "x", colour: "red" }, "invalid_request"],
+      ["send_message", { spaceId, text: "x", constructor: "red" }, "invalid_request"],
       ["send_message", { spaceId: board.id, text: "x" }, "not_found"],
       ["send_message", { spaceId: "..", text: "x" }, "invalid_request"],
       ["send_message", { spaceId, text: "x", idempotencyKey: "a\nb" }, "invalid_request"],
@@ -183,6 +186,8 @@ test("[M2] [M3] ask_agent that was not answered in time goes on by its key, and 
     ...{ status: "answered", messageId: json.messageId, answer: [{ text: "Forty-two." }] },
   });
   expect(told.length).toBeGreaterThan(0);
+  const stub = env.SPACE.getByName(hall.id) as unknown as DurableObjectStub;
+  await vi.waitFor(() => runInDurableObject(stub, (_, state) => expect(state.getWebSockets()).toEqual([])));
   expect(await messagesOf(mona, hall.id)).toMatchObject([{ text: "@Ada What is it?" }, { text: "Forty-two." }]);
 });
 

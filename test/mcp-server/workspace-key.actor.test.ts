@@ -78,5 +78,5 @@ test("[M1] each tool's schema is whole, and all of them together are small enoug
     expect(Object.keys(inputSchema.$defs ?? {}), name).toEqual(expect.arrayContaining(referred));
     expect(name.length, name).toBeLessThanOrEqual(64);
   }
-  expect(JSON.stringify(tools).length).toBeLessThan(250_000);
+  expect(JSON.stringify(tools).length).toBeLessThan(180_000);
 });

@@ -9,6 +9,7 @@ import { Wordmark } from "../look/wordmark.tsx";
 import { SignOutEverywhereDialog } from "../session/credentials.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
+import { AssistantDialog } from "../settings/assistant.tsx";
 import { confidentialWords, preview } from "./space-items.ts";
 import { addressOf, workspaceAddress } from "./use-space-address.ts";
 import "./sidebar.css";
@@ -29,6 +30,7 @@ export const Sidebar = (props: SidebarProps) => {
   const { line, spaces, openId, isWorkspace, isOpen, onClose, onCreate } = props;
   const { client, entityId, madeBy, signOut } = useSignedIn();
   const [isEndingAll, setEndingAll] = useState(false);
+  const [isConnecting, setConnecting] = useState(false);
   // A failure shows nothing here, since the list of spaces shows it.
   const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
   const drawer = useRef<HTMLElement>(null);
@@ -96,6 +98,12 @@ export const Sidebar = (props: SidebarProps) => {
           </span>
           <ThemeToggle />
           <IconButton
+            icon="tool"
+            label="Connect an assistant"
+            title="Connect an assistant"
+            onClick={() => setConnecting(true)}
+          />
+          <IconButton
             icon="lock"
             label="End all sessions"
             title="Sign out everywhere"
@@ -104,6 +112,7 @@ export const Sidebar = (props: SidebarProps) => {
           <IconButton icon="leave" label="Sign out" title="Sign out" onClick={() => signOut("left")} />
         </div>
       </nav>
+      {isConnecting && <AssistantDialog isAdmin={you?.role === "admin"} onClose={() => setConnecting(false)} />}
       {isEndingAll && <SignOutEverywhereDialog onClose={() => setEndingAll(false)} />}
     </>
   );
