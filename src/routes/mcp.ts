@@ -94,7 +94,13 @@ const createToolsets = (routes: Route[]): ((principal: Principal) => Toolset) =>
   return (principal) => (principal.kind === "key" ? ofKey(principal) : ofPerson);
 };
 
-const JsonRpc = z.looseObject({ jsonrpc: z.literal("2.0"), method: z.string().optional() });
+/** A request, or without an id a notification. Nothing is asked of a client, so none answers. */
+const JsonRpc = z.strictObject({
+  jsonrpc: z.literal("2.0"),
+  id: z.union([z.string(), z.int()]).optional(),
+  method: z.string(),
+  params: z.looseObject({ _meta: z.looseObject({}).optional() }).optional(),
+});
 /** Clients of before 2025-11-25 may send several at once. */
 const JsonRpcBody = z.union([JsonRpc, z.array(JsonRpc).min(1).max(maxMessages)]).meta({ id: "JsonRpc" });
 
@@ -109,7 +115,7 @@ export const mcpOf = (routes: Route[], fetch: Fetch): Resource => {
   mcp.route(`POST ${mcpPath}`, {
     summary: "The Model Context Protocol, for assistants",
     description:
-      "Streamable HTTP, revisions 2026-07-28 and 2025-11-25, without sessions. A person's token has tools to read, say, ask and answer; a secret key has a tool for each route that its scopes let it ask. A tool's refusal is its result, with `isError`.",
+      "Streamable HTTP, revisions 2026-07-28 and 2025-11-25, without sessions. A person's token has tools to read, say, ask and answer; a secret key has a tool for each route that its scopes let it ask. A tool's refusal is its result, with `isError`. What is no message of its revision is refused by the protocol's own errors, with 400, 404 or 406.",
     access: "entity",
     scope: KeyScope.options,
     query: McpQuery,
@@ -123,10 +129,6 @@ export const mcpOf = (routes: Route[], fetch: Fetch): Resource => {
         },
       },
       202: { description: "A notification was taken" },
-      400: {
-        description: "No message of this protocol",
-        content: { "application/json": { schema: z.looseObject({}) } },
-      },
     },
     handle: async ({ context, principal, body }) => {
       toolsetOf ??= createToolsets(routes);
@@ -146,6 +148,7 @@ export const mcpOf = (routes: Route[], fetch: Fetch): Resource => {
       access: "public",
       query: McpQuery,
       answers: [Metadata, "The metadata"],
+      problems: ["invalid_request"],
       handle: ({ context, query }) => metadataOf(context, query.workspace),
     });
   }

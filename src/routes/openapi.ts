@@ -196,7 +196,7 @@ const problemsOf = ({ access, problems = [], body, ownBody, idempotent }: Route)
   const hasBody = body !== undefined || (ownBody !== undefined && isGuarded(access));
   const codes = new Set(
     access === "public"
-      ? ["rate_limited" as const]
+      ? [...problems, "rate_limited" as const]
       : [...problems, ...(hasBody ? bodyProblems : []), ...(idempotent ? repeatProblems : []), ...guardedProblems],
   );
   return Object.fromEntries(
