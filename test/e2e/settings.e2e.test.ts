@@ -71,6 +71,7 @@ test("[M1] the config that the page shows connects an assistant", async () => {
   expect((await configFor(small)).headers).toEqual({ Authorization: "Bearer TOKEN" });
   await page.getByRole("button", { name: "Make a token" }).click();
   await page.getByRole("button", { name: "Done" }).waitFor();
+  await shoot("assistant", page, small);
   const { url, headers } = await configFor(page);
   const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "auto" } });
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));

@@ -45,10 +45,10 @@ export const AssistantDialog = ({ isAdmin, onClose }: { isAdmin: boolean; onClos
           : `Ask who runs this workspace for a token of ${entityId}, and put it in the place of TOKEN.`}
       </p>
       <textarea
-        className="input"
+        className="input small"
         aria-label="Config"
         readOnly
-        rows={9}
+        wrap="off"
         value={config}
         onFocus={({ target }) => target.select()}
       />
