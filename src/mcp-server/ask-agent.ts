@@ -4,6 +4,7 @@ import { spaceId } from "../protocol/ids.ts";
 import { Message, ReadReceipt } from "../protocol/message.ts";
 import { Space } from "../protocol/space.ts";
 import { MessageText } from "../protocol/text.ts";
+import { jsonHash } from "../shared/canonical-json.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { mentionsIn } from "../shared/mentions.ts";
 import { quote } from "../shared/quote.ts";
@@ -74,7 +75,8 @@ const placeOf = async (ask: AskApi, agent: Named, named: string | undefined): Pr
   }
   const name = [...`Questions to ${agent.name}`].slice(0, 64).join("").trim();
   const body = { name, members: [{ entityId: agent.id }] };
-  const headers = { "idempotency-key": `ask_agent:${agent.id}` };
+  // An agent that was renamed has a new one, whose name is right.
+  const headers = { "idempotency-key": `ask_agent:${agent.id}:${jsonHash(name).slice(0, 16)}` };
   return (await askFor(ask, OneSpace, "/v1/spaces", { body, headers })).space;
 };
 
