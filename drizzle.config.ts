@@ -2,8 +2,9 @@ import { defineConfig } from "drizzle-kit";
 
 /** One history per actor class: `npm run migrations` runs this once for each, told by ACTOR. */
 const actor = process.env.ACTOR;
-if (actor !== "workspace" && actor !== "space" && actor !== "agent" && actor !== "person") {
-  throw new Error("set ACTOR to workspace, space, agent or person");
+const actors = ["workspace", "space", "agent", "person", "endpoint"];
+if (actor === undefined || !actors.includes(actor)) {
+  throw new Error(`set ACTOR to one of ${actors.join(", ")}`);
 }
 
 export default defineConfig({

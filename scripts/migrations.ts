@@ -10,7 +10,7 @@ import { isDeepStrictEqual } from "node:util";
  * beside each history holds the tables that it ends in, for a new object.
  */
 const root = resolve(import.meta.dirname, "..");
-const actors = ["workspace", "space", "agent", "person"];
+const actors = ["workspace", "space", "agent", "person", "endpoint"];
 
 type Journal = { entries: { idx: number; when: number; tag: string }[] };
 

@@ -3,6 +3,7 @@ import { app } from "./routes/app.ts";
 import { loadedOnce } from "./shared/loaded-once.ts";
 
 export { Agent } from "./agent/agent.ts";
+export { Endpoint } from "./endpoint/endpoint.ts";
 export { Person } from "./person/person.ts";
 export { Space } from "./space/space.ts";
 export { Workspace } from "./workspace/workspace.ts";

@@ -6,7 +6,7 @@ declare namespace Cloudflare {
   }
   interface GlobalProps {
     mainModule: typeof import("../src/worker.ts");
-    durableNamespaces: "Workspace" | "Space" | "Agent";
+    durableNamespaces: "Workspace" | "Space" | "Agent" | "Endpoint";
   }
 }
 type ColloquyEnv = import("../src/env/env.ts").Env;

@@ -17,6 +17,7 @@ import type { Speaker, Speech } from "./speaker.ts";
  * The product as it is, behind a worker that counts what it costs and lets a bench speak into a space. Nothing of the
  * product is replaced: requests to objects, alarms and SQLite's rows are counted where the platform hands them out.
  */
+export { Endpoint } from "../../src/worker.ts";
 export { Speaker } from "./speaker.ts";
 
 type BenchEnv = {

@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795838598749);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795843882391);
 CREATE TABLE `decisions` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`decision` text
@@ -50,7 +50,7 @@ CREATE TABLE `subscribers` (
 	`inside` integer NOT NULL,
 	`failures` integer DEFAULT 0 NOT NULL,
 	`retry_at` integer
-, `compartment_of` text);
+, `compartment_of` text, `endpoint` text);
 CREATE TABLE `timers` (
 	`name` text PRIMARY KEY NOT NULL,
 	`due_at` integer NOT NULL,

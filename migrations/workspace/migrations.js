@@ -23,6 +23,7 @@ import m0020 from './0020_heavy_marrow.sql';
 import m0021 from './0021_demonic_grey_gargoyle.sql';
 import m0022 from './0022_secret_mulholland_black.sql';
 import m0023 from './0023_socket_objects.sql';
+import m0024 from './0024_fearless_maelstrom.sql';
 
   export default {
     journal,
@@ -50,7 +51,8 @@ m0019,
 m0020,
 m0021,
 m0022,
-m0023
+m0023,
+m0024
     }
   }
   

@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795805896553);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795838920541);
 CREATE TABLE `entities` (
 	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`id` text NOT NULL,
@@ -70,7 +70,7 @@ CREATE TABLE `workspace` (
 	`id` text PRIMARY KEY NOT NULL,
 	`name` text NOT NULL,
 	`created_at` integer NOT NULL
-, `impersonated_approvals` text DEFAULT 'refused' NOT NULL, `reseal` text, `suspended` text, `deleted_at` integer, `limits` text DEFAULT '{}' NOT NULL, `auth` text, `retention_days` integer, `audit_webhook` text, `audit_told` integer DEFAULT 0 NOT NULL);
+, `impersonated_approvals` text DEFAULT 'refused' NOT NULL, `reseal` text, `suspended` text, `deleted_at` integer, `limits` text DEFAULT '{}' NOT NULL, `auth` text, `retention_days` integer, `audit_webhook` text, `audit_told` integer DEFAULT 0 NOT NULL, `endpoints_version` integer DEFAULT 0 NOT NULL);
 CREATE TABLE `jobs` (
 	`kind` text NOT NULL,
 	`key` text NOT NULL,
@@ -180,4 +180,25 @@ CREATE UNIQUE INDEX `erasures_id` ON `erasures` (`id`);
 CREATE TABLE `socket_objects` (
 	`id` text PRIMARY KEY NOT NULL,
 	`proven_at` integer NOT NULL
+);
+CREATE TABLE `endpoints` (
+	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`id` text NOT NULL,
+	`url` text NOT NULL,
+	`types` text NOT NULL,
+	`space_ids` text,
+	`description` text,
+	`batch` integer NOT NULL,
+	`secrets` text NOT NULL,
+	`disabled` text,
+	`version` integer NOT NULL,
+	`told_to` integer NOT NULL,
+	`created_at` integer NOT NULL
+);
+CREATE UNIQUE INDEX `endpoints_id` ON `endpoints` (`id`);
+CREATE TABLE `feed` (
+	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`at` integer NOT NULL,
+	`type` text NOT NULL,
+	`subject` text NOT NULL
 );

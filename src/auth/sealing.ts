@@ -12,8 +12,9 @@ import { openedByAny, type RingEnv, ringOf } from "../shared/secret-ring.ts";
  */
 const version = "v1";
 
-/** The name that a hook's secrets are sealed under. No other hook and no workspace secret has it. */
+/** The names that a hook's or an endpoint's secrets are sealed under. No other and no workspace secret has them. */
 export const hookSecretName = (id: string): string => `hook:${id}`;
+export const endpointSecretName = (id: string): string => `endpoint:${id}`;
 
 const ivBytes = 12;
 

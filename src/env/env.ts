@@ -1,6 +1,6 @@
 import type { AgentRpc } from "../protocol/agent-rpc.ts";
 import type { PersonRpc } from "../protocol/person-rpc.ts";
-import type { SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
+import type { EndpointRpc, SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Outcome } from "../shared/errors.ts";
 
 /** A namespace of actors, seen only through the RPC interface that they promise. */
@@ -23,6 +23,7 @@ export type Env = {
   SPACE: ActorNamespace<SpaceRpc>;
   AGENT: ActorNamespace<AgentRpc>;
   PERSON: ActorNamespace<PersonRpc>;
+  ENDPOINT: ActorNamespace<EndpointRpc>;
   AI?: Ai;
   ASSETS?: Fetcher;
   /** Bearer key of the operator. No default: without one, no workspace can be created. */

@@ -4,7 +4,7 @@ import * as z from "zod";
  * Ids on the wire: `prefix_` + ULID + 8 characters that prove it was issued here (`shared/ids.ts` makes and checks
  * them). Inside a space or an agent, the owner's ULID stands before the thing's own.
  */
-const ownPrefixes = ["wsp", "ent", "spc", "key", "str"] as const;
+const ownPrefixes = ["wsp", "ent", "spc", "key", "str", "ep"] as const;
 
 export type OwnPrefix = (typeof ownPrefixes)[number];
 export type OwnedPrefix = "msg" | "run" | "tc" | "pln" | "hook" | "evt" | "arch";
@@ -29,4 +29,5 @@ export const toolCallId = id("tc", "a tool call's id");
 export const eventId = id("evt", "an event's id");
 export const hookId = id("hook", "a hook's id");
 export const archivalId = id("arch", "an archival entry's id");
+export const endpointId = id("ep", "an endpoint's id");
 export const streamId = id("str", "a stream's id");

@@ -1,6 +1,12 @@
 import type { Outcome } from "../shared/errors.ts";
 import type { AuditActor, AuditEntry, AuditFilters, AuditNote } from "./audit.ts";
 import type { CredentialMethods } from "./credential-rpc.ts";
+import type {
+  EndpointMethods,
+  EndpointRegistryMethods,
+  EndpointSourceMethods,
+  FollowingEndpoints,
+} from "./endpoint-rpc.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
 import type { CreateErasure, ErasedPart, Erasure, ErasureOf } from "./erasure.ts";
 import type { Budget, ChannelOpen } from "./events.ts";
@@ -9,6 +15,7 @@ import type { Follows, Standing } from "./line.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
 import type { ForgottenOrigin, MessageChange } from "./message-change.ts";
 import type { Principal } from "./principal.ts";
+import type { RequestMethods } from "./request-rpc.ts";
 import type { ReadSpace } from "./run.ts";
 import type { Secret } from "./secret.ts";
 import type { CreateSpace, Space, UpdateSpace } from "./space.ts";
@@ -191,7 +198,7 @@ export type BudgetNotice = { resetsAt: string; personId?: string | undefined; bu
 export type EntityRef = { id: string; name: string; type: EntityType };
 
 export type SpaceRpc = Rpc<SpaceMethods>;
-interface SpaceMethods {
+interface SpaceMethods extends EndpointSourceMethods {
   create(input: {
     id: string;
     workspaceId: string;
@@ -283,8 +290,10 @@ interface SpaceMethods {
   recordToolCall(call: AgentToolCall): Message;
 }
 
+export type EndpointRpc = Rpc<EndpointMethods>;
+
 export type WorkspaceRpc = Rpc<WorkspaceMethods>;
-interface WorkspaceMethods extends CredentialMethods, LimitMethods {
+interface WorkspaceMethods extends CredentialMethods, LimitMethods, RequestMethods, EndpointRegistryMethods {
   /** Creates once: a repeated call with the same id answers `conflict`. */
   create(input: { id: string; name: string; keyId: string; keyHash: string }): Workspace;
   describe(): Workspace;
@@ -321,8 +330,8 @@ interface WorkspaceMethods extends CredentialMethods, LimitMethods {
   standing(entityId: string): { role: Role; type: EntityType };
   shareSpace(entityId: string, otherId: string): boolean;
 
-  /** From spaces, in order; what is older than what it has is ignored. */
-  follow(delivery: IndexDelivery): null;
+  /** From spaces, in order; what is older than what it has is ignored. A workspace of the last release answers null. */
+  follow(delivery: IndexDelivery): FollowingEndpoints | null;
   /** From agents: a call waits for servers, or does no more. */
   noteToolCall(call: WaitingToolCall, waits: boolean): null;
   /** Oldest first; with `openOnly`, without those of confidential spaces. */
@@ -355,14 +364,4 @@ interface WorkspaceMethods extends CredentialMethods, LimitMethods {
   /** For the audit log, of what happens elsewhere. */
   noteAudit(note: AuditNote): null;
   audit(page: PageRequest & AuditFilters): Page<AuditEntry>;
-  /** `Idempotency-Key`: begin, then end with what was answered. A begun one that never ended is free after 60 s. */
-  beginRequest(input: RequestName & { bodyHash: string }): BegunRequest;
-  /** Makes kept answers `gone` that tell of what is deleted at this path. The path has no `/v1`. */
-  forgetAnswers(path: string): null;
-  endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): null;
 }
-
-/** A request with an `Idempotency-Key`, and its caller. */
-export type RequestName = { principal: string; key: string };
-/** With the answer to give again, where it was done before. */
-export type BegunRequest = { replay?: { status: number; body: string } };

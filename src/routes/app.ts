@@ -14,6 +14,7 @@ import { audit } from "./audit.ts";
 import { blocks } from "./blocks.ts";
 import { deliveries } from "./deliveries.ts";
 import { deploymentOf } from "./deployment.ts";
+import { endpoints } from "./endpoints.ts";
 import { entities } from "./entities.ts";
 import { erasures } from "./erasures.ts";
 import { hooks } from "./hooks.ts";
@@ -121,6 +122,7 @@ export const routes = [
   usage,
   resealing,
   keysAndSecrets,
+  endpoints,
   ownUsers,
   entities,
   erasures,

@@ -40,6 +40,7 @@ const securitySchemes = {
 const tags = [
   { name: "Workspace", description: "A tenant: entities, spaces, agents, keys and secrets that belong together." },
   { name: "Keys and secrets", description: "What opens the workspace, and what its models and tools may use." },
+  { name: "Endpoints", description: "How other systems are told what happens: outgoing webhooks." },
   { name: "Entities", description: "Who takes part: people, services, and agents." },
   { name: "Sessions", description: "How a person signs in to the page: a link, once, then a cookie." },
   { name: "Agents", description: "Participants that think by themselves. An agent's id is its entity id." },

@@ -25,6 +25,7 @@ const issuedIds: Record<string, IssuedId> = {
   erasureId: { prefix: "ent", or: ["spc", "wsp"], what: "what is erased" },
   spaceId: { prefix: "spc", what: "the space" },
   keyId: { prefix: "key", what: "the key" },
+  endpointId: { prefix: "ep", what: "the endpoint" },
   toolCallId: { prefix: "tc", what: "the tool call" },
   runId: { prefix: "run", what: "the run", within: "agentId" },
   eventId: { prefix: "evt", what: "the event", within: "agentId" },

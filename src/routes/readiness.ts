@@ -18,6 +18,7 @@ const probes: Record<string, (env: Env) => Promise<Outcome<unknown>>> = {
   workspace: ({ WORKSPACE }) => WORKSPACE.getByName(probe).describe(),
   space: ({ SPACE }) => SPACE.getByName(probe).describe(nobody),
   agent: ({ AGENT }) => AGENT.getByName(probe).describe(probe),
+  endpoint: ({ ENDPOINT }) => ENDPOINT.getByName(probe).forgetAnswers(probe),
 };
 
 const Readiness = z.object({

@@ -28,6 +28,8 @@ export const faultPoints = [
   "hook.before-receive", // the delivery is proven, nothing of it is stored
   "hook.after-receive", // its event is in the inbox, the loop is not awake, the sender has no answer
   "agent.after-commit", // all is acknowledged, the loop has not gone on
+  "endpoint.after-deliver", // the endpoint knows of an event, its source has no answer
+  "endpoint.after-send", // its server has it, nothing of that is stored
   "workspace.before-answer", // what a space or an agent told is stored, and it has no answer
   "workspace.before-tell", // a rename or a secret is stored, nobody was told
   "workspace.after-tell", // the space or the agent knows it, its job is not done

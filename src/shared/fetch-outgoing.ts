@@ -26,6 +26,8 @@ export type OutgoingOptions = {
   confidential?: boolean | undefined;
   /** Whether a text holds what only the origin that is named first may know. */
   holdsSecret?: ((text: string) => boolean) | undefined;
+  /** A redirect is an answer like others. */
+  isDirect?: boolean | undefined;
   /** People approved the origin that is named first: none other is asked. */
   approved?: boolean | undefined;
 };
@@ -76,7 +78,7 @@ export const fetchOutgoing = async (first: OutgoingRequest, options: OutgoingOpt
       taken = true;
       return refused("it could not be reached, or the connection broke before an answer came");
     }
-    const target = redirecting.has(response.status) ? response.headers.get("location") : null;
+    const target = !options.isDirect && redirecting.has(response.status) ? response.headers.get("location") : null;
     if (target === null) return { ok: true, response, taken };
     void response.body?.cancel().catch(() => undefined);
     taken ||= maySayDone(response.status);

@@ -1,3 +1,4 @@
+import type { AskedEvents, FollowingEndpoints, ToldEvents } from "../protocol/endpoint-rpc.ts";
 import type { Member } from "../protocol/entity.ts";
 import { closeCodes } from "../protocol/events.ts";
 import { hasWorkspaceRights, mayRead, type Principal, readsAsMember, unreadable } from "../protocol/principal.ts";
@@ -298,6 +299,17 @@ export const setSuspended = (services: SpaceServices, workspaceId: string, suspe
   services.settings.change({ suspended });
   if (suspended) services.sockets.closeWhere(() => true, closeCodes.suspended, "the workspace is suspended");
   else services.router.resume();
+};
+
+/** Endpoints follow the space, or do no more. */
+export const setEndpoints = (services: SpaceServices, workspaceId: string, following: FollowingEndpoints): void => {
+  spaceIn(services, workspaceId);
+  services.endpoints.follow(following, false);
+};
+
+export const toldTo = (services: SpaceServices, workspaceId: string, asked: AskedEvents): ToldEvents => {
+  spaceIn(services, workspaceId);
+  return services.endpoints.toldTo(asked);
 };
 
 /** Credentials of this entity, key or session may have ended: sockets close unless the workspace confirms them. */

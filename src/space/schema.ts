@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { FollowingEndpoint } from "../protocol/endpoint-rpc.ts";
 import type { EntityType } from "../protocol/entity.ts";
 import type { DurableEvent } from "../protocol/events.ts";
 import type { Follows } from "../protocol/line.ts";
@@ -128,9 +129,11 @@ export const members = sqliteTable("members", {
 /** The subscribers of the log, and how far each has come. */
 export const subscribers = sqliteTable("subscribers", {
   id: text("id").primaryKey(),
-  kind: text("kind").$type<"agent" | "index" | "person">().notNull(),
+  kind: text("kind").$type<"agent" | "index" | "person" | "endpoint">().notNull(),
   /** The agent, if the subscriber is its compartment for this space. */
   compartmentOf: text("compartment_of"),
+  /** The events that an endpoint names, and whether it names the space. */
+  endpoint: text("endpoint", { mode: "json" }).$type<Omit<FollowingEndpoint, "id">>(),
   /** Everything up to here has been taken. */
   cursor: integer("cursor").notNull(),
   /** Whether the subscriber was a member at its cursor. */

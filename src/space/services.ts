@@ -6,14 +6,15 @@ import { openDatabase } from "../shared/database.ts";
 import { fault } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
 import { ringOf } from "../shared/secret-ring.ts";
-import { withTimeout } from "../shared/timeouts.ts";
+import { breathe, withTimeout } from "../shared/timeouts.ts";
 import { createJobs } from "../timers/jobs.ts";
 import { createTimers } from "../timers/timers.ts";
 import { createAudit } from "./audit.ts";
-import { keyProofAnswerMs } from "./bounds.ts";
+import { keyProofAnswerMs, watchdogMs } from "./bounds.ts";
 import { createClientRates } from "./client-rates.ts";
 import { createAgentFollower } from "./delivery/agent-follower.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
+import { createEndpointFollower } from "./delivery/endpoint-follower.ts";
 import { createIndexFollower } from "./delivery/index-follower.ts";
 import { createPersonFollower } from "./delivery/person-follower.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
@@ -79,10 +80,19 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const { tellMind } = formerAgents;
   const addressed = createAddressed(log);
   const ofPeople = { log, settings, members, toolCalls, live, addressed };
+  const endpoints = createEndpointFollower({
+    ...{ ...around, endpoints: env.ENDPOINT, subscribers },
+    transaction: (work) => db.transaction(work),
+    begun() {
+      timers.setNoLater(deliverTimer, clock.now() + watchdogMs);
+      ctx.waitUntil(breathe().then(() => delivery.kick()));
+    },
+  });
   const followers = {
     person: createPersonFollower({ ...ofPeople, people: env.PERSON }),
     agent: createAgentFollower({ ...around, agents: env.AGENT, forgetting, tellMind }),
-    index: createIndexFollower({ ...around, workspaces: env.WORKSPACE }),
+    index: createIndexFollower({ ...around, workspaces: env.WORKSPACE, followed: endpoints.follow }),
+    endpoint: endpoints.follower,
   };
   const delivery: Delivery = new Delivery({ ...around, followers, subscribers, forgetting });
   const transaction = <T>(work: () => T): T => db.transaction(work);
@@ -124,7 +134,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
       return standing.ok && standing.value.role === "admin";
     },
     ids,
-    ...{ formerAgents, forgetting },
+    ...{ formerAgents, forgetting, endpoints },
     router: createRouter({ ...around, jobs, ledger, record, noteSecretUsed: audit.noteSecretUsed }),
     rates: createClientRates(),
     groupCommit: createGroupCommit(ctx.storage),

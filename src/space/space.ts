@@ -28,7 +28,9 @@ import {
   removeMember,
   removeSpace,
   renameMember,
+  setEndpoints,
   setSuspended,
+  toldTo,
   updateSpace,
 } from "./lifecycle.ts";
 import { deleteMessage, editMessage } from "./message-changes.ts";
@@ -82,6 +84,8 @@ const answers = {
   renameMember,
   setSuspended,
   setRetention,
+  setEndpoints,
+  toldTo,
   endSession: proveAgain,
   proveAgain,
   answerToolCall: (services, ...given) => {

@@ -10,6 +10,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
 import { sameJson } from "../shared/same-json.ts";
 import { type Audit, unknownActor } from "./audit.ts";
+import { endpointAnswers } from "./endpoint-answers.ts";
 import { end, endSuspended, overviewOf, suspend } from "./lifecycle.ts";
 import { requireStorage } from "./limits.ts";
 import { removeEntity } from "./purge.ts";
@@ -232,15 +233,17 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (entityId !== undefined) audit.note({ action: "session.ended", actor: { id: entityId }, target: entityId });
   },
 
-  createEntity: ({ directory, audit, erasures }, id, input, by = unknownActor) => {
+  createEntity: ({ directory, audit, erasures, feed }, id, input, by = unknownActor) => {
     erasures.requireNotErased(id);
+    if (!directory.find(id)) feed.add("entity.created", id);
     const entity = directory.create(id, input);
     const made = { actor: by, target: id, detail: { to: entity.role }, once: `made ${id}` };
     if (entity.role === "admin") audit.note({ action: "entity.role_changed", ...made });
     return entity;
   },
-  createAgentEntity: ({ directory, audit, outbox, erasures, row, usage }, id, name, importedBy) => {
+  createAgentEntity: ({ directory, audit, outbox, erasures, row, usage, feed }, id, name, importedBy) => {
     erasures.requireNotErased(id);
+    if (!directory.find(id)) feed.add("agent.created", id);
     if (!directory.find(id)) requireStorage(row, usage.bytes());
     if (row.limits.maxTokensPerDay !== undefined && !directory.find(id)) outbox.tokensMetered(id);
     const entity = directory.create(id, { type: "agent", name, role: "member" });
@@ -256,6 +259,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     const { directory, outbox, audit, row } = services;
     const before = directory.get(id);
     const entity = directory.update(id, changes);
+    services.feed.add(entity.type === "agent" ? "agent.updated" : "entity.updated", id);
     if (entity.name !== before.name) outbox.entityRenamed(id);
     if (entity.role !== before.role) {
       if (before.role === "admin") outbox.makerEnded(id);
@@ -293,7 +297,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     spaces.forgetToBe(id);
     outbox.spaceSettled(id);
   },
-  follow: ({ spaces, outbox, erasures, requests, row }, delivery) => {
+  follow: ({ spaces, outbox, erasures, requests, endpoints, row }, delivery) => {
     if (delivery.space.workspaceId !== row.id)
       throw new ColloquyError("not_found", "The space is of another workspace.");
     const isAwaited = spaces.toBeUntil(delivery.space.id) !== undefined;
@@ -305,6 +309,7 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     }
     if (isAwaited) outbox.spaceSettled(delivery.space.id);
     if (isAwaited && row.retentionDays !== null && !delivery.deleted) outbox.retentionChanged(delivery.space.id);
+    return endpoints.following(delivery.space.id);
   },
   spaces: ({ spaces }, page) => spaces.page(page),
   lineOf: ({ spaces, directory, outbox }, entityId) => {
@@ -313,9 +318,13 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
 
   // The agent may have been deleted a moment ago: then nothing of it waits any more.
-  noteToolCall: ({ waitingCalls, directory }, call, waits) =>
-    waitingCalls.note(call, waits && directory.find(call.agentId) !== undefined),
+  noteToolCall: ({ waitingCalls, directory, feed }, call, waits) => {
+    const isNew = waitingCalls.note(call, waits && directory.find(call.agentId) !== undefined);
+    if (isNew) feed.add("tool_call.waiting", call.toolCallId);
+  },
   toolCalls: ({ waitingCalls }, page) => waitingCalls.page(page),
+
+  ...endpointAnswers,
 
   overview: (services) => overviewOf(services, services.row),
   suspend: (services, reason) => suspend(services, services.row, reason),
@@ -328,9 +337,10 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   erasure: ({ erasures }, id) => erasures.view(id),
   erasures: ({ erasures }, page) => erasures.page(page),
 
-  noteAudit: ({ audit, erasures, row }, note) => {
+  noteAudit: ({ audit, erasures, feed, row }, note) => {
     // An erased workspace keeps no late notes.
     if (row.deletedAt === null || erasures.view(row.id).state === "running") audit.note(note);
+    if (note.action === "agent.changed") feed.add("agent.updated", note.target);
   },
   audit: ({ audit }, page) => audit.page(page),
 
@@ -356,6 +366,7 @@ export const ofDeployment = {
 export const refusedWhileSuspended = new Set<string>([
   ...(["update", "addKey", "updateKey", "putSecret", "addSignInCode", "putAuth"] as const),
   ...(["createEntity", "createAgentEntity", "updateEntity", "admitSpace", "lineOf"] as const),
+  ...(["addEndpoint", "updateEndpoint"] as const),
 ] satisfies Installed[]);
 
 /** Methods that a workspace answers once it is over: for the operator, and for its spaces and agents as they end. */

@@ -61,7 +61,7 @@ export const createAuditWebhook = ({ env, db, clock, jobs, self, audit, secrets,
   ) => {
     const id = `audit_${row.id}_${position}`;
     const body = JSON.stringify({ type: "audit.entry", timestamp: entry.at, data: { workspaceId: row.id, ...entry } });
-    const signed = signStandard(await keyOf(row.id, webhook), id, clock.now(), body);
+    const signed = signStandard([await keyOf(row.id, webhook)], id, clock.now(), body);
     const headers = Object.entries({ ...signed, "content-type": "application/json", "idempotency-key": id });
     const told = await fetchOutgoing(
       { method: "POST", url: webhook.url, headers, body },

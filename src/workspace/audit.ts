@@ -3,10 +3,10 @@ import type { AuditEntry, AuditFilters, AuditNote } from "../protocol/audit.ts";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
 import { type Clock, isoTime } from "../shared/clock.ts";
 import { among, countOf, type Database, Remembered } from "../shared/database.ts";
+import { pageOf } from "../shared/page.ts";
 import { withoutNulls } from "../shared/without-nulls.ts";
 import type { Timers } from "../timers/timers.ts";
 import { auditAgeMs, maxAuditEntries } from "./bounds.ts";
-import { pageOf } from "./page.ts";
 import { audit } from "./schema.ts";
 
 export const auditTimer = "audit";
@@ -40,8 +40,8 @@ export const createAudit = (
   clock: Clock,
   timers: Timers,
   { entries: most, ageMs } = { entries: maxAuditEntries, ageMs: auditAgeMs },
-  /** Something new is in it. In the transaction. */
-  noted: () => void = () => undefined,
+  /** Something new is in it, at this place. In the transaction. */
+  noted: (position: number) => void = () => undefined,
 ) => {
   const held = new Remembered(db, () => countOf(db, audit));
 
@@ -50,9 +50,12 @@ export const createAudit = (
     const who = { actor: id, actorAs: as ?? null, impersonatedBy: impersonatedBy ?? null };
     const before = held.get();
     const row = { ...act, ...who, at, detail: detail ?? null, once: once ?? null };
-    const isNew = db.insert(audit).values(row).onConflictDoNothing().returning({ at: audit.at }).all().length > 0;
-    if (isNew) held.set(before + 1);
-    return isNew;
+    const returned = { position: audit.position };
+    const [added] = db.insert(audit).values(row).onConflictDoNothing().returning(returned).all();
+    if (!added) return false;
+    held.set(before + 1);
+    noted(added.position);
+    return true;
   };
 
   const left = (entries: number): void => {
@@ -83,7 +86,6 @@ export const createAudit = (
     note(act: AuditNote): void {
       if (!insert(act)) return;
       if (held.get() > most) makeRoom();
-      noted();
       if (timers.dueAt(auditTimer) === undefined) timers.set(auditTimer, clock.now() + ageMs);
     },
 
@@ -93,6 +95,12 @@ export const createAudit = (
         .select({ at: max(audit.position) })
         .from(audit)
         .get()?.at ?? 0,
+
+    /** The entry at a place. */
+    at(position: number): AuditEntry | undefined {
+      const row = db.select().from(audit).where(eq(audit.position, position)).get();
+      return row && entryOf(row);
+    },
 
     /** The first entry after a place. */
     after(position: number): { position: number; entry: AuditEntry } | undefined {

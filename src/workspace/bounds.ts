@@ -40,6 +40,14 @@ export const maxTokensLeased = 100_000;
 /** Rows of what persons, and agents in spaces, used on a day. Where there are more those of the oldest days leave. */
 export const maxUsageDetails = 500_000;
 
+/** Outgoing webhooks. */
+export const maxEndpoints = 20;
+/** What happened is kept for endpoints for this long, to be sent and sent again, and so much of it. Of more, the oldest leaves. */
+export const feedAgeMs = 7 * 86_400_000;
+export const maxFeedEvents = 20_000;
+/** Of it, one go reads so many. */
+export const maxFeedPage = 100;
+
 /** Entries of the audit log. One more has the oldest leave. */
 export const maxAuditEntries = 100_000;
 /** How long an entry of the audit log is kept: 400 days. */

@@ -6,9 +6,9 @@ import { type Clock, isoTime } from "../shared/clock.ts";
 import { among, countOf, type Database, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { asSeen, twinOf } from "../shared/look-alike.ts";
+import { pageOf } from "../shared/page.ts";
 import { maxAgents, maxEntities, maxRemovedSubjects } from "./bounds.ts";
 import type { RequireRoom } from "./limits.ts";
-import { pageOf } from "./page.ts";
 import { entities, memberships, removedSubjects } from "./schema.ts";
 
 type NewEntity = Omit<CreateEntity, "type"> & { type: EntityType };

@@ -8,6 +8,7 @@ import { type Clock, isoTime } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError, type Outcome, unwrap } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
+import { pageOf } from "../shared/page.ts";
 import { withTimeout } from "../shared/timeouts.ts";
 import type { Jobs } from "../timers/jobs.ts";
 import type { Audit } from "./audit.ts";
@@ -22,8 +23,8 @@ import {
   tellTimeoutMs,
 } from "./bounds.ts";
 import type { Directory } from "./directory.ts";
+import type { Endpoints } from "./endpoints.ts";
 import { askImported } from "./outbox.ts";
-import { pageOf } from "./page.ts";
 import { erasures, erasureVisits } from "./schema.ts";
 import type { SpaceIndex } from "./space-index.ts";
 
@@ -63,13 +64,14 @@ const firstVisitRows = 10;
 const isMoving = ({ place, upTo }: Step | Visit): boolean => (place ?? 0) < (upTo ?? 0);
 
 type Surroundings = {
-  env: Pick<Env, "SPACE" | "AGENT">;
+  env: Pick<Env, "SPACE" | "AGENT" | "ENDPOINT">;
   db: Database;
   clock: Clock;
   jobs: Jobs;
   audit: Audit;
   directory: Directory;
   spaces: SpaceIndex;
+  endpoints: Pick<Endpoints, "ids">;
   workspaceId: () => string;
   /** The agents that are being ended. */
   ending: () => string[];
@@ -96,7 +98,8 @@ const unknownOf: Record<ErasureKind, string[]> = {
 };
 
 export const createErasures = (surroundings: Surroundings) => {
-  const { env, db, clock, jobs, audit, directory, spaces, workspaceId, ending, removed, purge, object } = surroundings;
+  const { env, db, clock, jobs, audit, directory, spaces, endpoints, workspaceId, ending, removed, purge, object } =
+    surroundings;
 
   const find = (id: string): Row | undefined => db.select().from(erasures).where(eq(erasures.id, id)).get();
   const isOf = (id: string) => eq(erasureVisits.erasureId, id);
@@ -105,7 +108,7 @@ export const createErasures = (surroundings: Surroundings) => {
     and(isOf(erasureId), eq(erasureVisits.target, target));
 
   const phasesOf = ({ id, kind }: Pick<Row, "id" | "kind">): (() => string[])[] => {
-    if (kind === "space") return [() => [id]];
+    if (kind === "space") return [() => [id], endpoints.ids];
     // An agent that is being deleted still holds all its words.
     const isErased = and(eq(erasures.kind, "agent"), isNull(erasures.completedAt), ne(erasures.id, id));
     const erased = () =>
@@ -116,9 +119,10 @@ export const createErasures = (surroundings: Surroundings) => {
         .all()
         .map((row) => row.id);
     const agents = () => [...new Set([...directory.agentIds(), ...ending(), ...erased()])];
-    if (kind === "workspace") return [() => [...spaces.allIds(), ...agents()]];
+    if (kind === "workspace") return [() => [...spaces.allIds(), ...agents(), ...endpoints.ids()]];
     // Its readers forget before they are asked for its name, so that what they changed is counted with that.
-    return kind === "person" ? [spaces.allIds, agents] : [spaces.allIds, () => [id], agents, () => [id + itsEnd]];
+    const others = () => [...agents(), ...endpoints.ids()];
+    return kind === "person" ? [spaces.allIds, others] : [spaces.allIds, () => [id], others, () => [id + itsEnd]];
   };
 
   /** When the next go of a space may begin, and the last time that was given to an object that is visited first. */
@@ -209,6 +213,14 @@ export const createErasures = (surroundings: Surroundings) => {
     return { ...done, rows: told?.rows ?? 0, objects: told?.objects ?? 1, isDone: told?.isDone ?? true };
   };
 
+  /** Its server may have answered with words that it was told. */
+  const askEndpoint = async ({ kind: what }: Row, { target }: Visit): Promise<Step> => {
+    const endpoint = env.ENDPOINT.getByName(target);
+    if (what === "workspace") unlessGone(await endpoint.remove(workspaceId()));
+    const rows = what === "workspace" ? 0 : (unlessGone(await endpoint.forgetAnswers(workspaceId())) ?? 0);
+    return { rows, objects: 1, isDone: true };
+  };
+
   const store = (row: Row, before: Visit, { names = [], ...step }: Step): void =>
     db.transaction(() => {
       // In the end an object tells no more of its others, which are gone: the largest number counts.
@@ -242,9 +254,13 @@ export const createErasures = (surroundings: Surroundings) => {
       // Another that is due now too waits until this one has answered.
       if (isMoving(before)) freeAt = clock.now() + eraseAgainMs;
       await faultOnceStored("workspace.before-tell", object);
-      const isSpace = before.target.startsWith("spc_");
       anew.delete(key);
-      const came = await withTimeout(tellTimeoutMs, isSpace ? askSpace(row, before) : askAgent(row, before));
+      const ask = before.target.startsWith("spc_")
+        ? askSpace
+        : before.target.startsWith("ep_")
+          ? askEndpoint
+          : askAgent;
+      const came = await withTimeout(tellTimeoutMs, ask(row, before));
       const step = anew.has(key) ? { ...came, upTo: null, isDone: false } : came;
       await faultOnceStored("workspace.after-tell", object);
       store(row, before, step);

@@ -15,6 +15,7 @@ import { withTimeout } from "../shared/timeouts.ts";
 import type { JobHandler, Jobs } from "../timers/jobs.ts";
 import { maxHaltsAtOnce, maxTellsAtOnce, socketsKnownMs, socketUseMs, tellTimeoutMs } from "./bounds.ts";
 import type { Directory } from "./directory.ts";
+import type { Endpoints } from "./endpoints.ts";
 import { socketObjects } from "./schema.ts";
 import type { Secrets } from "./secrets.ts";
 import type { SpaceIndex } from "./space-index.ts";
@@ -22,25 +23,16 @@ import type { SpaceIndex } from "./space-index.ts";
 const kind = "tell";
 /** A suspension, and the end of credentials, are told apart from the rest, and faster. */
 const haltKind = "halt";
-const halts = new Set(["suspend", "session", "credentials"]);
+const halts = new Set(["suspend", "session", "credentials", "endpoint"]);
 /** Asks for a space that was admitted, and that nobody has told of. */
 const toBeKind = "space-to-be";
 
 const Told = z.object({
   about: z.enum([
-    "rename",
-    "remove",
-    "session",
-    "credentials",
-    "secrets",
-    "end",
-    "suspend",
-    "tokens",
-    "retention",
-    "lines",
-    "joined",
+    ...(["rename", "remove", "session", "credentials", "secrets", "end", "suspend", "tokens", "retention"] as const),
+    ...(["lines", "joined", "endpoint", "endpoints"] as const),
   ]),
-  /** The space, the agent or the person that is told. */
+  /** The space, the agent, the person or the endpoint that is told. */
   target: z.string(),
   /** The entity, the key or the session that it is about; empty where it is about the target itself. */
   subject: z.string(),
@@ -68,6 +60,7 @@ type Surroundings = {
   directory: Directory;
   secrets: Secrets;
   spaces: SpaceIndex;
+  endpoints: Pick<Endpoints, "ids" | "tell" | "following">;
   jobs: Jobs;
   clock: Clock;
   /** Known once the workspace was created. */
@@ -82,7 +75,8 @@ type Surroundings = {
 };
 
 /**
- * Tells spaces, agents and people's lines of changes in the workspace: renames, removals, ends of credentials, secrets, the end of an agent.
+ * Tells spaces, agents, people's lines and endpoints of changes in the workspace: renames, removals, ends of credentials, secrets,
+ * the end of an agent.
  *
  * Invariants
  * 1. A job is set in the transaction that makes it necessary: there its methods are called.
@@ -91,7 +85,7 @@ type Surroundings = {
 export type Outbox = ReturnType<typeof createOutbox>;
 
 export const createOutbox = (surroundings: Surroundings) => {
-  const { env, ids, db, directory, secrets, spaces, jobs, clock, object } = surroundings;
+  const { env, ids, db, directory, secrets, spaces, endpoints, jobs, clock, object } = surroundings;
 
   const ask = async ({ about, target, subject }: Told): Promise<Outcome<null>> => {
     const workspaceId = surroundings.workspaceId();
@@ -118,7 +112,9 @@ export const createOutbox = (surroundings: Surroundings) => {
       // A compartment begins with what is said first, so there may be none.
       return !proven.ok && proven.problem.code === "not_found" ? ok(null) : proven;
     }
+    if (target.startsWith("ep_")) return endpoints.tell(target);
     const space = env.SPACE.getByName(target);
+    if (about === "endpoints") return space.setEndpoints(workspaceId, endpoints.following(target));
     if (about === "tokens") {
       const told = await env.AGENT.getByName(target).meterTokens(workspaceId, surroundings.isMetered());
       if (told.ok || told.problem.code !== "not_found" || !directory.find(target)) return told;
@@ -266,7 +262,14 @@ export const createOutbox = (surroundings: Surroundings) => {
     },
 
     suspensionChanged(): void {
-      for (const target of [...lookers(), ...directory.agentIds(), ...spaces.livingIds()]) tell("suspend", target);
+      const targets = [...lookers(), ...directory.agentIds(), ...spaces.livingIds(), ...endpoints.ids()];
+      for (const target of targets) tell("suspend", target);
+    },
+
+    /** Those of `spaceIds`, or all, that live hear which endpoints follow them. */
+    endpointChanged(id: string, spaceIds: string[] | null): void {
+      tell("endpoint", id);
+      for (const target of spaceIds ?? spaces.livingIds()) tell("endpoints", target);
     },
 
     /** One space, or all of them, keep messages for so long where they do not say themselves. */

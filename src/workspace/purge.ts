@@ -3,14 +3,17 @@ import { type Entity, erasedName } from "../protocol/entity.ts";
 import type { ErasureKind } from "../protocol/erasure.ts";
 import type { Database } from "../shared/database.ts";
 import type { Directory } from "./directory.ts";
+import type { Feed } from "./feed.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Requests } from "./requests.ts";
 import {
   audit,
   waitingCalls as callRows,
   signInCodes as codeRows,
+  endpoints as endpointRows,
   entities,
   erasures,
+  feed as feedRows,
   keys,
   memberships,
   removedSubjects,
@@ -35,6 +38,7 @@ type Removing = {
   signInCodes: SignInCodes;
   sessions: Sessions;
   waitingCalls: WaitingCalls;
+  feed: Pick<Feed, "add">;
   outbox: Outbox;
   usage: Usage;
   tokenLeases: TokenLeases;
@@ -52,14 +56,25 @@ type Purging = {
 /** All of a workspace but its own row, its erasures, and what is to be done. */
 const purged = [
   ...[entities, memberships, spaces, spacesToBe, removedSubjects, keys, secrets, codeRows, sessionRows],
-  ...[callRows, tokenLeases, requestRows, audit, usageRows],
+  ...[callRows, tokenLeases, requestRows, audit, usageRows, endpointRows, feedRows],
 ] as const;
 
 /** Nobody of this id is in the workspace any more: what they hold ends, and their spaces are told. In a transaction. */
 export const removeEntity = (services: Removing, id: string): Entity => {
-  const { directory, signInCodes, sessions, waitingCalls, outbox, usage, tokenLeases: leases, requests } = services;
+  const {
+    directory,
+    signInCodes,
+    sessions,
+    waitingCalls,
+    outbox,
+    usage,
+    tokenLeases: leases,
+    requests,
+    feed,
+  } = services;
   const entity = directory.get(id);
   directory.remove(id);
+  feed.add(entity.type === "agent" ? "agent.removed" : "entity.removed", id);
   if (entity.role === "admin") outbox.makerEnded(id);
   signInCodes.forgetEntity(id);
   sessions.forgetEntity(id);

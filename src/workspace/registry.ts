@@ -6,10 +6,10 @@ import { isoTime } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { unwrap } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
+import { pageOf } from "../shared/page.ts";
 import { withTimeout } from "../shared/timeouts.ts";
 import type { Jobs } from "../timers/jobs.ts";
 import { tellTimeoutMs } from "./bounds.ts";
-import { pageOf } from "./page.ts";
 import { registry, type workspaces } from "./schema.ts";
 
 /** The object that holds the registry: of the workspaces' class, and no workspace. */

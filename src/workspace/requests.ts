@@ -1,5 +1,5 @@
 import { and, eq, gte, isNotNull, isNull, like, lt, min, or, sql } from "drizzle-orm";
-import type { BegunRequest, RequestName } from "../protocol/rpc.ts";
+import type { BegunRequest, RequestName } from "../protocol/request-rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";

@@ -11,6 +11,7 @@ import type { Jobs } from "../timers/jobs.ts";
 import type { Audit } from "./audit.ts";
 import { maxTellsAtOnce, maxUnopened, resealAgainMs, tellTimeoutMs } from "./bounds.ts";
 import type { Directory } from "./directory.ts";
+import type { Endpoints } from "./endpoints.ts";
 import { askImported } from "./outbox.ts";
 import type { Requests } from "./requests.ts";
 import { workspaces } from "./schema.ts";
@@ -29,14 +30,15 @@ type Surroundings = {
   directory: Directory;
   secrets: Secrets;
   requests: Requests;
+  endpoints: Endpoints;
   self: { get(): typeof workspaces.$inferSelect | undefined; forget(): void };
   /** Crashes it in tests. */
   object: Crashable;
 };
 
 /**
- * Reseals a workspace by the ring's first secret: its secrets, the answers that it keeps, its agents' copies of the
- * secrets and their hooks. A test compares this with the code.
+ * Reseals a workspace by the ring's first secret: its secrets, those of its endpoints, the answers that it keeps, its
+ * agents' copies of the secrets and their hooks. A test compares this with the code.
  *
  * Invariants
  * 1. What is still to be visited has a job: whatever is cut goes on. A visit of what is sealed anew changes nothing.
@@ -44,7 +46,7 @@ type Surroundings = {
  * 3. Agents are visited after the workspace's own rows, so that the copies that they get are sealed anew.
  */
 export const createResealing = (surroundings: Surroundings) => {
-  const { env, db, clock, jobs, audit, directory, secrets, requests, self, object } = surroundings;
+  const { env, db, clock, jobs, audit, directory, secrets, requests, endpoints, self, object } = surroundings;
   const stateOf = () => {
     const row = self.get();
     return row?.reseal?.print === ringOf(env).first.print ? row.reseal : undefined;
@@ -66,6 +68,7 @@ export const createResealing = (surroundings: Surroundings) => {
       if (fresh === undefined) cannotOpen(`secret ${name}`);
       else secrets.replace(name, sealed, fresh);
     }
+    for (const id of endpoints.oldlySealed()) await endpoints.reseal(id).catch(() => cannotOpen(`endpoint ${id}`));
     for (const { principal, key, body } of requests.sealed()) {
       // An answer that cannot be opened is given to nobody, and is forgotten within a day.
       const fresh = await resealed(env, workspaceId, key, body).catch(() => body);
@@ -103,7 +106,7 @@ export const createResealing = (surroundings: Surroundings) => {
     const left = jobs.keys(kind);
     const isOld = ({ sealed }: { sealed: string }): boolean => !isSealedAnew(env, sealed);
     const hanging = {
-      secrets: secrets.rows().flatMap((row) => (isOld(row) ? row.name : [])),
+      secrets: [...secrets.rows().flatMap((row) => (isOld(row) ? row.name : [])), ...endpoints.oldlySealed()],
       answers: requests.sealed().filter(({ body }) => isOld({ sealed: body })).length,
       agents: left.filter((key) => key !== own).length,
     };

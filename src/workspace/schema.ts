@@ -1,6 +1,8 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AuditAction } from "../protocol/audit.ts";
+import type { Disabled, EndpointType, WorkspaceEvent } from "../protocol/endpoint.ts";
+import type { EndpointSecret } from "../protocol/endpoint-rpc.ts";
 import type { ErasureKind } from "../protocol/erasure.ts";
 import type { WorkspaceLimits } from "../protocol/limits.ts";
 import type { Auth } from "../protocol/own-users.ts";
@@ -37,6 +39,8 @@ export const workspaces = sqliteTable("workspace", {
   retentionDays: integer("retention_days"),
   /** It is over: the row is all that it answers of. */
   deletedAt: integer("deleted_at"),
+  /** Counts the changes of its endpoints. */
+  endpointsVersion: integer("endpoints_version").notNull().default(0),
   /** The operator's limits, where they are less than the bounds. */
   limits: text("limits", { mode: "json" }).$type<WorkspaceLimits>().notNull().default({}),
 });
@@ -240,6 +244,37 @@ export const waitingCalls = sqliteTable(
   },
   (table) => [uniqueIndex("waiting_calls_id").on(table.toolCallId), index("waiting_calls_agent").on(table.agentId)],
 );
+
+/** Outgoing webhooks: `endpoints.ts`. `version`: that of the workspace's endpoints since it changed. */
+export const endpoints = sqliteTable(
+  "endpoints",
+  {
+    position: integer("position").primaryKey({ autoIncrement: true }),
+    id: text("id").notNull(),
+    url: text("url").notNull(),
+    types: text("types", { mode: "json" }).$type<EndpointType[]>().notNull(),
+    /** Null: all spaces that are not confidential. */
+    spaceIds: text("space_ids", { mode: "json" }).$type<string[]>(),
+    description: text("description"),
+    batch: integer("batch", { mode: "boolean" }).notNull(),
+    /** The newest first. */
+    secrets: text("secrets", { mode: "json" }).$type<EndpointSecret[]>().notNull(),
+    disabled: text("disabled", { mode: "json" }).$type<Disabled>(),
+    version: integer("version").notNull(),
+    /** It was told of the workspace's own events up to here. */
+    toldTo: integer("told_to").notNull(),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [uniqueIndex("endpoints_id").on(table.id)],
+);
+
+/** What happened in the workspace of late, for its endpoints: `feed.ts`. `subject`: an id, or a place of the audit log. */
+export const feed = sqliteTable("feed", {
+  position: integer("position").primaryKey({ autoIncrement: true }),
+  at: integer("at").notNull(),
+  type: text("type").$type<WorkspaceEvent>().notNull(),
+  subject: text("subject").notNull(),
+});
 
 /** The audit log: `audit.ts`. `once` names an act that is noted once. */
 export const audit = sqliteTable(

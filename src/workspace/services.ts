@@ -10,7 +10,9 @@ import { createAudit } from "./audit.ts";
 import { createAuditWebhook } from "./audit-webhook.ts";
 import { createCredentials } from "./credentials.ts";
 import { createDirectory } from "./directory.ts";
+import { createEndpoints } from "./endpoints.ts";
 import { createErasures } from "./erasures.ts";
+import { createFeed } from "./feed.ts";
 import { createKeys } from "./keys.ts";
 import { createLimits, type Reached, roomWithin } from "./limits.ts";
 import { createMeters } from "./meters.ts";
@@ -36,7 +38,10 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const db = openDatabase(ctx.storage);
   const timers = createTimers(db, ctx.storage, clock);
   const jobs = createJobs({ db, timers, clock, waitUntil: (work) => ctx.waitUntil(work), object: ctx.id.toString() });
-  const audit = createAudit(db, clock, timers, undefined, () => auditWebhook.noted());
+  const audit = createAudit(db, clock, timers, undefined, (position) => {
+    auditWebhook.noted();
+    feed.add("audit.entry", String(position));
+  });
   /** The workspace's own row. Undefined where it was never created. */
   const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
   const workspaceId = (): string => self.get()?.id ?? "";
@@ -53,16 +58,41 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const auditWebhook = createAuditWebhook({ env, db, clock, jobs, self, audit, secrets, object: ctx });
   const spaces = createSpaceIndex(db, clock, requireRoom);
   const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
-  const resealing = createResealing({ env, db, clock, jobs, audit, directory, secrets, requests, self, object: ctx });
+  const ids = (): Ids => createIds(ringOf(env).ids.secret);
+  const waitingCalls = createWaitingCalls(db, env, workspaceId);
+  const feed = createFeed({
+    ...{ env, db, clock, jobs, ids, workspaceId, audit, directory, waitingCalls },
+    endpoints: () => endpoints,
+  });
+  const endpoints = createEndpoints({
+    ...{ env, db, clock, self, newest: feed.newest },
+    changed: (id, spaceIds) => outbox.endpointChanged(id, spaceIds),
+  });
+  const resealing = createResealing({
+    ...{ env, db, clock, jobs, audit, directory, secrets, requests, endpoints, self, object: ctx },
+  });
   const maxTokens = (): number | undefined => self.get()?.limits.maxTokensPerDay;
   const usage = createUsage(db, clock, () => ctx.storage.sql.databaseSize);
   const tokenLeases = createTokenLeases(db, clock, maxTokens);
   const retentionDays = (): number | null => self.get()?.retentionDays ?? null;
   const isMetered = (): boolean => maxTokens() !== undefined;
   const isSuspended = (): boolean => (self.get()?.suspended ?? null) !== null;
-  const ids = (): Ids => createIds(ringOf(env).ids.secret);
   const outbox = createOutbox({
-    ...{ env, ids, db, directory, secrets, spaces, jobs, clock, workspaceId, isSuspended, isMetered, retentionDays },
+    ...{
+      env,
+      ids,
+      db,
+      directory,
+      secrets,
+      spaces,
+      endpoints,
+      jobs,
+      clock,
+      workspaceId,
+      isSuspended,
+      isMetered,
+      retentionDays,
+    },
     object: ctx,
   });
   const keys = createKeys(db, clock, outbox.makerEnded);
@@ -74,7 +104,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     return registeredOf(row);
   };
   const erasures = createErasures({
-    ...{ env, db, clock, jobs, audit, directory, spaces, workspaceId, ending: outbox.ending, object: ctx },
+    ...{ env, db, clock, jobs, audit, directory, spaces, endpoints, workspaceId, ending: outbox.ending, object: ctx },
     removed: (id) => {
       // Its objects are visited one after the other, and its sockets close at once.
       outbox.signedOut(id);
@@ -84,7 +114,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   });
   const services = {
     ...{ db, clock, timers, jobs, audit, auditWebhook, directory, keys, secrets, spaces, requests, self },
-    ...{ outbox, resealing, erasures, sessions, credentials, ids },
+    ...{ outbox, resealing, erasures, sessions, credentials, ids, endpoints, feed, waitingCalls },
     registry: createRegistry(db),
     meters: createMeters(db, clock),
     registered: createRegistration(jobs, env, current, ctx),
@@ -99,7 +129,6 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
       maxStorageBytes: usage.bytes,
       maxTokensPerDay: tokenLeases.today,
     }),
-    waitingCalls: createWaitingCalls(db, env, workspaceId),
     /** The limits that have just refused something are noted for admins, once a day. The refusal undid its own transaction. */
     noteReached(): void {
       const day = dayOf(clock.now());

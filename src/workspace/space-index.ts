@@ -4,9 +4,9 @@ import type { Space } from "../protocol/space.ts";
 import { type Clock, dayMs, isoTime } from "../shared/clock.ts";
 import { countOf, type Database, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { pageOf } from "../shared/page.ts";
 import { maxSpaces, maxSpacesOfPerson, maxSpacesOfPersonPerDay } from "./bounds.ts";
 import type { RequireRoom } from "./limits.ts";
-import { pageOf } from "./page.ts";
 import { entities, memberships, spaces, spacesToBe } from "./schema.ts";
 
 const spaceOf = (row: typeof spaces.$inferSelect): Space => {

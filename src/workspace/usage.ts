@@ -11,8 +11,8 @@ import {
 } from "../protocol/usage.ts";
 import { type Clock, dayMs } from "../shared/clock.ts";
 import { among, countOf, type Database, Remembered } from "../shared/database.ts";
+import { pageOf } from "../shared/page.ts";
 import { maxUsageDetails } from "./bounds.ts";
-import { pageOf } from "./page.ts";
 import { usage } from "./schema.ts";
 import { dayOf } from "./token-leases.ts";
 

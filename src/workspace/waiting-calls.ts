@@ -4,8 +4,8 @@ import type { Page, PageRequest } from "../protocol/rpc.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { Database } from "../shared/database.ts";
 import { createIds, deriveKey } from "../shared/ids.ts";
+import { pageOf } from "../shared/page.ts";
 import { type RingEnv, ringOf } from "../shared/secret-ring.ts";
-import { pageOf } from "./page.ts";
 import { waitingCalls } from "./schema.ts";
 
 /** A cursor is one block of AES: the position in 16 digits. What was not made here opens to digits alone by no chance. */
@@ -40,16 +40,24 @@ const createCursors = (env: RingEnv, workspaceId: string) => {
  * the calls, and an entry may be a moment late.
  */
 export const createWaitingCalls = (db: Database, env: RingEnv, workspaceId: () => string) => ({
-  /** Told by the call's agent, whenever it changes. */
-  note(call: WaitingToolCall, waits: boolean): void {
+  /** Told by the call's agent, whenever it changes. Answers whether it waits since now. */
+  note(call: WaitingToolCall, waits: boolean): boolean {
     const { toolCallId, agentId } = call;
     const isIt = eq(waitingCalls.toolCallId, toolCallId);
-    if (!waits) return void db.delete(waitingCalls).where(isIt).run();
+    if (!waits) {
+      db.delete(waitingCalls).where(isIt).run();
+      return false;
+    }
+    const isNew = this.find(toolCallId) === undefined;
     db.insert(waitingCalls)
       .values({ toolCallId, agentId, call })
       .onConflictDoUpdate({ target: waitingCalls.toolCallId, set: { call } })
       .run();
+    return isNew;
   },
+
+  find: (toolCallId: string): WaitingToolCall | undefined =>
+    db.select().from(waitingCalls).where(eq(waitingCalls.toolCallId, toolCallId)).get()?.call,
 
   /** Oldest first. With `openOnly` no page tells, by what it lacks, that a confidential space's calls wait (C19). */
   page({ openOnly, limit: wanted, cursor }: PageRequest & { openOnly?: boolean | undefined }): Page<WaitingToolCall> {

@@ -11,6 +11,7 @@ export const modelEnv = (changes: Partial<Env> & Record<string, string | Ai> = {
   SPACE: noActor,
   AGENT: noActor,
   PERSON: noActor,
+  ENDPOINT: noActor,
   SIGNING_SECRET: "test-signing-secret-of-32-bytes!!",
   ENVIRONMENT: "development",
   ...changes,

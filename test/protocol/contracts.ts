@@ -19,6 +19,8 @@ type Differs = {
   today: /** `Exposure` is answered where `readable` was passed, which the last release does not. */
     | "updateBlock"
     | "shareBlock"
+    /** The last release reads nothing of the answer. */
+    | "follow"
     /** A compartment of the last release takes an answer that it does not know as `day`. */
     | "leaseTokens";
   last:
@@ -60,6 +62,8 @@ export const ofWorkspace: Record<New<"workspace", last.workspace>, Fallback> = {
   ...{ setLimits: "refused", dismissSpace: "refused", beginReseal: "refused", reseal: "refused" },
   ...{ overview: "refused", suspend: "refused", end: "refused", registered: "refused" },
   ...{ report: "left out", reported: "refused", noteUsage: "job", usage: "refused" },
+  ...{ addEndpoint: "refused", endpoints: "refused", updateEndpoint: "refused", rollEndpoint: "refused" },
+  ...{ deleteEndpoint: "refused", endpointFailed: "job", toldTo: "job" },
   ...{ beginErasure: "refused", erasure: "refused", erasures: "refused", forgetAnswers: "refused" },
 };
 export const ofSpace: Record<New<"space", last.space>, Fallback> = {
@@ -67,6 +71,8 @@ export const ofSpace: Record<New<"space", last.space>, Fallback> = {
   ...{
     attend: "job",
     setRetention: "job",
+    setEndpoints: "job",
+    toldTo: "job",
     forgetOrigin: "job",
     noteTold: "job",
     proveAgain: "job",

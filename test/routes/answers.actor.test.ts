@@ -1,5 +1,6 @@
-import { beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, inject, test, vi } from "vitest";
 import * as z from "zod";
+import { Endpoint } from "../../src/protocol/endpoint.ts";
 import type { JsonSchema } from "../../src/routes/openapi.ts";
 import { initialize } from "../mcp-server/initialize.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
@@ -73,6 +74,8 @@ beforeAll(async () => {
   outsideCallId = (await outsideCall(house, await outsideCaller(house))).toolCallId;
   const erasureId = (await house.person("Erased")).id;
   await made(z.unknown(), "/v1/erasures", { kind: "person", id: erasureId });
+  const endpoint = { url: `${inject("remote")}/echo/answers`, types: ["audit.*"] };
+  const told = await made(z.object({ endpoint: Endpoint }), "/v1/workspace/endpoints", endpoint);
   const created = await made(z.object({ key: z.object({ id: z.string() }) }), "/v1/workspace/keys", {});
   known = {
     workspaceId: (await openHouse()).workspaceId,
@@ -81,6 +84,7 @@ beforeAll(async () => {
     runId,
     messageId: message.id,
     keyId: created.key.id,
+    endpointId: told.endpoint.id,
     entityId: mona.id,
     erasureId,
     toolCallId: await question(house.workspaceId, spaceId, agentId),
@@ -105,6 +109,11 @@ const bodies: Record<string, () => unknown> = {
   "POST /v1/workspaces": () => ({ name: "New" }),
   "PATCH /v1/workspace": () => ({ name: "House" }),
   "PATCH /v1/workspace/keys/{keyId}": () => ({ name: "CI" }),
+  "POST /v1/workspace/endpoints": () => ({
+    ...{ url: "https://receiver.example/hook", types: ["space.*"], spaceIds: [known.spaceId], description: "Desk" },
+  }),
+  "PATCH /v1/workspace/endpoints/{endpointId}": () => ({ enabled: false }),
+  "POST /v1/workspace/endpoints/{endpointId}/redeliver": () => ({ from: "2026-02-18T15:06:55.000Z" }),
   "PUT /v1/workspace/auth": () => ({
     jwks: { keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] },
     issuer: "https://issuer.example",

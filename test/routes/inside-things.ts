@@ -1,5 +1,9 @@
+import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
 import * as z from "zod";
+import { Endpoint } from "../../src/protocol/endpoint.ts";
+import { Key } from "../../src/protocol/workspace.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { call, expectOk, type House, type Participant } from "../support/house.ts";
 
 /** Things inside agents and spaces that really exist: the right to see them changes the answer. */
@@ -74,4 +78,29 @@ export const routedMessage = async (
     timeout: 10_000,
   });
   return { spaceId, messageId };
+};
+
+export const newHook = async ({ secretKey: bearer }: House, agentId: string): Promise<string> => {
+  const body = { scheme: "header", name: "monitor" };
+  const opened = call(`/v1/agents/${agentId}/hooks`, { bearer, body });
+  return (await expectOk(z.object({ hookId: z.string() }), opened)).hookId;
+};
+
+/** A key in the place of those that the calls before have left: a workspace has few. */
+export const newKey = async ({ secretKey: bearer, keyId }: House): Promise<string> => {
+  const path = "/v1/workspace/keys";
+  const { items } = await expectOk(z.object({ items: z.array(Key) }), call(path, { bearer }));
+  const left = items.filter(({ id, name }) => id !== keyId && name !== "Kept");
+  await Promise.all(left.map(({ id }) => call(`${path}/${id}`, { bearer, method: "DELETE" })));
+  return (await expectOk(z.object({ key: Key }), call(path, { bearer, body: {} }))).key.id;
+};
+
+/** An endpoint whose object is there, in the place of those before. */
+export const newEndpoint = async ({ secretKey: bearer, workspaceId }: House, body: object): Promise<string> => {
+  const path = "/v1/workspace/endpoints";
+  const { items } = await expectOk(z.object({ items: z.array(Endpoint) }), call(path, { bearer }));
+  await Promise.all(items.map(({ id }) => call(`${path}/${id}`, { bearer, method: "DELETE" })));
+  const { endpoint } = await expectOk(z.object({ endpoint: Endpoint }), call(path, { bearer, body }));
+  await vi.waitFor(async () => unwrap(await env.ENDPOINT.getByName(endpoint.id).forgetAnswers(workspaceId)));
+  return endpoint.id;
 };

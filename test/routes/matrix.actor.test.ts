@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, inject, test, vi } from "vitest";
 import * as z from "zod";
 import { loadLoro } from "../../src/agent/memory/documents/document.ts";
 import { mintToken } from "../../src/auth/tokens.ts";
@@ -12,7 +12,16 @@ import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type P
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
 import { cookieBy, withCookie } from "../support/session.ts";
-import { archivedFact, carriedMessage, endedRun, routedMessage, waitingEvent } from "./inside-things.ts";
+import {
+  archivedFact,
+  carriedMessage,
+  endedRun,
+  newEndpoint,
+  newHook,
+  newKey,
+  routedMessage,
+  waitingEvent,
+} from "./inside-things.ts";
 import { fill, isForOperator, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
 
 /**
@@ -26,7 +35,7 @@ type Scene = {
   callers: Record<Who, Caller>;
   /** Made anew after each call that changes something, so that what one destroys the next still finds. */
   fresh: Record<
-    | ("agentId" | "entityId" | "erasureId" | "keyId" | "spaceId" | "messageId" | "runId")
+    | ("agentId" | "entityId" | "erasureId" | "keyId" | "endpointId" | "spaceId" | "messageId" | "runId")
     | ("hookId" | "toolCallId" | "eventId" | "archivalId" | "otherAgentId"),
     string
   >;
@@ -80,6 +89,9 @@ const participant = (status: number): Row["own"] => [422, status, 403, 403, 403,
 const named = (name: string) => () => ({ name });
 const newAgent = () => ({ name: `Agent ${ids.mint("key").slice(-20)}` });
 
+const since = { from: "2026-02-18T15:06:55.000Z" };
+const anEndpoint = { url: `${inject("remote")}/echo/matrix`, types: ["audit.*"] };
+
 /** The least that is an exported agent. */
 const newDocument = () => ({
   format: "colloquy.agent",
@@ -124,6 +136,13 @@ const rows: Record<string, Row> = {
   "PATCH /v1/workspace/keys/{keyId}": { own: keyOnly(200), body: named("Renamed") },
   "POST /v1/workspace/keys/{keyId}/roll": { own: keyOnly(201), body: () => ({}) },
   "DELETE /v1/workspace/keys/{keyId}": { own: keyOnly(204) },
+  "POST /v1/workspace/endpoints": { own: keyOnly(201), elsewhere: 201, body: () => anEndpoint },
+  "GET /v1/workspace/endpoints": { own: keyOnly(200), elsewhere: 200 },
+  "PATCH /v1/workspace/endpoints/{endpointId}": { own: keyOnly(200), body: () => ({ batch: true }) },
+  "POST /v1/workspace/endpoints/{endpointId}/roll": { own: keyOnly(201), body: () => ({}) },
+  "DELETE /v1/workspace/endpoints/{endpointId}": { own: keyOnly(204) },
+  "GET /v1/workspace/endpoints/{endpointId}/deliveries": { own: keyOnly(200) },
+  "POST /v1/workspace/endpoints/{endpointId}/redeliver": { own: keyOnly(202), body: () => since },
   "PUT /v1/workspace/auth": { own: keyOnly(200), elsewhere: 200, body: () => ownIssuer },
   "GET /v1/workspace/auth": { own: keyOnly(200), elsewhere: 200 },
   "DELETE /v1/workspace/auth": { own: keyOnly(204), elsewhere: 204 },
@@ -413,23 +432,6 @@ const putForDeletion = async (path: string, agentId: string): Promise<void> => {
   for (const { bearer } of [key, otherKey]) await put("/v1/workspace/secrets/a-name", bearer, { value: "x" });
 };
 
-const newHook = async (agentId: string): Promise<string> => {
-  const body = { scheme: "header", name: "monitor" };
-  const address = `/v1/agents/${agentId}/hooks`;
-  return (await expectOk(z.object({ hookId: z.string() }), call(address, { bearer: scene.house.secretKey, body })))
-    .hookId;
-};
-
-/** A key in the place of those that the calls before have left: a workspace has few. */
-const newKey = async (): Promise<string> => {
-  const { secretKey: bearer, keyId } = scene.house;
-  const path = "/v1/workspace/keys";
-  const { items } = await expectOk(z.object({ items: z.array(Key) }), call(path, { bearer }));
-  const left = items.filter(({ id, name }) => id !== keyId && name !== "Kept");
-  await Promise.all(left.map(({ id }) => call(`${path}/${id}`, { bearer, method: "DELETE" })));
-  return (await expectOk(z.object({ key: Key }), call(path, { bearer, body: {} }))).key.id;
-};
-
 /** One that waits for people, or for a server. */
 const newCall = async (path: string, spaceId: string, agentId: string): Promise<string> => {
   const { house } = scene;
@@ -456,7 +458,8 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
     path.includes("{spaceId}") || path.includes("{entityId}") ? (await house.space("Alpha", members)).id : "";
   const message =
     path.endsWith("/read") || path.includes("{messageId}") ? await house.say(spaceId, mona, "Read me") : undefined;
-  const keyId = path.includes("{keyId}") ? await newKey() : "";
+  const keyId = path.includes("{keyId}") ? await newKey(house) : "";
+  const endpointId = path.includes("/endpoints") ? await newEndpoint(house, anEndpoint) : "";
   if (method === "DELETE" || path.includes("/blocks")) await putForDeletion(path, agentId);
   if (path.includes("{label}") && path.includes("{spaceId}")) {
     // One that is shared with no other space: each has its own.
@@ -475,7 +478,7 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   if (path.endsWith("/origin"))
     carried ??= await carriedMessage(house, mona, (await house.agent(newAgent())).id, [mona]);
   const archivalId = path.includes("{archivalId}") ? await archivedFact(house, agentId) : "";
-  const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
+  const hookId = path.includes("{hookId}") ? await newHook(house, agentId) : "";
   const toolCallId = path.includes("{toolCallId}") ? await newCall(path, spaceId, agentId) : "";
   if (path.includes("{erasureId}"))
     await expectOk(z.unknown(), call("/v1/erasures", { ...callers.key, body: { kind: "person", id: friend.id } }));
@@ -483,16 +486,8 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   // The workspace that is suspended is used by no other row.
   const { workspaceId } = path.endsWith("/suspend") ? await openHouse() : house;
   const targets = {
-    workspaceId,
-    agentId,
-    entityId: friend.id,
-    erasureId: friend.id,
-    keyId,
-    spaceId,
-    messageId,
-    hookId,
-    toolCallId,
-    archivalId,
+    ...{ workspaceId, agentId, keyId, endpointId, spaceId, messageId, hookId, toolCallId, archivalId },
+    ...{ entityId: friend.id, erasureId: friend.id },
   };
   return { ...lived, eventId: waiting.eventId, ...targets, ...(path.endsWith("/origin") ? carried : routed) };
 };
@@ -538,6 +533,8 @@ const whileSuspended = [
   "POST /v1/erasures",
   // The last key may have leaked.
   "POST /v1/workspace/keys/{keyId}/roll",
+  "POST /v1/workspace/endpoints/{endpointId}/roll",
+  "POST /v1/workspace/endpoints/{endpointId}/redeliver",
 ];
 const isStream = ({ path }: Operation): boolean => path.endsWith("/stream") || path.endsWith("/events");
 const goesOn = (operation: Operation): boolean =>
@@ -555,7 +552,7 @@ const isSuspended = async (suspended: boolean): Promise<void> => {
 test("[L6] of a suspended workspace is read and taken away, and all else is refused by name", async () => {
   const asked = operations.filter((each) => each.security.length > 0 && !isForOperator(each));
   // Keys and blocks are made anew in the place of those before.
-  const isAlone = ({ path }: Operation): boolean => path.includes("{keyId}") || path.includes("{label}");
+  const isAlone = ({ path }: Operation): boolean => /\{(?:keyId|endpointId|label)\}/.test(path);
   const [alone, together] = [asked.filter(isAlone), asked.filter((each) => !isAlone(each))];
   const told: Record<string, string> = {};
   const meant: Record<string, string> = {};

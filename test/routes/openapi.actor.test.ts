@@ -19,6 +19,13 @@ POST /v1/workspace/keys
 PATCH /v1/workspace/keys/{keyId}
 POST /v1/workspace/keys/{keyId}/roll
 DELETE /v1/workspace/keys/{keyId}
+POST /v1/workspace/endpoints
+GET /v1/workspace/endpoints
+PATCH /v1/workspace/endpoints/{endpointId}
+DELETE /v1/workspace/endpoints/{endpointId}
+POST /v1/workspace/endpoints/{endpointId}/roll
+GET /v1/workspace/endpoints/{endpointId}/deliveries
+POST /v1/workspace/endpoints/{endpointId}/redeliver
 PUT /v1/workspace/auth
 GET /v1/workspace/auth
 DELETE /v1/workspace/auth

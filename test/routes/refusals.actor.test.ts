@@ -32,6 +32,7 @@ const issued: Record<string, string> = {
   entityId: ids.mint("ent"),
   erasureId: ids.mint("spc"),
   keyId: ids.mint("key"),
+  endpointId: ids.mint("ep"),
   runId: ids.mintOwned("run", agentId),
   eventId: ids.mintOwned("evt", agentId),
   hookId: ids.mintOwned("hook", agentId),
@@ -115,6 +116,7 @@ describe("[S6] an id that was issued and is of nothing here answers 404", () => 
     "POST /v1/agents/{agentId}/hooks": { scheme: "github", name: "github" },
     "PATCH /v1/agents/{agentId}/hooks/{hookId}": { name: "x" },
     "POST /v1/agents/{agentId}/hooks/{hookId}/rotate": {},
+    "POST /v1/workspace/endpoints/{endpointId}/redeliver": { from: "2026-02-18T15:06:55.000Z" },
     "PUT /v1/agents/{agentId}/memories/{key}": { value: "x" },
     "PUT /v1/agents/{agentId}/plans/{planId}": { name: "x", instruction: "x", runAfter: "1 hour" },
     "POST /v1/agents/{agentId}/blocks": { label: "notes", type: "core" },
@@ -199,9 +201,10 @@ describe("[S4] a query that is not of the shape answers 400", () => {
     const values = free ?? (query === "cursor" ? ["x", "-1", "1e9"] : ["x", "-1", "1.5", "999999999999999999"]);
     for (const value of values) {
       const answer = await send(operation, `${path}?${query}=${value}`, rightful(operation));
-      // A list inside an agent, a space or a workspace that does not exist has no cursor to be wrong.
+      // A list inside an agent, a space, an endpoint or a workspace that does not exist has no cursor to be wrong.
       const lists =
-        query === "cursor" && /^\/v1\/(?:agents|spaces|operator\/workspaces)\/\{/.test(operation.path)
+        query === "cursor" &&
+        /^\/v1\/(?:agents|spaces|workspace\/endpoints|operator\/workspaces)\/\{/.test(operation.path)
           ? [400, 404]
           : [400];
       expect(lists, `${value}: ${await answer.clone().text()}`).toContain((await problemIn(answer)).status);

@@ -17,6 +17,7 @@ const rooms: Record<string, string[]> = {
   "mcp-server": ["protocol", "shared"],
   routes: ["auth", "env", "mcp-server", "protocol", "shared"],
   workspace: ["env", "protocol", "shared", "timers"],
+  endpoint: ["env", "protocol", "shared", "timers"],
   space: ["env", "protocol", "shared", "sockets", "timers"],
   agent: ["auth", "env", "models", "protocol", "shared", "sockets", "timers"],
   client: ["protocol"],

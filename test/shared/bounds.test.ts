@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "../../src");
-const actors = ["agent", "person", "space", "workspace"] as const;
+const actors = ["agent", "person", "space", "workspace", "endpoint"] as const;
 
 const filesIn = (folder: string): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
@@ -140,6 +140,7 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
   ["a caller's repeats", "maxRequests", "workspace/bounds.ts", "limit_reached", "workspace/requests.actor.test.ts"],
   ["agents", "maxAgents", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],
   ["spaces", "maxSpaces", "workspace/bounds.ts", "limit_reached", "workspace/space-index.actor.test.ts"],
+  ["endpoints", "maxEndpoints", "workspace/bounds.ts", "limit_reached", "endpoint/endpoints.actor.test.ts"],
   ["keys", "maxKeys", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],
   ["secrets", "maxSecrets", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],
   ["sign-in links", "maxSignInCodes", "workspace/bounds.ts", "limit_reached", "routes/sessions.actor.test.ts"],

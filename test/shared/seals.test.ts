@@ -5,6 +5,8 @@ import { expect, test } from "vitest";
 const sealed: Record<string, string> = {
   "src/routes/keys-and-secrets.ts": "secrets of the workspace, and the agents' copies: workspace/resealing.ts",
   "src/routes/hooks.ts": "secrets of hooks: agent/inbox/hooks.ts, which workspace/resealing.ts asks",
+  "src/routes/endpoints.ts":
+    "secrets of endpoints, and their objects' copies: workspace/endpoints.ts, for resealing.ts",
   "src/routes/idempotent.ts": "answers that hold a secret: workspace/resealing.ts",
 };
 

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { Webhook } from "standardwebhooks";
 import type { TestProject } from "vitest/node";
 import * as z from "zod";
 import { fakeEmbeddings } from "./fake-embeddings.ts";
@@ -11,6 +12,7 @@ import { fakeEmbeddings } from "./fake-embeddings.ts";
  * `/openai/…/embeddings` answers fake vectors, `/echo` what came; `/huge` sends 50 MiB, `/never` bytes for ever and no end, `/silent` nothing; `/reset` takes
  * a request and cuts the connection, `/refuse` before it has read the body, `/half` in the middle of its answer;
  * `/twice` does so the first time, and answers 409 from then on, `/held` says nothing the first time, and then 409;
+ * `/received` is the server of an endpoint: `PUT` sets how it answers and by which secret it verifies, by the public library;
  * `/requests?path=…` tells what came to a path, with what became of it.
  */
 declare module "vitest" {
@@ -27,6 +29,8 @@ const Seen = z.object({
   /** Bytes that were written before the client hung up, or all. */
   written: z.int(),
   closed: z.boolean(),
+  /** Of `/received`: what it answered. */
+  status: z.int().optional(),
 });
 export const SeenRequests = z.array(Seen);
 type Seen = z.infer<typeof Seen>;
@@ -52,6 +56,21 @@ const pour = (response: ServerResponse, chunk: Buffer, bytes: number, seen: Seen
 };
 
 const taken = new Set<string>();
+
+const Receiving = z.object({
+  secret: z.string().optional(),
+  status: z.int().default(200),
+  answer: z.string().default(""),
+});
+const receiving = new Map<string, z.infer<typeof Receiving>>();
+
+const isVerified = (secret: string, { body, headers }: Seen): boolean => {
+  try {
+    return new Webhook(secret).verify(body, headers as Record<string, string>) !== undefined;
+  } catch {
+    return false;
+  }
+};
 
 const answers: Record<string, (response: ServerResponse, query: URLSearchParams, seen: Seen) => void> = {
   "/answer": (response, query, seen) => {
@@ -86,6 +105,12 @@ const answers: Record<string, (response: ServerResponse, query: URLSearchParams,
     const { status, answer, headers } = fakeEmbeddings(JSON.parse(body));
     response.writeHead(status, { "content-type": "application/json", ...headers });
     response.end(JSON.stringify(answer));
+  },
+  "/received": (response, _, seen) => {
+    if (seen.method === "PUT") receiving.set(seen.url, Receiving.parse(JSON.parse(seen.body)));
+    const { secret, status, answer } = receiving.get(seen.url) ?? { status: 503, answer: "" };
+    seen.status = secret === undefined || seen.method === "PUT" || isVerified(secret, seen) ? status : 401;
+    response.writeHead(seen.status).end(answer);
   },
   "/silent": () => undefined,
   "/reset": (response) => void response.socket?.resetAndDestroy(),

@@ -68,6 +68,7 @@ const stage = async (storage: DurableObjectStorage) => {
     directory,
     secrets,
     spaces,
+    endpoints: { ids: () => [], tell: async () => ok(null), following: () => ({ version: 0, endpoints: [] }) },
     jobs,
     clock,
     isMetered: () => false,

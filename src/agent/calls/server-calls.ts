@@ -76,7 +76,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
     timestamp: isoTime(createdAt),
     data: { toolCallId: callId, agentId: services.identity.get().id, spaceId, name: tool.name, input },
   });
-  const signed = signStandard(key, callId, services.clock.now(), body);
+  const signed = signStandard([key], callId, services.clock.now(), body);
   const chained = await outside.chained(row.root, begunAt(row));
   const own = Object.entries({ ...signed, ...chained, "content-type": "application/json", "idempotency-key": callId });
   const ownNames = new Set(own.map(([name]) => name));

@@ -13,14 +13,11 @@ const windowMs = 5 * 60_000;
 
 const keyOf = (secret: string): Uint8Array => Buffer.from(secret.slice(secretPrefix.length), "base64");
 
-/** The headers that vouch for what is sent. `now` in milliseconds since the epoch. */
-export const signStandard = (secret: string, id: string, now: number, body: string): Record<string, string> => {
+/** The headers that vouch for what is sent, by each of the secrets. `now` in milliseconds since the epoch. */
+export const signStandard = (secrets: string[], id: string, now: number, body: string): Record<string, string> => {
   const timestamp = String(Math.floor(now / 1000));
-  return {
-    "webhook-id": id,
-    "webhook-timestamp": timestamp,
-    "webhook-signature": `v1,${hmac(keyOf(secret), [`${id}.${timestamp}.`, body], "base64")}`,
-  };
+  const signed = secrets.map((secret) => `v1,${hmac(keyOf(secret), [`${id}.${timestamp}.`, body], "base64")}`);
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signed.join(" ") };
 };
 
 export const standard: WebhookScheme = {

@@ -80,7 +80,9 @@ export class Delivery {
         subscribers.insert({ id, kind: "person", cursor: first.seq - 1, inside: true });
     }
     const tellsPeople = subscribers.anyPerson();
+    const endpoints = subscribers.endpoints();
     const isFor = (row: LogRow): boolean => {
+      if (endpoints.some((endpoint) => this.#follower(endpoint).concerns(endpoint, row))) return true;
       if (row.type === "space.message") return tellsPeople || subscribers.anyAgentBut(row.entityId ?? "");
       if (isChange(row)) return tellsPeople || row.was !== null;
       if (row.type === "space.message.updated") return tellsPeople || row.outcome !== null;

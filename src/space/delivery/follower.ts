@@ -4,7 +4,8 @@ import type { MemberRow } from "../members.ts";
 import { type SettingsRow, snapshotOf } from "../settings.ts";
 import type { SubscriberRow } from "./subscribers.ts";
 
-export type Subscriber = Pick<SubscriberRow, "id" | "kind"> & Partial<Pick<SubscriberRow, "compartmentOf">>;
+export type Subscriber = Pick<SubscriberRow, "id" | "kind"> &
+  Partial<Pick<SubscriberRow, "compartmentOf" | "endpoint">>;
 export type Place = Subscriber & Pick<SubscriberRow, "cursor" | "inside">;
 
 /** The result of one walk along the log for one subscriber. Each kind adds what it tells. */

@@ -1,4 +1,5 @@
 import type { ActorNamespace } from "../../env/env.ts";
+import type { FollowingEndpoints } from "../../protocol/endpoint-rpc.ts";
 import type { WorkspaceRpc } from "../../protocol/rpc.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { withTimeout } from "../../shared/timeouts.ts";
@@ -9,7 +10,13 @@ import type { Members } from "../members.ts";
 import type { Settings } from "../settings.ts";
 import { type Batch, type Follower, type Place, spaceIn } from "./follower.ts";
 
-type Around = { workspaces: ActorNamespace<Pick<WorkspaceRpc, "follow">>; members: Members; settings: Settings };
+type Around = {
+  workspaces: ActorNamespace<Pick<WorkspaceRpc, "follow">>;
+  members: Members;
+  settings: Settings;
+  /** The workspace tells which endpoints follow the space. `isFirst`: it has just heard of the space. */
+  followed(following: FollowingEndpoints, isFirst: boolean): void;
+};
 
 export const indexBatch = ({ cursor }: Pick<Place, "cursor">, rows: LogRow[]): Batch => {
   return {
@@ -22,7 +29,7 @@ export const indexBatch = ({ cursor }: Pick<Place, "cursor">, rows: LogRow[]): B
 };
 
 /** The workspace's index of spaces. It hears of the space's settings and members, and of no message. */
-export const createIndexFollower = ({ workspaces, members, settings }: Around): Follower => ({
+export const createIndexFollower = ({ workspaces, members, settings, followed: toldOf }: Around): Follower => ({
   concerns: (_, row) => changesSpace(row),
   isOnlyHeard: () => false,
   endFor: (_, head) => head,
@@ -37,6 +44,7 @@ export const createIndexFollower = ({ workspaces, members, settings }: Around): 
     const told = { space: spaceIn(pending, row, members.all()), ...createdBy, cursor, deleted: pending.deleted };
     const followed = await withTimeout(deliverTimeoutMs, workspaces.getByName(row.workspaceId).follow(told));
     if (!followed.ok) throw new ColloquyError(followed.problem.code, followed.problem.detail);
+    if (followed.value && !pending.deleted) toldOf(followed.value, pending.after === 0);
     return cursor;
   },
 

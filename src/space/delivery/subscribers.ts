@@ -26,8 +26,9 @@ const advance = prepared((db) =>
 );
 
 /**
- * The subscribers of the log, each with its cursor: the agents that are members, and those that have yet to hear that they
- * left. In a confidential space an agent is two: its open mind and its compartment. And people, while they look or are owed something.
+ * The subscribers of the log, each with its cursor: the agents that are members, those that have yet to hear that they
+ * left, and endpoints. In a confidential space an agent is two: its open mind and its compartment.
+ * And people, while they look or are owed something.
  *
  * Invariants
  * 1. All rows are read once and then kept as they are stored: this object is the table's only writer.
@@ -74,6 +75,16 @@ export class Subscribers {
     return Math.min(Number.MAX_SAFE_INTEGER, ...agents.map(placeOf));
   }
 
+  endpoints(): SubscriberRow[] {
+    return [...this.#known.get().values()].filter(({ kind }) => kind === "endpoint");
+  }
+
+  /** The endpoint names other events. */
+  setEndpoint(id: string, endpoint: SubscriberRow["endpoint"]): void {
+    this.#db.update(subscribers).set({ endpoint }).where(eq(subscribers.id, id)).run();
+    this.#keep(id, { endpoint });
+  }
+
   any(): boolean {
     return this.#known.get().size > 0;
   }
@@ -81,10 +92,10 @@ export class Subscribers {
   /** Begins to follow after `cursor`; one that still follows (it left and came back) goes on from where it is. */
   insert(
     subscriber: Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside"> &
-      Partial<Pick<SubscriberRow, "compartmentOf">>,
+      Partial<Pick<SubscriberRow, "compartmentOf" | "endpoint">>,
   ): void {
     if (this.find(subscriber.id)) return;
-    const row: SubscriberRow = { compartmentOf: null, ...subscriber, failures: 0, retryAt: null };
+    const row: SubscriberRow = { compartmentOf: null, endpoint: null, ...subscriber, failures: 0, retryAt: null };
     this.#db.insert(subscribers).values(row).run();
     this.#known.get().set(row.id, row);
   }

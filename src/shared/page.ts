@@ -1,15 +1,14 @@
-import type { Page, PageRequest } from "../protocol/rpc.ts";
-import { ColloquyError } from "../shared/errors.ts";
+import { ColloquyError } from "./errors.ts";
 
 /**
  * A page of rows in the order of their positions; its cursor is the position of the last thing on the page before.
  * `read` answers up to `limit` rows from there on: one more than the page holds says that there is more.
  */
 export const pageOf = <Row extends { position: number }, Item>(
-  { cursor, limit }: PageRequest,
+  { cursor, limit }: { cursor?: string | undefined; limit: number },
   read: (place: { from: number | undefined; limit: number }) => Row[],
   itemOf: (row: Row) => Item,
-): Page<Item> => {
+): { items: Item[]; nextCursor: string | null } => {
   if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) {
     throw new ColloquyError("invalid_cursor", "Send the nextCursor of the page before, unchanged.");
   }
