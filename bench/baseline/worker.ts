@@ -5,12 +5,14 @@ import { type Generation, generate } from "../edge/generate.ts";
  * The baseline of the benches: bare Durable Objects that do the least that could be called the same job.
  * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast;
  * `Bare.newest` is one read. `Bare.edit` keeps a text by storing all of it again for each version, and answers
- * it as the product does.
+ * it as the product does. `Bare.tell` posts a text to a server again and again.
  */
 type Env = { BARE: DurableObjectNamespace<Bare>; SPEAKER: DurableObjectNamespace<Speaker> };
 
 /** Replaces `length` characters at `at`. */
 type Edit = { at: number; length: number; text: string };
+
+type Telling = { url: string; text: string; times: number };
 
 const createMessages = (sql: SqlStorage): void => {
   sql.exec("CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY, text TEXT NOT NULL)");
@@ -61,6 +63,14 @@ export class Bare extends DurableObject<Env> {
     return { ...sql.exec<{ version: number }>(insert, after).one(), rendered: after, value: after };
   }
 
+  async tell({ url, text, times }: Telling): Promise<void> {
+    const headers = { "content-type": "application/json" };
+    for (let told = 0; told < times; told += 1) {
+      const answer = await fetch(url, { method: "POST", headers, body: text });
+      await answer.text();
+    }
+  }
+
   size(): number {
     return this.ctx.storage.sql.databaseSize;
   }
@@ -107,6 +117,9 @@ export default {
         return Response.json(await postTo(env.BARE.getByName(name), request));
       case "/text":
         return Response.json(await env.BARE.getByName(name).edit(await request.json<Edit>()));
+      case "/tell":
+        await env.BARE.getByName(name).tell(await request.json<Telling>());
+        return Response.json({});
       case "/size":
         return Response.json({ bytes: await env.BARE.getByName(name).size() });
       case "/newest":
