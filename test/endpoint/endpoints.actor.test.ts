@@ -239,7 +239,7 @@ test("[E1] entities, agents, the audit log, calls that wait and ends of runs are
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("[S5] [L5] a rolled secret signs on for its overlap, and both are sealed anew by a rotation", async () => {
+test("[S5] [L5] a rolled secret signs on for its overlap, and a rotation seals both anew", async () => {
   const { house, answer, secret, told, own, rows } = await openEndpoint({ types: ["entity.created"] });
   const rolled = await (await own("POST", "/roll", { overlapSeconds: 3600 })).json<{
     secret: string;
