@@ -1,4 +1,3 @@
-import { resolveModel } from "../../models/models.ts";
 import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError, suspendedError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
@@ -20,6 +19,7 @@ import { activeSpaceOf, readRows } from "./run-rows.ts";
 import type { LiveRun } from "./run-services.ts";
 import { createSpeech, type Speech } from "./speech.ts";
 import { type StepInput, step } from "./step.ts";
+import { modelThinker } from "./thinker.ts";
 
 /**
  * One run, from its journal to its end: compose → stream a step → journal it → execute its calls → next step.
@@ -61,11 +61,7 @@ export const runLoop = async (live: LiveRun, abort: (reason: ColloquyError) => v
     const wasCut = services.journal.ofRun(run).length > 1 || run.faults > 0;
     channels.tellRun({ event: wasCut ? "run.resumed" : "run.started" });
     const payers = payersOf(services, run);
-    const model = await resolveModel(config.model, {
-      env: services.env,
-      unsealSecret: (name, use) => services.identity.unsealSecret(name, { ...use, cause: run.id }),
-    });
-    const ending = await steps({ ...inLoop, model, payers });
+    const ending = await steps({ ...inLoop, thinker: await modelThinker(live), payers });
     return typeof ending === "string" ? await rest(inLoop, ending) : await conclude(inLoop, ending);
   } catch (error) {
     if (!signal.aborted) return await failed(inLoop, error);

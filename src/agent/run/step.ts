@@ -1,8 +1,7 @@
 import { failureOfFinish, isRefusal, modelError } from "../../models/failure.ts";
-import type { ResolvedModel } from "../../models/models.ts";
 import type { AssistantMeta, MadeOf } from "../../protocol/exported-history.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { fault, faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
+import { faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
 import { settledWithin, unlessAborted } from "../../shared/timeouts.ts";
 import { tokensAgainMs } from "../bounds.ts";
 import { compose } from "../context/compose.ts";
@@ -15,20 +14,21 @@ import { composingOf, partsIn, windowOf } from "./composing.ts";
 import { compactForRun } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import type { Ending } from "./finish.ts";
-import { assistantContent, type Generation, generate } from "./generate.ts";
+import { assistantContent, type Generation } from "./generate.ts";
 import { invocationOf } from "./run-rows.ts";
 import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
+import type { Thinker } from "./thinker.ts";
 
 /** `payers`: who pays for its steps, the first who may. */
-export type StepInput = LiveRun & { model: ResolvedModel; payers: (string | null)[] };
+export type StepInput = LiveRun & { thinker: Thinker; payers: (string | null)[] };
 
-const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]) => {
+const inputOf = ({ services, run, thinker }: StepInput, all: JournalRow[]) => {
   const { config, limits, correction: known, model: present } = composingOf(services);
   const window = windowOf(services, run);
   const past = continuityOf(run).past(services, window, run);
   const rows = invocationOf(all);
-  const correction = present.modelId === model.modelId ? known : 1;
+  const correction = present.modelId === thinker.modelId ? known : 1;
   const composed = compose({
     ...partsIn(services, window),
     correction,
@@ -133,8 +133,7 @@ const reserve = async (
 
 /** Generates one step and journals it. Answers the run's ending if the budget does not allow the step. */
 export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
-  const { services, run, model, signal, progressed } = input;
-  const { config } = services.identity.get();
+  const { services, run, thinker, signal } = input;
   const rows = services.journal.ofRun(run);
   const first = inputOf(input, rows);
   // Cycles that do not fit are summarised, not left out.
@@ -154,16 +153,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     const trace = (of: Pick<TracedStep, "came" | "error">): void =>
       services.tracer.step(run, { index, startedAt, maxOutputTokens, composed, ...of });
     try {
-      const came = await generate({
-        ...{ model, composed, maxOutputTokens, speech, signal },
-        temperature: config.model.temperature,
-        clock: services.clock,
-        callId: (call) => services.ids.deriveOwned("tc", services.identity.mindId(), run.id, index, call),
-        progressed: () => {
-          progressed();
-          fault("agent.mid-stream", services.object);
-        },
-      });
+      const came = await thinker.generate({ index, composed, maxOutputTokens, speech });
       settle(came.usage.inputTokens + came.usage.outputTokens, true);
       return { came, trace: (error) => trace({ came, error }) };
     } catch (cause) {
@@ -176,8 +166,9 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     }
   };
   let generated = await once();
-  // An empty first answer gets one retry and is then silence (R4). Both are billed.
-  if ("came" in generated && index === 0 && generated.came.text.trim() === "" && generated.came.calls.length === 0) {
+  const isAsked = index === 0 && thinker.repeatsSilence;
+  // Both are billed.
+  if (isAsked && "came" in generated && generated.came.text.trim() === "" && generated.came.calls.length === 0) {
     generated.trace("empty_answer");
     speech.giveUp();
     generated = await once();
@@ -195,7 +186,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     estimatedInput: estimateText(composed.instructions) + estimateMessages(composed.messages),
     firstCycle: past[composed.firstCycle]?.ordinal ?? run.ordinal,
     windowId: run.windowId,
-    modelId: model.modelId,
+    modelId: thinker.modelId,
     input: made,
   };
   const content = { role: "assistant", content: assistantContent(generation) } as const;
