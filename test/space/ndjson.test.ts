@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LineDecoder } from "../../src/space/streams/channel.ts";
+import { LineDecoder } from "../../src/shared/line-decoder.ts";
 
 test("lines come out whole, however their bytes are cut", () => {
   const lines = fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { maxLength: 10 });
