@@ -34,6 +34,7 @@ import m0031 from './0031_words_and_accounts.sql';
 import m0032 from './0032_shared_since.sql';
 import m0033 from './0033_rendered_by.sql';
 import m0034 from './0034_block_sources.sql';
+import m0035 from './0035_tranquil_vampiro.sql';
 
   export default {
     journal,
@@ -72,7 +73,8 @@ m0030,
 m0031,
 m0032,
 m0033,
-m0034
+m0034,
+m0035
     }
   }
   

@@ -1,5 +1,5 @@
 CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric);
-INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795814762118);
+INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('', 1795838449366);
 CREATE TABLE `agent` (
 	`id` text PRIMARY KEY NOT NULL,
 	`workspace_id` text NOT NULL,
@@ -166,7 +166,7 @@ CREATE TABLE `runs` (
 	`resume_at` integer,
 	`started_at` integer NOT NULL,
 	`completed_at` integer
-, `thought_ms` integer DEFAULT 0 NOT NULL, `thinks_since` integer, `person` text, `person_runs` integer, `fed` integer, `correction` text);
+, `thought_ms` integer DEFAULT 0 NOT NULL, `thinks_since` integer, `person` text, `person_runs` integer, `fed` integer, `correction` text, `lease` text);
 CREATE UNIQUE INDEX `runs_id_unique` ON `runs` (`id`);
 CREATE TABLE `seen_events` (
 	`event_id` text PRIMARY KEY NOT NULL,

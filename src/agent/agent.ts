@@ -25,12 +25,13 @@ import {
   requireMind,
 } from "./api/compartments.ts";
 import { configArea, createAgent, usableConfig } from "./api/config.ts";
+import { guestsArea } from "./api/guests.ts";
 import { createImportSession, exportArea, importMethods } from "./api/import-session.ts";
 import { hooksArea, inboxArea } from "./api/inbox.ts";
 import { knowledgeArea } from "./api/knowledge.ts";
 import { memoryArea } from "./api/memory.ts";
 import { relatedArea } from "./api/related.ts";
-import { runsArea, toolCallsArea } from "./api/runs.ts";
+import { runsArea } from "./api/runs.ts";
 import { takingBackArea } from "./api/taking-back.ts";
 import { mindAnswerMs } from "./bounds.ts";
 import { accept } from "./inbox/deliver.ts";
@@ -43,8 +44,8 @@ const areas = {
   ...inboxArea,
   ...runsArea,
   ...memoryArea,
-  ...toolCallsArea,
   ...hooksArea,
+  ...guestsArea,
   ...blocksArea,
   ...exportArea,
   ...knowledgeArea,

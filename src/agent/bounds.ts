@@ -94,6 +94,13 @@ export const maxInvalidSteps = 3;
 export const maxSkippedLines = 50;
 /** Without any progress for so long, a run is aborted and goes on from its journal. */
 export const stallMs = 90_000;
+/** A guest's run is taken from the program that has it after so long without a sign of life. One that nobody has claimed waits until the second, which is for ever. */
+export const guestLeaseMs = 60_000;
+export const untilClaimed = 8_640_000_000_000_000;
+/** Programs of a guest that wait for a run, acts of one run that wait for their turn, and how long an act is waited for. */
+export const maxGuestClaims = 20;
+export const maxGuestActs = 32;
+export const guestAnswerMs = 50_000;
 /** A space that has not answered in this time is asked again, a few times: less in all than a stall. */
 export const spaceAnswerMs = 5000;
 /** A workspace that has not answered in this time is asked again later what is to become of an import. */

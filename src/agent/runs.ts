@@ -207,6 +207,7 @@ export const createRuns = (db: Database, clock: Clock) => {
         receipts: null,
         prefixReuse: null,
         resumeAt: null,
+        lease: null,
         person: null,
         personRuns: null,
         correction: this.correction(),
@@ -221,7 +222,7 @@ export const createRuns = (db: Database, clock: Clock) => {
     rest(run: RunRow, status: "waiting_reply" | "waiting_tool", nextSeq: number): void {
       // No other run writes while a consciousness waits.
       const rests = !continuityFacts(run).runsAlone ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
-      this.update(run.ordinal, { status, rests, ...this.worked(run) });
+      this.update(run.ordinal, { status, rests, lease: null, ...this.worked(run) });
     },
 
     /** The run goes on after a wait. Its next rows in the journal lie from `nextSeq` on. */

@@ -39,6 +39,7 @@ import { noteSecretUse } from "./memory/secret-uses/secret-uses.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
 import { createPlans, plansTimer } from "./plans/plans.ts";
 import { createRedactions, redactionTimer } from "./redaction/redactions.ts";
+import { createGuestDesk } from "./run/guest-desk.ts";
 import { createLoop, type Loop, loopTimer } from "./run/loop.ts";
 import { tokensOfStep } from "./run/run-rows.ts";
 import type { RunServices } from "./run/run-services.ts";
@@ -170,6 +171,7 @@ export const createRuntime = (
       outOfBudget,
       usage,
     },
+    guests: createGuestDesk(clock),
     ...{ blocks, sharedBlocks, shares, subscriptions, archival, search, feed, redactions },
     object: ctx,
     transaction: (work) => db.transaction(work),

@@ -169,6 +169,8 @@ export const runs = sqliteTable(
     worksSince: integer("thinks_since"),
     /** In a compartment: whether it is the open mind's run, fed here as it ended. Null in an open mind. */
     fed: integer("fed", { mode: "boolean" }),
+    /** The claim by which a guest's program has it, while one does. */
+    lease: text("lease"),
   },
   // A timeline's runs that are under way or wait for answers. One that waits for a tool is found by its call.
   (table) => [

@@ -11,6 +11,7 @@ import { openedByAny, type Ring, type RingEnv, ringOf } from "../shared/secret-r
  * `sub` is the entity, `wsp` the workspace, `exp` the expiry. The rest is what it hangs on (`Credential`):
  * `gen` is the entity's generation, `igen` that of the admin who made it for the entity (`impersonated`).
  * `kid` is the secret key, `aid` the setting by whose JWT it was made.
+ * `sub` of a guest agent's token has `guest:` in front: it is for its runs alone, and no worker that does not know of it takes it.
  * A token with `sid` is a session of the page. It counts only as a cookie, and while that session lives.
  *
  * Invariants
@@ -33,12 +34,18 @@ const Claims = z.object({
   aid: z.string().exactOptional(),
 });
 
+const guestMark = "guest:";
+
 const keyOf = (secret: string, workspaceId: string): Uint8Array => deriveKey(secret, `entity-token:${workspaceId}`);
 
 /** `expiresAt` in milliseconds since the epoch; it is kept to the millisecond. */
 export const mintToken = (env: RingEnv, claims: Proven & { issuedAt: number }): Promise<string> =>
   new SignJWT({
-    ...{ wsp: claims.workspaceId, sub: claims.entityId, exp: claims.expiresAt / 1000 },
+    ...{
+      wsp: claims.workspaceId,
+      sub: (claims.guest ? guestMark : "") + claims.entityId,
+      exp: claims.expiresAt / 1000,
+    },
     ...(claims.generation && { gen: claims.generation }),
     ...(claims.keyId !== undefined && { kid: claims.keyId }),
     ...(claims.impersonatedBy !== undefined && { impersonated: claims.impersonatedBy }),
@@ -56,7 +63,8 @@ const refusal = (cause?: unknown): ColloquyError =>
 const expired = (): ColloquyError =>
   new ColloquyError("token_expired", "The token has expired: get a new one from POST /v1/tokens.");
 
-export type Proven = Credential & { workspaceId: string; expiresAt: number };
+/** `guest`: it is of a guest agent. */
+export type Proven = Credential & { workspaceId: string; expiresAt: number; guest?: true };
 
 let remembered: { ring: Ring; proven: Map<string, Proven> } | undefined;
 
@@ -91,13 +99,16 @@ const claimsOf = async (env: RingEnv, ids: Ids, token: string, now: number): Pro
 /** The claims of a token; throws `unauthorized` or `token_expired`. */
 export const verifyToken = async (env: RingEnv, ids: Ids, token: string, now: number): Promise<Proven> => {
   const { sub, wsp, exp, gen, kid, impersonated, igen, sid, aid } = await claimsOf(env, ids, token, now);
-  if (!ids.isIssued("ent", sub)) throw refusal();
+  const isGuest = sub.startsWith(guestMark);
+  const entityId = isGuest ? sub.slice(guestMark.length) : sub;
+  if (!ids.isIssued("ent", entityId)) throw refusal();
   const expiresAt = Math.round(exp * 1000);
   if (expiresAt <= now) throw expired();
   const proven = provenUnder(env);
   if (proven.size >= maxProven) proven.clear();
   const found = {
-    ...{ workspaceId: wsp, entityId: sub, expiresAt },
+    ...{ workspaceId: wsp, entityId, expiresAt },
+    ...(isGuest && { guest: true as const }),
     ...(gen !== undefined && { generation: gen }),
     ...(kid !== undefined && { keyId: kid }),
     ...(igen !== undefined && { impersonatorGeneration: igen }),

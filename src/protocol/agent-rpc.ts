@@ -13,6 +13,7 @@ import type {
   UpdateBlock,
 } from "./block.ts";
 import type { ExportedHead, ExportedRow, ImportReport, RowKind } from "./exported-agent.ts";
+import type { ClaimedRun, ClaimRun, GuestCall, GuestCallAnswer, GuestEnd, GuestSpeech } from "./guest.ts";
 import type { HookSettings, UpdateHook } from "./hook.ts";
 import type { Knowledge, PastThing } from "./knowledge.ts";
 import type { RelatedItem } from "./message.ts";
@@ -276,6 +277,16 @@ export interface AgentMethods extends BlockMethods {
   claimToolCall(toolCallId: string, claim: ClaimToolCall): WaitingToolCall;
   /** The first answer wins; the same again is `created: false`, another a `conflict`. */
   answerToolCall(toolCallId: string, answer: ToolAnswer): AnsweredToolCall;
+
+  /** From a guest's program: a run, with all that its next step needs; null where none came in time. `conflict` of a house agent. */
+  claimRun(claim: ClaimRun): ClaimedRun | null;
+  /** `gone` for who does not hold the run any more. The same key again is the same call; `idempotency_mismatch` for another one. */
+  callInRun(runId: string, call: GuestCall): GuestCallAnswer;
+  /** `send_message`, whose words come as lines of JSON. The stream is always cancelled. */
+  speakInRun(runId: string, speech: GuestSpeech, lines: ReadableStream<Uint8Array>): GuestCallAnswer;
+  /** `tool_rule_broken` or `skip_too_late` where the run does not end so: it goes on. */
+  endRun(runId: string, end: GuestEnd): Run;
+  renewClaim(runId: string, lease?: string): { leaseUntil: string };
 
   memories(): Memory[];
   putMemory(key: string, value: string): Memory;

@@ -10,6 +10,9 @@ import { StorageUse } from "./usage.ts";
 /** Where context comes from: the agent's own stream of cycles, or the space's timeline, read back. */
 export const Continuity = z.enum(["consciousness", "timeline"]);
 
+/** Who thinks the agent's runs: its model here, or a program that connects from outside (`guest.ts`). */
+export const Runtime = z.enum(["house", "guest"]);
+
 /** `threaded` adds replies to single messages, and waiting for answers. */
 const Messaging = z.enum(["simple", "threaded"]);
 
@@ -50,6 +53,8 @@ export const AgentConfig = strictComponent("AgentConfig", {
   description: z.string().max(1000).default(""),
   instructions: z.string().max(64_000).default(""),
   model: ModelConfig.default({ provider: "rehearsal", deltasPerSecond: 25 }),
+  /** `house` if left out. */
+  runtime: Runtime.optional(),
   continuity: Continuity.default("consciousness"),
   messaging: Messaging.default("simple"),
   limits: Limits.default(() => Limits.parse({})),

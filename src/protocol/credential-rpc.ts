@@ -33,8 +33,8 @@ export interface CredentialMethods {
    * `socketAt`: the id of the object that asks for a socket of its own.
    */
   credentialUntil(credential: Credential, socketAt?: string): number;
-  /** Whether `by` may make a token for the entity, and the generation that it is of. */
-  admitToken(entityId: string, by: Maker, minter?: AuditActor): { generation: number };
+  /** Whether `by` may make a token for the entity, and the generation that it is of. `isGuest`: it is a guest agent. */
+  admitToken(entityId: string, by: Maker, minter?: AuditActor, isGuest?: boolean): { generation: number };
   /** All tokens, sessions and sign-in links of the entity end, and what it made for others; its sockets close. */
   signOut(entityId: string, by?: AuditActor): null;
   /** Keeps the hash of a person's one-time code. `madeBy`: the admin who made it for another. `issuer`: by whose right. */

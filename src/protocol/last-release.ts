@@ -47,9 +47,9 @@ export const credentialUntil = (
 /** As the workspace's own `admitToken`, of what anybody may be given. */
 export const admitToken = (
   workspace: Pick<WorkspaceRpc, "admitToken" | "resolve">,
-  ...[entityId, by, minter]: Parameters<WorkspaceRpc["admitToken"]>
+  ...[entityId, by, minter, isGuest]: Parameters<WorkspaceRpc["admitToken"]>
 ): Promise<Outcome<{ generation: number }>> =>
-  unlessLacking(workspace.admitToken(entityId, by, minter), async () => {
+  unlessLacking(workspace.admitToken(entityId, by, minter, isGuest), async () => {
     const resolved = await workspace.resolve([entityId]);
     if (!resolved.ok) return resolved;
     const isAgent = resolved.value.some(({ type }) => type === "agent");

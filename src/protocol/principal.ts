@@ -43,6 +43,8 @@ export const EntityPrincipal = z.object({
   ...Credential.omit({ sessionId: true }).shape,
   kind: z.literal("entity"),
   workspaceId,
+  /** It is a guest agent's program, which has its agent's runs and nothing else. */
+  guest: z.literal(true).exactOptional(),
   admin: z.boolean(),
   /** Milliseconds since the epoch. */
   expiresAt: z.number(),

@@ -152,7 +152,7 @@ const maxTokenSeconds = 30 * 24 * 60 * 60;
 /** How long a browser stays signed in. */
 export const sessionSeconds = maxTokenSeconds;
 
-export const noTokensOfAgents = "An agent speaks through its runs: tokens are for people and services.";
+export const noTokensOfAgents = "An agent speaks through its runs: tokens are for people, services and guest agents.";
 
 export const CreateToken = strictComponent("CreateToken", {
   entityId,

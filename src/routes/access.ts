@@ -16,8 +16,8 @@ type Admission = {
   /** The callers and their credentials in the OpenAPI document. */
   who: string;
   security: Record<string, string[]>[];
-  /** The entities that are admitted beside a secret key: those that the workspace still knows, or its admins. */
-  entities?: "known" | "admins" | "none";
+  /** The entities that are admitted beside a secret key: those that the workspace still knows, its admins, or guest agents. */
+  entities?: "known" | "admins" | "guests" | "none";
   queryToken?: true;
 };
 
@@ -36,6 +36,16 @@ export const accesses = {
     entities: "admins",
   },
   entity: { who: "the workspace's secret key, or an entity for itself", security: keyOrToken, entities: "known" },
+  /** The route itself looks whose runs they are. */
+  guest: {
+    who: "the workspace's secret key, or a guest agent for itself",
+    security: [...key, { guestToken: [] }],
+    entities: "guests",
+  },
+  guestStream: {
+    ...{ who: "the workspace's secret key, or a guest agent for itself", entities: "guests", queryToken: true },
+    security: [...key, { guestToken: [] }, { queryToken: [] }],
+  },
   /** The space decides. */
   space: { who: "the workspace's secret key, or an entity in its spaces", security: keyOrToken },
   stream: { who: "a member of the space; a secret key acting as one", security: keyOrAnyToken, queryToken: true },
@@ -89,7 +99,20 @@ const requireScope = (principal: Principal, meant: KeyScope[]): void => {
 
 /** The caller as the route admits it. A token stops when its entity is removed, which its workspace knows. */
 const admitted = async (context: HttpContext, { entities }: Admission, principal: Principal): Promise<Principal> => {
-  if (principal.kind === "key" || entities === undefined) return principal;
+  if (principal.kind === "key") return principal;
+  if (entities === "guests" && principal.guest) return principal;
+  if (entities === "guests") {
+    const detail =
+      "Only the workspace's secret key may do that, or the guest agent itself by a token from POST /v1/tokens.";
+    throw new ColloquyError("forbidden", detail);
+  }
+  if (principal.guest) {
+    throw new ColloquyError(
+      "forbidden",
+      "A guest agent's token is for its runs: POST /v1/agents/{id}/claims gives them.",
+    );
+  }
+  if (entities === undefined) return principal;
   if (entities === "none") {
     throw new ColloquyError("forbidden", "Only the workspace's secret key may do that, not an entity's token.");
   }

@@ -17,6 +17,7 @@ import { deploymentOf } from "./deployment.ts";
 import { endpoints } from "./endpoints.ts";
 import { entities } from "./entities.ts";
 import { erasures } from "./erasures.ts";
+import { guests } from "./guests.ts";
 import { hooks } from "./hooks.ts";
 import type { HttpEnv } from "./http-context.ts";
 import { inbox } from "./inbox.ts";
@@ -133,6 +134,7 @@ export const routes = [
   hooks,
   deliveries,
   runs,
+  guests,
   memoryState,
   blocks,
   spaceBlocks,

@@ -8,7 +8,7 @@ import { hasWorkspaceRights, madeBy, makerOf, type Principal } from "../protocol
 import { CreateToken, Token } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
-import { type HttpContext, workspaceOf } from "./http-context.ts";
+import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
 
@@ -140,10 +140,17 @@ entities.route("POST /v1/entities/{entityId}/sign-out", {
   },
 });
 
+/** Whether it is an agent that a program from outside thinks for. */
+const isGuest = async (context: HttpContext, entityId: string): Promise<boolean> => {
+  if (!context.get("ids").isIssued("ent", entityId)) return false;
+  const agent = await agentAt(context, entityId).describe(context.var.principal.workspaceId);
+  return agent.ok && agent.value.config.runtime === "guest";
+};
+
 entities.route("POST /v1/tokens", {
-  summary: "Mint a token for a person or a service",
+  summary: "Mint a token for a person, a service or a guest agent",
   description:
-    "A token that an admin mints for another entity is impersonated: it may do all but answer approvals, unless the workspace's `impersonatedApprovals` allows that. A secret key's tokens are the entity's own. A token ends before its time with the key or the admin that made it, and when its entity signs out everywhere.",
+    "A guest agent's token is for its runs alone. A token that an admin mints for another entity is impersonated: it may do all but answer approvals, unless the workspace's `impersonatedApprovals` allows that. A secret key's tokens are the entity's own. A token ends before its time with the key or the admin that made it, and when its entity signs out everywhere.",
   access: "workspace",
   scope: "tokens",
   body: CreateToken,
@@ -151,12 +158,22 @@ entities.route("POST /v1/tokens", {
   answers: [Token, "The token"],
   problems: ["unknown_reference"],
   handle: async ({ context, workspaceId, principal, body: { entityId, expiresInSeconds } }) => {
-    const { generation } = unwrap(
-      await admitToken(workspaceOf(context), entityId, makerOf(principal), actorOf(principal)),
-    );
+    const admit = (guest?: boolean) =>
+      admitToken(workspaceOf(context), entityId, makerOf(principal), actorOf(principal), guest);
+    const admitted = await admit();
+    const guest = !admitted.ok && admitted.problem.code === "unknown_reference" && (await isGuest(context, entityId));
+    const { generation } = unwrap(guest ? await admit(true) : admitted);
     const issuedAt = systemClock.now();
     const expiresAt = issuedAt + expiresInSeconds * 1000;
-    const claims = { workspaceId, entityId, generation, issuedAt, expiresAt, ...madeBy(principal, entityId) };
+    const claims = {
+      workspaceId,
+      entityId,
+      generation,
+      issuedAt,
+      expiresAt,
+      ...madeBy(principal, entityId),
+      ...(guest && { guest }),
+    };
     const token = await mintToken(context.env, claims);
     return { token, expiresAt: isoTime(expiresAt) };
   },

@@ -23,6 +23,10 @@ const securitySchemes = {
   },
   secretKeyHeader: { type: "apiKey", in: "header", name: "x-secret-key", description: "The same secret key" },
   entityToken: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of POST /v1/tokens" },
+  guestToken: {
+    ...{ type: "http", scheme: "bearer", bearerFormat: "JWT" },
+    description: "A guest agent's token of POST /v1/tokens: for its own runs alone",
+  },
   sessionCookie: {
     type: "apiKey",
     in: "cookie",
@@ -47,6 +51,7 @@ const tags = [
   { name: "Inbox", description: "What came to an agent and waits, or was given up." },
   { name: "Webhooks", description: "How other systems reach an agent: signed, told apart, each delivery once." },
   { name: "Runs", description: "What an agent did with it, to the exact input of each step." },
+  { name: "Guests", description: "Agents whose thinking a program from outside does: it claims their runs." },
   { name: "Blocks", description: "Documents that an agent keeps, shares, and edits with people." },
   { name: "Memory state", description: "What an agent keeps: memories, goals and archival entries." },
   { name: "Search", description: "Finding again what was said, done and kept." },

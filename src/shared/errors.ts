@@ -46,6 +46,8 @@ const table = {
   model_stalled: { status: 504, title: "The model stopped answering", retryable: true },
   model_nonsense: { status: 502, title: "The model's answer cannot be understood" },
   context_overflow: { status: 502, title: "The input is longer than the model takes" },
+  guest_away: { status: 503, title: "No program thinks for this guest now", retryable: true },
+  guest_failed: { status: 502, title: "The guest's program gave up" },
   budget_exhausted: { status: 429, title: "The agent's token budget is spent" },
   step_limit: { status: 429, title: "The run reached its limit of steps" },
   token_limit: { status: 429, title: "The run reached its limit of tokens" },

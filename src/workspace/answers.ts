@@ -190,9 +190,9 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
     if (socketAt !== undefined) outbox.noteSocket(socketAt);
     return credentials.until(credential);
   },
-  admitToken: ({ credentials, directory, audit }, entityId, by, minter) => {
+  admitToken: ({ credentials, directory, audit }, entityId, by, minter, isGuest = false) => {
     const [entity] = directory.resolve([entityId]);
-    if (!entity || entity.type === "agent") {
+    if (!entity || (entity.type === "agent") !== isGuest) {
       throw new ColloquyError("unknown_reference", noTokensOfAgents);
     }
     const admitted = credentials.admit(entity, by);
@@ -205,9 +205,6 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
   signOut: (services, id, by = unknownActor) => {
     const entity = services.directory.get(id);
-    if (entity.type === "agent") {
-      throw new ColloquyError("conflict", "An agent is never signed in: delete it to stop it.");
-    }
     signOut(services, entity);
     services.audit.note({ action: "entity.signed_out", actor: by, target: id });
   },

@@ -56,6 +56,7 @@ describe("[C19] who is told words of a compartment by a changed config, and was 
     ...{ name: ["Vega"], description: ["Answers"], instructions: ["Be kind."], memoryTools: [false] },
     ...{ continuity: ["timeline"], messaging: ["threaded"], limits: [{ maxTokensPerDay: 1000 }] },
     ...{ heartbeat: [{ everyMinutes: 5 }], toolRules: [[{ tool: "mail", rule: "start_constraint" }]] },
+    runtime: ["house", "guest"],
     model: [{ ...mine }, yours, { ...mine, apiKeySecret: "other" }, { alias: "fast" }],
     embedder: [undefined, yours],
     context: [{ historyMessages: 3 }, summarized(yours)],

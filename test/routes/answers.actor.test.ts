@@ -7,7 +7,7 @@ import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type P
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
 import { carriedMessage, endedRun } from "./inside-things.ts";
-import { apiDocument, fill, isForOperator, type Operation, operations } from "./operations.ts";
+import { apiDocument, fill, guestBodies, isForOperator, type Operation, operations } from "./operations.ts";
 
 /** Real answers of every operation, held against the schemas that the document tells of them. */
 
@@ -193,13 +193,14 @@ const refusals = [
   "POST /v1/agents/{agentId}/inbox/{eventId}/retry",
   "DELETE /v1/agents/{agentId}/inbox/{eventId}",
   "POST /v1/agents/{agentId}/runs/{runId}/cancel",
+  ...Object.keys(guestBodies),
   origin,
   routing,
 ];
 
 const ask = (operation: Operation, options: Call = {}): Promise<Response> => {
   const isOperator = isForOperator(operation);
-  const body = bodies[operation.name]?.();
+  const body = bodies[operation.name]?.() ?? guestBodies[operation.name];
   const outside = operation.path.startsWith("/v1/tool-calls/") ? { toolCallId: outsideCallId } : {};
   const takes = (name: string): boolean => operation.parameters.some((one) => one.in === "query" && one.name === name);
   const query = takes("q") ? "?q=tea" : takes("callId") ? `?messageId=${known.messageId}` : "";

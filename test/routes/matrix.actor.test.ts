@@ -23,6 +23,8 @@ import {
   waitingEvent,
 } from "./inside-things.ts";
 import { fill, isForOperator, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
+import { archivedFact, carriedMessage, endedRun, routedMessage, waitingEvent } from "./inside-things.ts";
+import { fill, guestRows, isForOperator, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
 
 /**
  * Every operation of the API's own document, asked by every kind of principal: a new route without a row fails.
@@ -185,6 +187,7 @@ const rows: Record<string, Row> = {
   "GET /v1/agents/{agentId}/runs": { own: workspace(200) },
   "GET /v1/agents/{agentId}/runs/{runId}": { own: workspace(200) },
   "POST /v1/agents/{agentId}/runs/{runId}/cancel": { own: workspace(409) },
+  ...guestRows((status, body) => ({ own: keyOnly(status), ...(body ? { body } : { elsewhere: status }) })),
   "GET /v1/agents/{agentId}/context": { own: workspace(200) },
   "GET /v1/agents/{agentId}/memories": { own: workspace(200) },
   "PUT /v1/agents/{agentId}/memories/{key}": { own: workspace(200), body: () => ({ value: "green" }) },

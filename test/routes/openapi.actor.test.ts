@@ -65,6 +65,13 @@ POST /v1/hooks/{hookId}
 GET /v1/agents/{agentId}/runs
 GET /v1/agents/{agentId}/runs/{runId}
 POST /v1/agents/{agentId}/runs/{runId}/cancel
+POST /v1/agents/{agentId}/claims
+POST /v1/agents/{agentId}/runs/{runId}/calls
+POST /v1/agents/{agentId}/runs/{runId}/speech
+POST /v1/agents/{agentId}/runs/{runId}/complete
+POST /v1/agents/{agentId}/runs/{runId}/skip
+POST /v1/agents/{agentId}/runs/{runId}/fail
+POST /v1/agents/{agentId}/runs/{runId}/renew
 GET /v1/agents/{agentId}/context
 GET /v1/agents/{agentId}/knows
 GET /v1/agents/{agentId}/memories

@@ -22,6 +22,23 @@ const schemes = (operation: Operation): string[] => operation.security.flatMap((
 export const isForOperator = (operation: Operation): boolean => schemes(operation).includes("operatorKey");
 export const takesEntities = (operation: Operation): boolean => schemes(operation).includes("entityToken");
 
+/** What a guest's program asks, with the body of each. A speech is a stream, whose key stands in the query. */
+const guestPath = "POST /v1/agents/{agentId}/";
+export const guestBodies: Record<string, object | undefined> = {
+  [`${guestPath}claims`]: {},
+  [`${guestPath}runs/{runId}/calls`]: { name: "skip", key: "k" },
+  [`${guestPath}runs/{runId}/speech`]: undefined,
+  [`${guestPath}runs/{runId}/complete`]: {},
+  [`${guestPath}runs/{runId}/skip`]: {},
+  [`${guestPath}runs/{runId}/fail`]: { error: "no" },
+  [`${guestPath}runs/{runId}/renew`]: {},
+};
+/** Of an agent that thinks here. */
+export const guestRows = <Row extends object>(
+  row: (status: number, body?: () => unknown) => Row,
+): Record<string, Row> =>
+  Object.fromEntries(Object.entries(guestBodies).map(([name, body]) => [name, body ? row(409, () => body) : row(400)]));
+
 /** The path with its parameters filled in. */
 export const fill = (path: string, values: Record<string, string>): string =>
   path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => values[name] ?? "a-name");

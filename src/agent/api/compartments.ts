@@ -84,6 +84,7 @@ const whileAwake = new Set<string>([
   ...growing,
   ...(["update", "updateBlock", "shareBlock", "updateHook", "rotateHook", "leaseTokens"] as const),
   ...(["retryEvent", "retryDeadEvents", "claimToolCall", "answerToolCall"] as const),
+  ...(["claimRun", "callInRun", "speakInRun", "endRun", "renewClaim"] as const),
 ] satisfies (keyof AgentMethods)[]);
 
 /** Throws `forbidden` where the other kind of mind would have to be asked, and `not_found` to minds of an ending agent. */

@@ -15,7 +15,7 @@ const inboxData = ({ data }: InboxRow): unknown => {
   return shown;
 };
 
-const inboxView = (row: InboxRow): InboxItem => ({
+export const inboxView = (row: InboxRow): InboxItem => ({
   eventId: row.eventId,
   type: row.type,
   data: inboxData(row),

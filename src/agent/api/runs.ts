@@ -20,7 +20,7 @@ import { cursorOf, page } from "./page.ts";
 /** A run as a holder of the workspace's key sees it. */
 type CallView = RunStep["toolCalls"][number];
 
-const callView = ({ calls }: RunServices, made: RunCall): CallView => {
+export const callView = ({ calls }: RunServices, made: RunCall): CallView => {
   const { call, begunAt, result } = made;
   const common = { id: call.callId, name: call.toolName, input: call.input };
   if (result) return { ...common, output: outputOf(made), status: result.meta.error ? "error" : "complete" };
@@ -57,7 +57,7 @@ const withSteps = (services: RunServices, run: RunRow, { all }: RunRows, steps: 
   };
 };
 
-const runView = (services: RunServices, run: RunRow): Run => {
+export const runView = (services: RunServices, run: RunRow): Run => {
   const view = rowsOf(services, run);
   const steps = view.steps.map((row) => stepView(services, view, row));
   return withSteps(services, run, view, steps);
@@ -105,7 +105,8 @@ const runWithInputs = (services: RunServices, run: RunRow, fromStep: number): Ru
   return withSteps(services, run, view, steps);
 };
 
-export const runsArea: Area<"runs" | "run" | "cancelRun" | "feed"> = {
+type RunMethods = "runs" | "run" | "cancelRun" | "feed" | "claimToolCall" | "answerToolCall";
+export const runsArea: Area<RunMethods> = {
   feed: ({ services }, asked) => feedFor(services, asked),
   runs: ({ services }, { limit, cursor, status }) =>
     page(
@@ -124,9 +125,6 @@ export const runsArea: Area<"runs" | "run" | "cancelRun" | "feed"> = {
     await faultOnceStored("agent.after-cancel", services.object);
     return runView(services, canceled);
   },
-};
-
-export const toolCallsArea: Area<"claimToolCall" | "answerToolCall"> = {
   claimToolCall: async ({ services, loop }, id, claim) => {
     try {
       return await claimCall(services, id, claim);

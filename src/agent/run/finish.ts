@@ -9,6 +9,7 @@ import { correct } from "../tokens.ts";
 import { builtinTool, factsOf, findTool } from "../tools/registry.ts";
 import { correctionOf, kindOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
+import { guestModelId } from "./guest-thinker.ts";
 import { cancellation, settleOpenCalls, tellCutOff } from "./results.ts";
 import { receiptsOf, settleSeen } from "./run-events.ts";
 import { activeSpaceOf, inputsIn, type RunRows, readRows } from "./run-rows.ts";
@@ -137,7 +138,8 @@ const settleEvents = (services: RunServices, run: RunRow, { all }: RunRows, endi
 /** With what the run's steps were billed. */
 const corrected = (services: RunServices, { steps }: RunRows): Correction | null =>
   steps.reduce((known, { meta: { modelId, usage, estimatedInput } }) => {
-    if (usage.estimated) return known;
+    // A guest reports what its own model used.
+    if (usage.estimated || modelId === guestModelId) return known;
     const before = known?.modelId === modelId ? known.ratio : 1;
     return { ratio: correct(before, estimatedInput, usage.inputTokens), modelId };
   }, correctionOf(services));

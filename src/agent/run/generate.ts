@@ -120,7 +120,7 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
 type Billed = { inputTokens?: number | undefined; outputTokens?: number | undefined };
 
 /** Billed tokens; our estimate where the provider told none, or nothing that can be. */
-const usageOf = (billed: Billed, estimatedInput: number, text: string, calls: CallRequest[]): Usage => {
+export const usageOf = (billed: Billed, estimatedInput: number, text: string, calls: CallRequest[]): Usage => {
   const inputTokens = billedTokens(billed.inputTokens);
   const said = estimateText(text) + calls.reduce((sum, call) => sum + estimateText(JSON.stringify(call.input)), 0);
   const outputTokens = billedTokens(billed.outputTokens) || said;

@@ -11,6 +11,7 @@ import {
   rootMemoryMs,
   stallMs,
   tokensAgainMs,
+  untilClaimed,
   watchdogMs,
 } from "../bounds.ts";
 import { settleWaits } from "../inbox/deliver.ts";
@@ -60,7 +61,7 @@ export type Loop = ReturnType<typeof createLoop>;
 
 /** `background` keeps the object alive for work beside its handlers. */
 export const createLoop = (services: RunServices, timers: Timers, background: (work: Promise<unknown>) => void) => {
-  const { runs, identity, ledger, journal, inbox, waits, calls, outOfBudget, clock } = services;
+  const { runs, identity, ledger, journal, inbox, waits, calls, outOfBudget, guests, clock } = services;
   /** The runs that are in their loop here, by their ids. */
   const live = new Map<string, Live>();
   let isDraining = false;
@@ -124,7 +125,9 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     if (isStopped || services.isSuspended()) return undefined;
     const active = runs.active();
     const running = active.filter((run) => run.status === "running");
-    const cut = running.find((run) => !live.has(run.id) && (run.resumeAt ?? 0) <= clock.now());
+    const isDue = ({ resumeAt }: RunRow): boolean =>
+      (resumeAt ?? 0) <= clock.now() || (resumeAt === untilClaimed && guests.isWanted());
+    const cut = running.find((run) => !live.has(run.id) && isDue(run));
     if (cut) return cut;
     const { config } = identity.get();
     const continuity = continuityOf(config);
@@ -140,7 +143,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     // A new continuity begins once every run of the old one has ended.
     if (running.some((run) => run.continuity !== config.continuity)) return undefined;
     settleWaits(services);
-    if (services.isClosed()) return undefined;
+    if (services.isClosed() || isAway()) return undefined;
     if (isFull()) return undefined;
     if (budgetResetsAt() !== undefined || hourFullUntil() !== undefined) return undefined;
     // Events that a run gave back, or that a new config freed, may be of somebody whose hour is full.
@@ -173,6 +176,9 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     }
     return true;
   };
+
+  /** A guest of which no program waits: what would begin a run waits for one. */
+  const isAway = (): boolean => identity.get().config.runtime === "guest" && !guests.isWanted();
 
   const isCompartment = (): boolean => identity.get().compartmentId !== null;
 
@@ -236,6 +242,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     // From here on, ending the run stops this loop.
     live.set(run.id, entry);
     journal.hold(run.ordinal);
+    if (identity.get().config.runtime === "guest") guests.sit(run);
     entry.done = faultOnceStored("agent.after-take", services.object)
       .then(() => services.blocks.storeRendered())
       .then(() =>
@@ -253,6 +260,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       })
       .finally(() => {
         live.delete(run.id);
+        guests.left(run.ordinal);
         outOfBudget.waiting.delete(run.ordinal);
         aside.delete(run.ordinal);
         journal.release(run.ordinal);
@@ -276,11 +284,11 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     const full = hourFullUntil();
     const hourEndsAt = full !== undefined && inbox.nextWaking() ? full : undefined;
     const feedsAt = fed.againAt > clock.now() ? fed.againAt : undefined;
-    const bounds = [budgetResetsAt(), hourEndsAt, notices.dueAt(), feedsAt];
+    const bounds = isAway() ? [] : [inbox.nextRetryAt(), budgetResetsAt(), hourEndsAt, feedsAt];
     // Where no run may begin, those that began still end.
-    const beginnings = services.isClosed() ? [] : [inbox.nextRetryAt(), ...bounds];
+    const beginnings = services.isClosed() ? [] : [notices.dueAt(), ...bounds];
     const due = [...beginnings, waits.nextDueAt(), calls.nextDueAt()];
-    const resumed = runs.running().map(({ resumeAt }) => resumeAt);
+    const resumed = runs.running().map(({ resumeAt }) => (resumeAt === untilClaimed ? null : resumeAt));
     // Nothing is due while it is suspended: who resumes it wakes it.
     const awaited = services.isSuspended() ? [] : [...due, ...resumed];
     const times = awaited.filter((at) => typeof at === "number");
@@ -318,6 +326,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     fired(): void {
       const now = clock.now();
       timers.set(loopTimer, now + watchdogMs);
+      guests.look();
       for (const run of runs.running()) {
         const entry = live.get(run.id);
         if (entry) runs.noteWork(run);
@@ -373,6 +382,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       }
       const { id: runId, startedAt, firstFaultAt, resumeAt: resumesAt } = first;
       if (resumesAt === null || resumesAt <= clock.now()) return { state: "running", runId, since: startedAt } as const;
+      if (resumesAt === untilClaimed) return { state: "backing_off", runId, since: startedAt } as const;
       const { lastError } = identity.get();
       return lastError?.code === "budget_exhausted"
         ? ({ state: "budget_exhausted", since: lastError.at, resumesAt } as const)

@@ -2,7 +2,14 @@ import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError, suspendedError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs, watchdogMs } from "../bounds.ts";
+import {
+  faultBackoffMs,
+  longestFaultBackoffMs,
+  maxAttempts,
+  maxBackoffTotalMs,
+  untilClaimed,
+  watchdogMs,
+} from "../bounds.ts";
 import type { Failure } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";
 import { callModeOf } from "../tools/call-mode.ts";
@@ -13,6 +20,7 @@ import { kindOf, windowOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { execute } from "./execute.ts";
 import { type Ending, finish, mayHaveActed, pauseAfter } from "./finish.ts";
+import { guestThinker } from "./guest-thinker.ts";
 import { nextOf, overLimit } from "./next-step.ts";
 import { payersOf } from "./run-events.ts";
 import { activeSpaceOf, readRows } from "./run-rows.ts";
@@ -61,7 +69,9 @@ export const runLoop = async (live: LiveRun, abort: (reason: ColloquyError) => v
     const wasCut = services.journal.ofRun(run).length > 1 || run.faults > 0;
     channels.tellRun({ event: wasCut ? "run.resumed" : "run.started" });
     const payers = payersOf(services, run);
-    const ending = await steps({ ...inLoop, thinker: await modelThinker(live), payers });
+    const thinker = config.runtime === "guest" ? guestThinker(live) : await modelThinker(live);
+    const ending = await steps({ ...inLoop, thinker, payers });
+    if (ending === "unclaimed") return await pause(inLoop, unclaimed, untilClaimed);
     return typeof ending === "string" ? await rest(inLoop, ending) : await conclude(inLoop, ending);
   } catch (error) {
     if (!signal.aborted) return await failed(inLoop, error);
@@ -77,6 +87,9 @@ export const runLoop = async (live: LiveRun, abort: (reason: ColloquyError) => v
 
 type Rest = "waiting_reply" | "waiting_tool";
 
+/** Why a guest's run goes on no further. */
+const unclaimed: Failure = { code: "guest_away", message: "no program of the guest has claimed the run" };
+
 /** The run rests until somebody answers or the time is up. It holds nothing in memory. */
 const rest = async (live: InLoop, status: Rest): Promise<RunRow | null> => {
   const { services, run, channels } = live;
@@ -90,7 +103,7 @@ const rest = async (live: InLoop, status: Rest): Promise<RunRow | null> => {
 };
 
 /** Makes the run's steps until it ends or rests. */
-const steps = async (live: InLoop & StepInput): Promise<Ending | Rest> => {
+const steps = async (live: InLoop & StepInput): Promise<Ending | Rest | "unclaimed"> => {
   const { services, run, signal, progressed } = live;
   const continuity = continuityOf(run);
   const { waitsForAnswers } = continuity;
@@ -133,6 +146,7 @@ const steps = async (live: InLoop & StepInput): Promise<Ending | Rest> => {
         if (entered && maySpeakIn(services, entered)) live.channels.to(entered);
         continue;
       }
+      if (!live.thinker.isThere()) return "unclaimed";
       if (next.step > 0) continuity.beforeStep(services, run, next.step, view.all);
       speech = speechFor(live, activeSpaceId);
       try {
@@ -168,7 +182,7 @@ const pause = async (
   faults: Partial<RunRow> = {},
 ): Promise<null> => {
   services.transaction(() => {
-    services.runs.update(run.ordinal, { ...faults, resumeAt, ...services.runs.worked(run) });
+    services.runs.update(run.ordinal, { ...faults, resumeAt, lease: null, ...services.runs.worked(run) });
     services.identity.update({ lastError: { ...error, at: services.clock.now() } });
   });
   log.warn("run.paused", { ...loggedRun(services, run), code: error.code, resumeAt });

@@ -69,9 +69,10 @@ export const tokensOfStep = (rows: JournalRow[], step: number): number | undefin
 
 /** The tokens that the run has added: all its output, and the growth of its input since its first step. */
 export const tokensAdded = ({ steps }: RunRows): number => {
-  const usages = steps.map(({ meta }) => meta.usage);
-  const output = usages.reduce((sum, { outputTokens }) => sum + outputTokens, 0);
-  return output + Math.max(0, (usages.at(-1)?.inputTokens ?? 0) - (usages[0]?.inputTokens ?? 0));
+  const output = steps.reduce((sum, { meta }) => sum + meta.usage.outputTokens, 0);
+  // Of a guest's step only what came since the one before is estimated.
+  const inputs = steps.map(({ meta: { usage, input } }) => (usage.estimated ? input.tokens : usage.inputTokens));
+  return output + Math.max(0, (inputs.at(-1) ?? 0) - (inputs[0] ?? 0));
 };
 
 /** The output of a call; undefined while it has no result. */

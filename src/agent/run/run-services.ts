@@ -8,6 +8,7 @@ import type { Plans } from "../plans/plans.ts";
 import type { RunRow } from "../runs.ts";
 import type { Mcp } from "../tools/mcp/mcp.ts";
 import type { Tracer } from "../tracing/tracer.ts";
+import type { GuestDesk } from "./guest-desk.ts";
 import type { Speech } from "./speech.ts";
 import type { Summaries } from "./summaries.ts";
 import type { Windows } from "./windows.ts";
@@ -26,6 +27,8 @@ export type RunServices = InboxServices & {
   feed: FeedState;
   mcp: Mcp;
   tracer: Tracer;
+  /** Where a guest's programs wait for runs. */
+  guests: GuestDesk;
   /** Tells the space of this call now. Throws the space's refusal, or `unavailable`. */
   tellCall(callId: string): Promise<void>;
   /** Starts the work that calls need beside their runs. */

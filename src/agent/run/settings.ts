@@ -23,6 +23,8 @@ const readers = {
   ...{ name: nothing, description: nothing, instructions: nothing, continuity: nothing, messaging: nothing },
   ...{ limits: nothing, heartbeat: nothing, toolRules: nothing },
   memoryTools: (config) => (writesOthers(config) ? ["others' blocks"] : []),
+  // Of another program than before, its owner says nothing here.
+  runtime: ({ runtime }) => (runtime === "guest" ? [runtime] : []),
   model: ({ model }) => [model],
   embedder: ({ embedder }) => [embedder],
   context: ({ context }) => [context.compaction.model],

@@ -1,4 +1,4 @@
-import { failureOfFinish, isRefusal, modelError } from "../../models/failure.ts";
+import { failureOfFinish, modelError } from "../../models/failure.ts";
 import type { AssistantMeta, MadeOf } from "../../protocol/exported-history.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
@@ -160,7 +160,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
       const error = modelError(cause);
       trace({ error: error.code });
       // A call that was left without an answer may have been billed whole.
-      if (isRefusal(cause)) settle(0);
+      if (thinker.isUnbilled(cause)) settle(0);
       else settle(cost, true);
       throw error;
     }

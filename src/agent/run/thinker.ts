@@ -1,3 +1,4 @@
+import { isRefusal } from "../../models/failure.ts";
 import { resolveModel } from "../../models/models.ts";
 import { fault } from "../../shared/fault.ts";
 import type { Composed } from "../context/sections.ts";
@@ -13,8 +14,12 @@ export type Thinker = {
   modelId: string;
   /** One generation. Nothing of it is stored yet. */
   generate(asked: Asked): Promise<Generation>;
+  /** Whether somebody is there to think the next step: a guest's program may be away. */
+  isThere(): boolean;
   /** An empty first answer is asked for once more, and is then silence (R4). */
   repeatsSilence: boolean;
+  /** Whether this error of `generate` says that nothing was thought, so nothing is billed. */
+  isUnbilled(error: unknown): boolean;
 };
 
 /** The agent's own model. */
@@ -26,7 +31,9 @@ export const modelThinker = async ({ services, run, signal, progressed }: LiveRu
   });
   return {
     modelId: model.modelId,
+    isThere: () => true,
     repeatsSilence: true,
+    isUnbilled: isRefusal,
     generate: ({ index, ...asked }) =>
       generate({
         ...{ ...asked, model, signal },

@@ -1,0 +1,120 @@
+import * as z from "zod";
+import {
+  ClaimedRun,
+  ClaimRun,
+  CompleteRun,
+  FailRun,
+  GuestCall,
+  GuestCallAnswer,
+  GuestSpeech,
+  RenewClaim,
+  SkipRun,
+  SpeechLine,
+} from "../protocol/guest.ts";
+import type { Principal } from "../protocol/principal.ts";
+import { Run } from "../protocol/run.ts";
+import { Timestamp } from "../protocol/text.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { Resource } from "./route.ts";
+
+/** A guest's program has the runs of its own agent. */
+const requireOwn = (principal: Principal, agentId: string): void => {
+  if (principal.kind === "key" || principal.entityId === agentId) return;
+  throw new ColloquyError("forbidden", "This token is another agent's: a guest has its own runs alone.");
+};
+
+const OneRun = z.object({ run: Run });
+const inRun = ["not_found", "conflict", "gone", "limit_reached"] as const;
+
+/** For programs that think for guest agents: claim a run, act in it, end it. */
+export const guests = new Resource("Guests");
+
+guests.route("POST /v1/agents/{agentId}/claims", {
+  summary: "Claim a run of a guest agent",
+  description:
+    "Waits up to `waitSeconds` for one. The claim holds for 60 s, and each call in the run renews it. Who is silent for longer loses the run to the next claim, which is told what was done in it.",
+  access: "guest",
+  mind: true,
+  body: ClaimRun,
+  responses: {
+    200: { description: "The run", content: { "application/json": { schema: ClaimedRun } } },
+    204: { description: "No run came in that time" },
+  },
+  problems: ["not_found", "conflict", "limit_reached"],
+  handle: async ({ context, principal, params, agent, body }) => {
+    requireOwn(principal, params.agentId);
+    const claimed = await agent.claimRun(body);
+    return claimed ? context.json(claimed) : new Response(null, { status: 204 });
+  },
+});
+
+guests.route("POST /v1/agents/{agentId}/runs/{runId}/calls", {
+  summary: "Call a tool in a claimed run",
+  description:
+    "It is checked, executed, shown and journaled as a house agent's. The same `key` again is the same call, and answers what came of it.",
+  access: "guest",
+  mind: true,
+  body: GuestCall,
+  answers: [GuestCallAnswer, "The call, with its output"],
+  problems: [...inRun, "idempotency_mismatch", "payload_too_large"],
+  handle: async ({ principal, params, agent, body }) => {
+    requireOwn(principal, params.agentId);
+    return agent.callInRun(params.runId, body);
+  },
+});
+
+guests.route("POST /v1/agents/{agentId}/runs/{runId}/speech", {
+  summary: "Say something in a claimed run, word by word",
+  description:
+    '`send_message`, of which people see the words grow. Each line of the body is `{"delta": "words"}`, the last one `{"done": true}`: what breaks off before it is not said.',
+  access: "guest",
+  mind: true,
+  query: GuestSpeech,
+  ownBody: { "application/x-ndjson": { schema: SpeechLine } },
+  answers: [GuestCallAnswer, "The call, with its output"],
+  problems: [...inRun, "idempotency_mismatch", "text_too_long", "interrupted"],
+  handle: async ({ context, principal, params, agent, query }) => {
+    requireOwn(principal, params.agentId);
+    const lines = context.req.raw.body ?? new Blob([]).stream();
+    return agent.speakInRun(params.runId, query, lines);
+  },
+});
+
+const ends = {
+  complete: [CompleteRun, "Complete a claimed run", "Its `summary` is read by the agent's own later runs alone."],
+  skip: [
+    SkipRun,
+    "End a claimed run in silence",
+    "A `consciousness` skips by its run's first act, which leaves nothing of the run.",
+  ],
+  fail: [FailRun, "Give a claimed run up", "Its events are tried again, and are dead after five failures."],
+} as const;
+
+for (const kind of ["complete", "skip", "fail"] as const) {
+  const [body, summary, description] = ends[kind];
+  guests.route(`POST /v1/agents/{agentId}/runs/{runId}/${kind}`, {
+    ...{ summary, description, body },
+    access: "guest",
+    mind: true,
+    answers: [OneRun, "The run"],
+    problems: [...inRun, "tool_rule_broken", "skip_too_late"],
+    handle: async ({ principal, params, agent, body: end }) => {
+      requireOwn(principal, params.agentId);
+      return { run: await agent.endRun(params.runId, { kind, ...end } as Parameters<typeof agent.endRun>[1]) };
+    },
+  });
+}
+
+guests.route("POST /v1/agents/{agentId}/runs/{runId}/renew", {
+  summary: "Keep a claimed run for 60 s more",
+  description: "For a program that thinks for longer between two calls.",
+  access: "guest",
+  mind: true,
+  body: RenewClaim,
+  answers: [z.object({ leaseUntil: Timestamp }), "Until when it holds"],
+  problems: [...inRun],
+  handle: async ({ principal, params, agent, body }) => {
+    requireOwn(principal, params.agentId);
+    return agent.renewClaim(params.runId, body.lease);
+  },
+});

@@ -1,0 +1,104 @@
+import { beforeAll, expect, test } from "vitest";
+import * as z from "zod";
+import { ClaimedRun, GuestCallAnswer } from "../../src/protocol/guest.ts";
+import { Message } from "../../src/protocol/message.ts";
+import { Run } from "../../src/protocol/run.ts";
+import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
+import { problemIn } from "./operations.ts";
+
+/** A guest's program over HTTP: by its own token or the workspace's key, and by nobody else. */
+let house: House;
+let mona: Participant;
+let spaceId: string;
+let courier: { id: string; token: string };
+
+beforeAll(async () => {
+  house = await openHouse();
+  mona = await house.person("Mona");
+  const { id } = await house.agent({ name: "Courier", runtime: "guest", continuity: "timeline" });
+  courier = { id, token: await house.token(id) };
+  spaceId = (await house.space("Desk", [mona, courier])).id;
+});
+
+const at = (path: string): string => `/v1/agents/${courier.id}/${path}`;
+const asCourier = (path: string, body: unknown, more: Call = {}): Promise<Response> =>
+  call(at(path), { bearer: courier.token, body, ...more });
+const claim = async (): Promise<ClaimedRun> => expectOk(ClaimedRun, asCourier("claims", { waitSeconds: 5 }));
+const codeOf = async (answer: Promise<Response>): Promise<string> => (await problemIn(await answer)).code;
+
+const texts = async (): Promise<string[]> => {
+  const page = z.object({ items: z.array(Message) });
+  const { items } = await expectOk(page, call(`/v1/spaces/${spaceId}/messages`, { bearer: mona.token }));
+  return items.map(({ text = "" }) => text);
+};
+
+test("[G1] a program claims with its agent's token, calls, speaks and completes", async () => {
+  expect((await asCourier("claims", {})).status).toBe(204);
+  await house.say(spaceId, mona, "where is it?");
+  const { run, lease } = await claim();
+  const called = await expectOk(
+    GuestCallAnswer,
+    asCourier(`runs/${run.id}/calls`, { name: "send_message", input: { text: "Looking." }, key: "1", lease }),
+  );
+  expect(called.call.status).toBe("complete");
+  const lines = ['{"delta":"It is "}', '{"delta":"here."}', '{"done":true}', ""].join("\n");
+  const speech = () =>
+    asCourier(`runs/${run.id}/speech?key=2&lease=${lease}`, lines, {
+      headers: { "content-type": "application/x-ndjson" },
+    });
+  expect((await expectOk(GuestCallAnswer, speech())).call.input).toEqual({ text: "It is here." });
+  const ended = await expectOk(z.object({ run: Run }), asCourier(`runs/${run.id}/complete`, { summary: "found it" }));
+  expect(ended.run).toMatchObject({ status: "completed", outcome: "answered" });
+  // Its answer was lost: the same end again is the same.
+  expect((await asCourier(`runs/${run.id}/complete`, {})).status).toBe(200);
+  expect(await texts()).toEqual(["where is it?", "Looking.", "It is here."]);
+});
+
+test("[G6] [S1] a guest's token is for its agent's runs alone, and nobody else's is for them", async () => {
+  const other = await house.agent({ name: "Rival", runtime: "guest" });
+  const refused = { bearer: courier.token, body: {} };
+  expect(await codeOf(call(`/v1/agents/${other.id}/claims`, refused))).toBe("forbidden");
+  expect(await codeOf(call(at("claims"), { bearer: mona.token, body: {} }))).toBe("forbidden");
+  const elsewhere = await openHouse();
+  expect(await codeOf(call(at("claims"), { bearer: elsewhere.secretKey, body: {} }))).toBe("not_found");
+  for (const path of [`/v1/spaces/${spaceId}/messages`, `/v1/spaces/${spaceId}`, "/v1/entities", "/v1/agents"]) {
+    expect(await codeOf(call(path, { bearer: courier.token })), path).toBe("forbidden");
+  }
+  const words = { bearer: courier.token, body: { text: "around my runs" } };
+  expect(await codeOf(call(`/v1/spaces/${spaceId}/messages`, words))).toBe("forbidden");
+  const resident = await house.agent({ name: "Resident" });
+  const minted = call("/v1/tokens", { bearer: house.secretKey, body: { entityId: resident.id } });
+  expect(await codeOf(minted)).toBe("unknown_reference");
+});
+
+test("[G6] [L7] a guest's token ends with a sign-out of its agent", async () => {
+  const { id } = await house.agent({ name: "Leaver", runtime: "guest" });
+  const bearer = await house.token(id);
+  expect((await call(`/v1/agents/${id}/claims`, { bearer, body: {} })).status).toBe(204);
+  await call(`/v1/entities/${id}/sign-out`, { method: "POST", bearer: house.secretKey });
+  expect(await codeOf(call(`/v1/agents/${id}/claims`, { bearer, body: {} }))).toBe("unauthorized");
+});
+
+test("[G6] [S4] bad input of a program is refused by name, and its run goes on", async () => {
+  await house.say(spaceId, mona, "again");
+  const { run, lease } = await claim();
+  const path = `runs/${run.id}`;
+  const wrong: [string, unknown, string][] = [
+    ["claims", { waitSeconds: 56 }, "invalid_request"],
+    [`${path}/calls`, { name: "send_message", input: {} }, "invalid_request"],
+    [`${path}/calls`, { name: "send message", input: {}, key: "k" }, "invalid_request"],
+    [`${path}/calls`, { name: "send_message", input: { text: "x" }, key: "k", lease: "another" }, "gone"],
+    [`${path}/speech`, "{}", "invalid_request"],
+    [`${path}/speech?key=s`, '{"delta":5}\n', "invalid_request"],
+    [`${path}/speech?key=s`, '{"delta":"cut off"}\n', "interrupted"],
+    [`${path}/speech?key=s`, `{"delta":"${"x".repeat(33_000)}"}\n`, "text_too_long"],
+    [`${path}/speech?key=s&lease=another`, '{"done":true}\n', "gone"],
+    [`${path}/complete`, { usage: { inputTokens: -1 } }, "invalid_request"],
+    [`${path}/fail`, {}, "invalid_request"],
+  ];
+  for (const [address, body, code] of wrong) expect(await codeOf(asCourier(address, body)), address).toBe(code);
+  const done = asCourier(`${path}/complete`, { lease });
+  expect((await expectOk(z.object({ run: Run }), done)).run.status).toBe("completed");
+  expect(await codeOf(asCourier(`${path}/calls`, { name: "send_message", key: "late" }))).toBe("conflict");
+  expect((await texts()).at(-1)).toBe("again");
+});
