@@ -97,6 +97,8 @@ export const stallMs = 90_000;
 /** A guest's run is taken from the program that has it after so long without a sign of life. One that nobody has claimed waits until the second, which is for ever. */
 export const guestLeaseMs = 60_000;
 export const untilClaimed = 8_640_000_000_000_000;
+/** A guest without a claim and an act for so long is told to be away. */
+export const guestGoneMs = 10_000;
 /** Programs of a guest that wait for a run, acts of one run that wait for their turn, and how long an act is waited for. */
 export const maxGuestClaims = 20;
 export const maxGuestActs = 32;

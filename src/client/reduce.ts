@@ -2,6 +2,7 @@ import type { runEventTypes, ServerFrame, WelcomeFrame } from "../protocol/event
 import type { Message } from "../protocol/message.ts";
 import { isPassing } from "../shared/errors.ts";
 import type {
+  ActiveAgent,
   LocalFrame,
   Note,
   OutgoingMessage,
@@ -162,7 +163,7 @@ const welcomed = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
     active,
     cursor: resumed && state.cursor !== null ? state.cursor : cursor,
     streams: streams.map(({ type: _, ...stream }) => stream),
-    backingOff: waiting?.map(({ entityId, runId }) => ({ entityId, runId })) ?? (resumed ? state.backingOff : []),
+    backingOff: waiting?.map(backing) ?? (resumed ? state.backingOff : []),
     reads: { ...kept.reads, ...Object.fromEntries(reads.map((mark) => [mark.entityId, readMark(kept, mark)])) },
     connection: { status: "open" },
     isSuspended: false,
@@ -230,6 +231,12 @@ const growStream = (state: SpaceState, streamId: string, text: string): SpaceSta
   return stream === undefined || text === "" ? state : openStream(state, { ...stream, text: stream.text + text });
 };
 
+const backing = ({ entityId, runId, reason, events = 1 }: Backing) => ({
+  ...{ entityId, runId },
+  ...(reason === "guest_away" && { away: events }),
+});
+type Backing = ActiveAgent & { reason?: string | undefined; events?: number | undefined };
+
 /** Which agents are at work here, and which will try again. */
 const presence = (state: SpaceState, frame: Frame<"agent.active" | "agent.inactive">): SpaceState => {
   const { type, entityId, runId, reason } = frame;
@@ -238,7 +245,7 @@ const presence = (state: SpaceState, frame: Frame<"agent.active" | "agent.inacti
     return active.length < state.active.length ? state : { ...state, active: [...active, { entityId, runId }] };
   }
   if (!isPassing(reason)) return { ...state, active };
-  return { ...state, active, backingOff: [...state.backingOff, { entityId, runId }] };
+  return { ...state, active, backingOff: [...state.backingOff, backing(frame)] };
 };
 
 /** Any news of a run ends its backing off. */

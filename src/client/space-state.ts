@@ -10,7 +10,8 @@ export type RunningStream = Omit<StreamSnapshot, "type">;
 /** `personId`: whose share is used up, of the day's tokens or of an hour's `runs`; left out: the agent's whole day is. */
 export type SpentBudget = { entityId: string; personId?: string; resetsAt: string; budget?: Budget };
 
-export type ActiveAgent = { entityId: string; runId: string };
+/** `away`: it is a guest whose program is away, and so many events wait for it. */
+export type ActiveAgent = { entityId: string; runId: string; away?: number };
 
 /** `until` is in milliseconds, by the `now` that `reduce` was given. */
 export type Typing = { entityId: string; until: number };
@@ -68,7 +69,7 @@ export type SpaceState = {
   /** In the order of their starts. */
   streams: readonly RunningStream[];
   active: readonly ActiveAgent[];
-  /** Agents whose model cannot be reached; they try again by themselves. */
+  /** Agents whose model cannot be reached; they try again by themselves. And guests whose program is away. */
   backingOff: readonly ActiveAgent[];
   typing: readonly Typing[];
   reads: Readonly<Record<string, ReadMark>>;

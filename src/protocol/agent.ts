@@ -106,6 +106,10 @@ export const AgentActivity = z.object({
       "The bound that has it refuse what comes: all of it, or triggers and webhooks; left out while it takes things in",
     ),
   lastError: z.object({ code: z.string(), message: z.string(), at: Timestamp }).optional(),
+  guest: z
+    .object({ connected: z.boolean() })
+    .optional()
+    .describe("Of a guest: whether a program of it was there in the last 10 s"),
   tokensToday: z.int(),
   storage: StorageUse.optional().describe("Of its open mind"),
 });

@@ -52,6 +52,9 @@ export const DurableEvent = z.discriminatedUnion("type", [
 ]);
 export type DurableEvent = z.infer<typeof DurableEvent>;
 
+/** Of a guest that is away: how many events of this space wait for its program. */
+const waitingEvents = z.int().optional();
+
 export const StreamSnapshot = z.object({
   type: z.literal("stream.snapshot"),
   streamId,
@@ -76,7 +79,7 @@ export const WelcomeFrame = z.object({
   /** Agents at work here now. */
   active: z.array(z.object({ entityId, runId })),
   /** Agents that stopped for an error that may pass, and will try again: `reason` is its code. */
-  waiting: z.array(z.object({ entityId, runId, reason: z.string() })).optional(),
+  waiting: z.array(z.object({ entityId, runId, reason: z.string(), events: waitingEvents })).optional(),
   /** The agents whose budget is used up now, and for whom: `cursor` is where it was told. */
   spent: z.array(SpentBudget.extend({ cursor })).optional(),
   /** The members' read marks, those who have one. */
@@ -118,6 +121,7 @@ export const LiveFrame = z.union([
     entityId,
     runId,
     reason: z.string().optional(),
+    events: waitingEvents,
   }),
   z.object({
     type: z.enum(runEventTypes),
@@ -178,7 +182,7 @@ export const ChannelFrame = z.discriminatedUnion("type", [
     ...runResult,
     outcome: RunOutcome,
   }),
-  z.object({ type: z.literal("end"), reason: z.string().optional() }),
+  z.object({ type: z.literal("end"), reason: z.string().optional(), events: waitingEvents }),
 ]);
 export type ChannelFrame = z.infer<typeof ChannelFrame>;
 

@@ -1,8 +1,11 @@
 import * as z from "zod";
+import { runId } from "./ids.ts";
 import { InboxItem, Run, RunToolCall } from "./run.ts";
 import { strictComponent, Timestamp } from "./text.ts";
 
 /** A guest is an agent whose thinking is done by a program that connects from outside. The program claims a run, acts in it, and ends it. */
+
+export const thinksHere = 'this agent thinks here: set its runtime to "guest" to have a program think for it';
 
 /** How long a claim holds after its last sign of life. */
 export const claimSeconds = 60;
@@ -94,10 +97,12 @@ export type GuestEnd =
 
 /** What a program sends on the one socket, each with an `id` of its own that the answer repeats. */
 const asked = { id: z.string().min(1).max(128) };
-const inRun = { ...asked, runId: z.string() };
+const inRun = { ...asked, runId };
 export const GuestFrame = z.discriminatedUnion("type", [
+  /** It is answered by `claimed` once there is a run, whenever that is. */
   z.strictObject({ type: z.literal("claim"), ...asked }),
   z.strictObject({ type: z.literal("call"), ...inRun, ...GuestCall.shape }),
+  /** Its words follow as `speech.delta`s of the same `id`, and `speech.done` is its end. */
   z.strictObject({ type: z.literal("speech"), ...inRun, ...GuestSpeech.shape }),
   z.strictObject({ type: z.literal("speech.delta"), ...asked, delta: z.string() }),
   z.strictObject({ type: z.literal("speech.done"), ...asked }),

@@ -10,12 +10,17 @@ import {
   RenewClaim,
   SkipRun,
   SpeechLine,
+  thinksHere,
 } from "../protocol/guest.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { Run } from "../protocol/run.ts";
 import { Timestamp } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { admit } from "./access.ts";
+import { serveGuest } from "./guest-socket.ts";
 import { Resource } from "./route.ts";
+import { streamQuery } from "./route-parts.ts";
+import { requireUpgrade } from "./stream.ts";
 
 /** A guest's program has the runs of its own agent. */
 const requireOwn = (principal: Principal, agentId: string): void => {
@@ -116,5 +121,32 @@ guests.route("POST /v1/agents/{agentId}/runs/{runId}/renew", {
   handle: async ({ principal, params, agent, body }) => {
     requireOwn(principal, params.agentId);
     return agent.renewClaim(params.runId, body.lease);
+  },
+});
+
+guests.route("GET /v1/agents/{agentId}/runtime", {
+  summary: "All of it on one WebSocket",
+  description:
+    "Frames are JSON objects with `type` and `id`: `claim` (answered once there is a run), `call`, `speech` with `speech.delta` and `speech.done`, `complete`, `skip`, `fail`, `renew`, each with `runId` and the fields of its address. Answers have the same `id`: `claimed`, `answer`, `ended`, `renewed` or `error`.",
+  access: "guestStream",
+  mind: true,
+  query: streamQuery,
+  responses: { 101: { description: "The socket" } },
+  problems: ["not_found", "conflict", "upgrade_required", "invalid_request"],
+  handle: async ({ context, principal, params, agent }) => {
+    const prove = async (): Promise<void> => {
+      await admit(context, "guestStream", []);
+      requireOwn(context.var.principal, params.agentId);
+    };
+    requireOwn(principal, params.agentId);
+    const { config } = await agent.describe();
+    if (config.runtime !== "guest") throw new ColloquyError("conflict", thinksHere);
+    // A key that only reads is let in by the method.
+    await prove();
+    requireUpgrade(context, "claim by POST …/claims");
+    const [client, server] = Object.values(new WebSocketPair());
+    if (!client || !server) throw new Error("a WebSocketPair is two sockets");
+    serveGuest(server, agent, prove);
+    return new Response(null, { status: 101, webSocket: client });
   },
 });

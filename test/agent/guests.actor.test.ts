@@ -201,3 +201,22 @@ test("[G1] a house agent is not claimed, and a guest's rule reminds whoever comp
   unwrap(await say("Hi."));
   expect(unwrap(await complete())).toMatchObject({ status: "completed" });
 });
+
+test("[G7] members see that a guest is away and how many events wait, until a program claims", async () => {
+  const { husam, space, claim, acting, stub, workspaceId, analyst } = await openGuest();
+  const frames = await space.watch(husam);
+  await space.post(husam, "one");
+  await space.post(husam, "two");
+  const connected = async () => unwrap(await stub().describe(workspaceId)).activity?.guest?.connected;
+  expect(await connected()).toBe(true);
+  await passTime(analyst, 11_000);
+  expect(await connected()).toBe(false);
+  const isAway = { type: "agent.inactive", reason: "guest_away", events: 2 };
+  await vi.waitFor(() => expect(frames).toContainEqual(expect.objectContaining(isAway)));
+  const [welcome] = await space.watch(husam);
+  expect(welcome).toMatchObject({ waiting: [{ entityId: analyst.id, reason: "guest_away", events: 2 }] });
+  unwrap(await acting(await claim()).complete());
+  unwrap(await acting(await claim()).complete());
+  expect(await connected()).toBe(true);
+  await vi.waitFor(async () => expect((await space.watch(husam))[0]).toMatchObject({ waiting: [] }));
+});

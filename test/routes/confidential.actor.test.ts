@@ -82,7 +82,7 @@ const mindRows: Record<string, Omit<Row, "who"> & { who?: Row["who"] }> = {
   [`GET ${at("/runs")}`]: { status: 200 },
   [`GET ${at("/runs/{runId}")}`]: { status: 200 },
   [`POST ${at("/runs/{runId}/cancel")}`]: { status: 409 },
-  ...guestRows((status, body) => ({ status, who: guests, ...(body && { body }) })),
+  ...guestRows(({ elsewhere: _, ...row }) => ({ ...row, who: guests })),
   [`GET ${at("/context")}`]: { status: 200 },
   // Without a query.
   [`GET ${at("/knows")}`]: { status: 400 },

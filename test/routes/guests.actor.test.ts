@@ -1,9 +1,9 @@
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { ClaimedRun, GuestCallAnswer } from "../../src/protocol/guest.ts";
 import { Message } from "../../src/protocol/message.ts";
 import { Run } from "../../src/protocol/run.ts";
-import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
+import { type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
 /** A guest's program over HTTP: by its own token or the workspace's key, and by nobody else. */
@@ -101,4 +101,65 @@ test("[G6] [S4] bad input of a program is refused by name, and its run goes on",
   expect((await expectOk(z.object({ run: Run }), done)).run.status).toBe("completed");
   expect(await codeOf(asCourier(`${path}/calls`, { name: "send_message", key: "late" }))).toBe("conflict");
   expect((await texts()).at(-1)).toBe("again");
+});
+
+/** A program's socket, and the frames that it gets. */
+const openSocket = async (bearer: string) => {
+  const answer = await call(at("runtime"), { bearer, headers: { upgrade: "websocket" } });
+  const socket = answer.webSocket;
+  if (!socket) throw new Error(`no socket: ${await answer.text()}`);
+  const frames: Record<string, unknown>[] = [];
+  socket.addEventListener("message", ({ data }) => void frames.push(JSON.parse(String(data))));
+  socket.accept();
+  onTestFinished(() => socket.close());
+  const answerOf = (id: string) =>
+    vi.waitFor(() => {
+      const found = frames.find((frame) => frame.id === id);
+      if (!found) throw new Error(`no answer to ${id}`);
+      return found;
+    });
+  return {
+    send: (frame: object | string) => socket.send(typeof frame === "string" ? frame : JSON.stringify(frame)),
+    answerOf,
+    frames,
+  };
+};
+
+test("[G1] [G3] one socket claims, speaks and completes", async () => {
+  const { send, answerOf } = await openSocket(courier.token);
+  send({ type: "claim", id: "1" });
+  await house.say(spaceId, mona, "by socket");
+  const claimed = await answerOf("1");
+  expect(claimed).toMatchObject({ type: "claimed", events: [{ type: "space_message" }] });
+  const { run, lease } = ClaimedRun.parse(claimed);
+  const inRun = { runId: run.id, lease };
+  send({ type: "speech", id: "2", key: "s", ...inRun });
+  for (const delta of ["Word ", "by word."]) send({ type: "speech.delta", id: "2", delta });
+  send({ type: "speech.done", id: "2" });
+  expect(await answerOf("2")).toMatchObject({ type: "answer", call: { input: { text: "Word by word." } } });
+  send({ type: "renew", id: "3", ...inRun });
+  expect(await answerOf("3")).toMatchObject({ type: "renewed" });
+  send({ type: "complete", id: "4", ...inRun });
+  expect(await answerOf("4")).toMatchObject({ type: "ended", run: { status: "completed", outcome: "answered" } });
+  expect((await texts()).slice(-2)).toEqual(["by socket", "Word by word."]);
+});
+
+test("[G6] [S4] a frame that makes no sense is an error, and the socket goes on", async () => {
+  const { send, answerOf, frames } = await openSocket(house.secretKey);
+  const codes = () => frames.map(({ code }) => code);
+  for (const frame of ["{", "[]", { type: "claim" }, { type: "dance", id: "0" }]) send(frame);
+  await vi.waitFor(() => expect(codes()).toEqual(["bad_frame", "bad_frame", "bad_frame", "bad_frame"]));
+  send({ type: "speech.delta", id: "5", delta: "words of no speech" });
+  expect(await answerOf("5")).toMatchObject({ code: "bad_frame" });
+  const runId = ids.mintOwned("run", courier.id);
+  send({ type: "call", id: "6", runId, name: "send_message", key: "k" });
+  expect(await answerOf("6")).toMatchObject({ type: "error", code: "not_found" });
+  const reader = await expectOk(
+    z.object({ secretKey: z.string() }),
+    call("/v1/workspace/keys", { bearer: house.secretKey, body: { scopes: ["read"] } }),
+  );
+  const upgrade = { headers: { upgrade: "websocket" } };
+  expect(await codeOf(call(at("runtime"), { bearer: reader.secretKey, ...upgrade }))).toBe("forbidden");
+  expect(await codeOf(call(at("runtime"), { bearer: mona.token, ...upgrade }))).toBe("forbidden");
+  expect(await codeOf(call(at("runtime"), { bearer: courier.token }))).toBe("upgrade_required");
 });

@@ -187,7 +187,7 @@ const rows: Record<string, Row> = {
   "GET /v1/agents/{agentId}/runs": { own: workspace(200) },
   "GET /v1/agents/{agentId}/runs/{runId}": { own: workspace(200) },
   "POST /v1/agents/{agentId}/runs/{runId}/cancel": { own: workspace(409) },
-  ...guestRows((status, body) => ({ own: keyOnly(status), ...(body ? { body } : { elsewhere: status }) })),
+  ...guestRows(({ status, ...row }) => ({ ...row, own: keyOnly(status) })),
   "GET /v1/agents/{agentId}/context": { own: workspace(200) },
   "GET /v1/agents/{agentId}/memories": { own: workspace(200) },
   "PUT /v1/agents/{agentId}/memories/{key}": { own: workspace(200), body: () => ({ value: "green" }) },

@@ -72,6 +72,7 @@ POST /v1/agents/{agentId}/runs/{runId}/complete
 POST /v1/agents/{agentId}/runs/{runId}/skip
 POST /v1/agents/{agentId}/runs/{runId}/fail
 POST /v1/agents/{agentId}/runs/{runId}/renew
+GET /v1/agents/{agentId}/runtime
 GET /v1/agents/{agentId}/context
 GET /v1/agents/{agentId}/knows
 GET /v1/agents/{agentId}/memories

@@ -33,11 +33,19 @@ export const guestBodies: Record<string, object | undefined> = {
   [`${guestPath}runs/{runId}/fail`]: { error: "no" },
   [`${guestPath}runs/{runId}/renew`]: {},
 };
-/** Of an agent that thinks here. */
+export const guestSocket = "GET /v1/agents/{agentId}/runtime";
+/** Of an agent that thinks here. `elsewhere`: it is refused before the agent is asked. */
 export const guestRows = <Row extends object>(
-  row: (status: number, body?: () => unknown) => Row,
-): Record<string, Row> =>
-  Object.fromEntries(Object.entries(guestBodies).map(([name, body]) => [name, body ? row(409, () => body) : row(400)]));
+  row: (of: { status: number; body?: () => unknown; elsewhere?: number }) => Row,
+): Record<string, Row> => ({
+  ...Object.fromEntries(
+    Object.entries(guestBodies).map(([name, body]) => [
+      name,
+      row(body ? { status: 409, body: () => body } : { status: 400, elsewhere: 400 }),
+    ]),
+  ),
+  [guestSocket]: row({ status: 409 }),
+});
 
 /** The path with its parameters filled in. */
 export const fill = (path: string, values: Record<string, string>): string =>

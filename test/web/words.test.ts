@@ -37,6 +37,7 @@ describe("the presence line", () => {
     const rests = (reason: string) => ({ type: "agent.inactive", ...at, reason }) as const;
     const away = rests("model_unavailable");
     expect(textOf(away)).toBe("Nova is trying again soon");
+    expect(textOf({ ...away, reason: "guest_away", events: 2 })).toBe("Nova is away: 2 events wait");
     expect(textOf(away, active)).toBe("Nova is thinking");
     expect(textOf(away, { type: "run.canceled", ...at })).toBe("");
     for (const reason of ["waiting_reply", "interrupted", "model_rejected"]) expect(textOf(rests(reason))).toBe("");

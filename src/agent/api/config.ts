@@ -159,6 +159,7 @@ const activityOf = (runtime: AgentRuntime): NonNullable<AgentView["activity"]> =
             : null,
       lastError: lastError && { ...lastError, at: isoTime(lastError.at) },
     }),
+    ...(config.runtime === "guest" && { guest: { connected: services.guests.goneAt() > services.clock.now() } }),
     waiting: {
       replies:
         services.runs.active().filter(({ status }) => status === "waiting_reply").length + services.waits.ofCycles(),

@@ -1,6 +1,6 @@
 import { asSchema } from "ai";
 import type { CallRequest } from "../../protocol/exported-history.ts";
-import { type ClaimedRun, type GuestCallAnswer, type GuestEnd, SpeechLine } from "../../protocol/guest.ts";
+import { type ClaimedRun, type GuestCallAnswer, type GuestEnd, SpeechLine, thinksHere } from "../../protocol/guest.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -19,10 +19,7 @@ import { callView, runView } from "./runs.ts";
 
 const requireGuest = ({ services }: AgentRuntime): void => {
   if (services.identity.get().config.runtime === "guest") return;
-  throw new ColloquyError(
-    "conflict",
-    'this agent thinks here: set its runtime to "guest" to have a program think for it',
-  );
+  throw new ColloquyError("conflict", thinksHere);
 };
 
 const runOf = (runtime: AgentRuntime, runId: string): RunRow => {

@@ -75,11 +75,11 @@ export class Channel {
   }
 
   /**
-   * Sends the end and waits until the space has read it or is gone, for `waitMs` at most. False if the space crashed: it
+   * Sends the end, with how many events wait for a guest's program, and waits until the space has read it or is gone, for `waitMs` at most. False if the space crashed: it
    * may have missed the last frames.
    */
-  async end(reason: string | undefined, waitMs: number): Promise<boolean> {
-    this.send({ type: "end", ...(reason === undefined ? {} : { reason }) });
+  async end(reason: string | undefined, waitMs: number, events = 0): Promise<boolean> {
+    this.send({ type: "end", ...(reason === undefined ? {} : { reason }), ...(events > 0 && { events }) });
     const read = (this.#writing ?? Promise.resolve()).then(() => {
       this.#writer.close().catch(() => undefined);
       return this.#answered;

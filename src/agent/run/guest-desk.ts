@@ -3,7 +3,7 @@ import type { GuestEnd } from "../../protocol/guest.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { sameJson } from "../../shared/same-json.ts";
-import { guestLeaseMs, maxGuestActs, maxGuestClaims } from "../bounds.ts";
+import { guestGoneMs, guestLeaseMs, maxGuestActs, maxGuestClaims } from "../bounds.ts";
 import type { Composed } from "../context/sections.ts";
 import type { RunRow } from "../runs.ts";
 
@@ -47,6 +47,7 @@ export type GuestDesk = ReturnType<typeof createGuestDesk>;
 
 export const createGuestDesk = (clock: Clock) => {
   const waiting: Claim[] = [];
+  let seenAt = clock.now();
   /** By the ordinals of runs. */
   const seats = new Map<number, Seat>();
 
@@ -68,7 +69,8 @@ export const createGuestDesk = (clock: Clock) => {
   };
 
   const renew = (seat: Seat): number => {
-    seat.leaseUntil = clock.now() + guestLeaseMs;
+    seenAt = clock.now();
+    seat.leaseUntil = seenAt + guestLeaseMs;
     poke(seat);
     return seat.leaseUntil;
   };
@@ -87,12 +89,14 @@ export const createGuestDesk = (clock: Clock) => {
       }
       const { promise: handed, resolve: hand } = Promise.withResolvers<Handed>();
       const claim = { handed, hand };
+      seenAt = clock.now();
       waiting.push(claim);
       return claim;
     },
 
     /** It waits no more, and is handed nothing from now on. */
     leave(claim: Claim): void {
+      seenAt = clock.now();
       const place = waiting.indexOf(claim);
       if (place !== -1) waiting.splice(place, 1);
       for (const seat of seats.values()) if (seat.claim === claim) seat.claim = undefined;
@@ -100,6 +104,9 @@ export const createGuestDesk = (clock: Clock) => {
 
     /** Whether a run is in sight for it. */
     isSeated: (claim: Claim): boolean => [...seats.values()].some((seat) => seat.claim === claim),
+
+    /** From when on its programs count as away: a while after the last sign of life. A claim that waits is one. */
+    goneAt: (): number => (waiting.length > 0 || seats.size > 0 ? clock.now() : seenAt) + guestGoneMs,
 
     /** Whether a program waits that has no run in sight. */
     isWanted: (): boolean => waiting.length > 0,

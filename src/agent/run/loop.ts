@@ -24,6 +24,7 @@ import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { takeFeed } from "./feed.ts";
 import { finish } from "./finish.ts";
+import { createGuestNotices } from "./guest-notices.ts";
 import { firstWaking, holdBeyondHour, mayBeBeyondHour } from "./run-events.ts";
 import { runLoop } from "./run-loop.ts";
 import type { RunServices } from "./run-services.ts";
@@ -69,6 +70,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   /** The object started with work under way: spaces may not know of the runs that ended last. */
   let wasCut = timers.dueAt(loopTimer) !== undefined;
   const notices = createBudgetNotices(services, background);
+  const guestNotices = createGuestNotices(services, background);
   const ending = new AbortController();
   /** A compartment's feed: whether it came just now; when it asks again, after how many failures in a row. */
   const fed = { justNow: false, againAt: 0, failures: 0 };
@@ -104,6 +106,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   const drain = async (): Promise<void> => {
     while (!isStopped) {
       poke = Promise.withResolvers<void>();
+      if (isGuest()) guestNotices.look();
       for (let run = next(); run; run = next()) {
         services.armLoop();
         if (run === unfed) await askFeed();
@@ -111,6 +114,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
       }
       fed.justNow = false;
       notices.tell();
+      if (isGuest() && live.size > 0) guestNotices.tell(false);
       if (live.size === 0) {
         // Set in the turn that found no work, so that work that comes a moment later begins a new drain.
         isDraining = false;
@@ -178,7 +182,8 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
   };
 
   /** A guest of which no program waits: what would begin a run waits for one. */
-  const isAway = (): boolean => identity.get().config.runtime === "guest" && !guests.isWanted();
+  const isAway = (): boolean => isGuest() && !guests.isWanted();
+  const isGuest = (): boolean => identity.get().config.runtime === "guest";
 
   const isCompartment = (): boolean => identity.get().compartmentId !== null;
 
@@ -242,7 +247,7 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     // From here on, ending the run stops this loop.
     live.set(run.id, entry);
     journal.hold(run.ordinal);
-    if (identity.get().config.runtime === "guest") guests.sit(run);
+    if (isGuest()) guests.sit(run);
     entry.done = faultOnceStored("agent.after-take", services.object)
       .then(() => services.blocks.storeRendered())
       .then(() =>
@@ -284,7 +289,8 @@ export const createLoop = (services: RunServices, timers: Timers, background: (w
     const full = hourFullUntil();
     const hourEndsAt = full !== undefined && inbox.nextWaking() ? full : undefined;
     const feedsAt = fed.againAt > clock.now() ? fed.againAt : undefined;
-    const bounds = isAway() ? [] : [inbox.nextRetryAt(), budgetResetsAt(), hourEndsAt, feedsAt];
+    const guestAt = isGuest() ? guestNotices.atRest(isAway()) : undefined;
+    const bounds = isAway() ? [guestAt] : [inbox.nextRetryAt(), budgetResetsAt(), hourEndsAt, feedsAt];
     // Where no run may begin, those that began still end.
     const beginnings = services.isClosed() ? [] : [notices.dueAt(), ...bounds];
     const due = [...beginnings, waits.nextDueAt(), calls.nextDueAt()];

@@ -105,21 +105,21 @@ export class LiveStreams {
         this.#giveUp(channel.streams.get(frame.streamId), frame.code, frame.message);
         return;
       case "end":
-        this.stop(channel, "interrupted", "The agent stopped before it had finished", frame.reason);
+        this.stop(channel, "interrupted", "The agent stopped before it had finished", frame.reason, frame.events);
         return;
     }
   }
 
   /** The channel is over: what it left open is given up, and its agent is not active any more. */
-  stop(channel: Channel, code: ErrorCode, message: string, reason?: string): void {
+  stop(channel: Channel, code: ErrorCode, message: string, reason?: string, events?: number): void {
     if (channel.stopped) return;
     channel.stopped = { code, message };
     const { agentId: entityId, runId } = channel.open;
     if (this.#channels.get(runId) === channel) this.#channels.delete(runId);
     for (const stream of channel.streams.values()) this.#giveUp(stream, code, message);
-    if (channel.active) this.#tell({ type: "agent.inactive", entityId, runId, reason });
+    if (channel.active) this.#tell({ type: "agent.inactive", entityId, runId, reason, events });
     if (channel.active && reason !== undefined && isPassing(reason) && this.#waiting.size < maxChannels) {
-      this.#waiting.set(runId, { entityId, runId, reason });
+      this.#waiting.set(runId, { entityId, runId, reason, events });
     }
     channel.onStop();
   }

@@ -4,7 +4,13 @@ import type { Message, Note, SpaceState } from "../../client/index.ts";
 export type Doing = {
   entityId: string;
   name: string;
-  doing: "writing" | "using a tool" | "thinking" | "typing" | "trying again soon" | `waiting for ${string}`;
+  doing:
+    | "writing"
+    | "using a tool"
+    | "thinking"
+    | "typing"
+    | "trying again soon"
+    | `${"waiting for" | "away:"} ${string}`;
 };
 
 export const nameOf = (state: Pick<SpaceState, "members">, entityId: string, fallback = "Someone"): string =>
@@ -50,7 +56,12 @@ export const presence = (state: SpaceState): Doing[] => {
   const add = (entityId: string, doing: Doing["doing"]): unknown => found.has(entityId) || found.set(entityId, doing);
   for (const { entityId, speaks } of state.streams) found.set(entityId, speaks ? "writing" : "using a tool");
   for (const { entityId } of state.active) add(entityId, "thinking");
-  for (const { entityId } of state.backingOff) add(entityId, "trying again soon");
+  for (const { entityId, away } of state.backingOff) {
+    add(
+      entityId,
+      away === undefined ? "trying again soon" : `away: ${away} ${away === 1 ? "event waits" : "events wait"}`,
+    );
+  }
   for (const message of state.messages) {
     const names = message.sender.type === "agent" ? awaited(message, state) : null;
     if (names !== null) add(message.sender.id, `waiting for ${names}`);
