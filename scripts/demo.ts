@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { ApiError, createApi } from "./api.ts";
+import type { Guest } from "./courier.ts";
 import { stewardTools } from "./demo-tools.ts";
 
 /** The ids of the demo's entities and spaces by name, and the workspace's secret key. Kept in a file between starts. */
@@ -10,12 +11,18 @@ export type Demo = {
   /** `link` signs in to the page, once. */
   people: { name: string; id: string; link: string }[];
   spaces: { name: string; id: string }[];
+  /** The agent whose program runs beside the server. */
+  courier: Guest;
   seeded: boolean;
 };
 
 const people = ["Husam", "Sara"];
+const tokenSeconds = 30 * 24 * 60 * 60;
 
-/** One of each of the four kinds: how it lives through its past, and whether it can reply and wait. And one with tools. */
+/**
+ * One of each of the four kinds: how it lives through its past, and whether it can reply and wait. One with tools, and a
+ * guest.
+ */
 const agents = [
   {
     name: "Analyst",
@@ -51,6 +58,11 @@ const agents = [
       "You are Steward. You deploy only by the deploy tool, ask people with choose and form, and show figures with chart and table. You say what came of each.",
     tools: stewardTools,
   },
+  {
+    name: "Courier",
+    runtime: "guest",
+    description: "Knows where each parcel is, by its number",
+  },
 ];
 
 /** A visitor who addresses nobody is answered by one agent: that whose description fits best, or the first. */
@@ -69,6 +81,7 @@ const spaces = [
   { name: "Husam and Scout", members: ["Husam", "Scout"] },
   { name: "Errands", members: ["Husam", "Sara", "Scribe", "Envoy"], settings: hosted },
   { name: "Workshop", members: ["Husam", "Sara", "Steward"], settings: hosted },
+  { name: "Deliveries", members: ["Husam", "Sara", "Courier"], settings: hosted },
   { name: "Help Desk", members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"], settings: hosted },
 ];
 
@@ -115,8 +128,11 @@ export const seedDemo = async (url: string, adminKey: string, memoryFile: string
       return space.id;
     });
   }
+  const asked = { entityId: idOf("Courier"), expiresInSeconds: tokenSeconds };
+  const { token } = await api.post<{ token: string }>("/v1/tokens", asked);
   return {
     secretKey: memory.secretKey,
+    courier: { id: idOf("Courier"), token },
     seeded,
     spaces: spaces.map(({ name }) => ({ name, id: idOf(name) })),
     people: await Promise.all(

@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
+import { startCourier } from "./courier.ts";
 import { type Demo, seedDemo } from "./demo.ts";
 import { ensureKeys } from "./keys.ts";
 import { buildPage } from "./page.ts";
@@ -76,8 +77,11 @@ const main = async (): Promise<void> => {
     say("edge", `${server.url}, ${fresh ? "with no data" : "data in .wrangler/state"}`);
     const demo = await seedDemo(server.url, ensureKeys(keysFile).adminKey, join(dataDirectory, "demo.json"));
     say("demo", demo.seeded ? "seeded" : "kept");
+    const courier = startCourier(server.url, demo.courier);
+    say("guest", "Courier, in Deliveries: docs/examples/guest.ts, a process of its own");
     introduce(server.url, demo);
     await Promise.race([server.ended, aborted(over.signal)]);
+    await courier.stop();
     if (!over.signal.aborted) throw new Error("the edge ended by itself");
   } finally {
     await server.stop();

@@ -37,7 +37,7 @@ const wordByWord = (text: string): ReadableStream<Uint8Array> => {
 const live = async ({ run: { id }, events, lease }: Claimed): Promise<void> => {
   for (const { eventId, data } of events.filter(({ type }) => type === "space_message")) {
     const { spaceId, text = "" } = data.message;
-    await send(`runs/${id}/calls`, { name: "enter_space", input: { spaceId }, key: `enter ${eventId}`, lease });
+    await send(`runs/${id}/calls`, { name: "enter_space", input: { spaceId }, key: `enter-${eventId}`, lease });
     await post(`runs/${id}/speech?lease=${lease}&key=${eventId}`, () => wordByWord(answerTo(text)));
   }
   await send(`runs/${id}/complete`, { summary: `answered ${events.length}`, lease });

@@ -11,7 +11,7 @@ export const thinksHere = 'this agent thinks here: set its runtime to "guest" to
 export const claimSeconds = 60;
 
 /** One call of a run, by the caller's own name for it: the same again is the same call. */
-export const GuestKey = z.string().min(1).max(128);
+export const GuestKey = z.string().regex(/^[!-~]{1,128}$/, "must be 1–128 printable characters without blanks");
 
 const lease = z.string().min(1).max(64).optional().meta({
   description:

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
 import { createApi } from "../../scripts/api.ts";
+import { startCourier } from "../../scripts/courier.ts";
 import { seedDemo } from "../../scripts/demo.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Run } from "../../src/protocol/run.ts";
@@ -14,6 +15,8 @@ const folder = mkdtempSync(join(tmpdir(), "demo-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
 const demo = await seedDemo(house.url, house.adminKey, join(folder, "demo.json"));
+const courier = startCourier(house.url, demo.courier);
+afterAll(() => courier.stop());
 const workspace = createApi(house.url, demo.secretKey);
 const his = await openPage(browser, demo.people[0]?.link ?? "");
 his.setDefaultTimeout(10_000);
@@ -94,7 +97,9 @@ test("in each space the first sentence is answered by one agent, and then the pa
 });
 
 test("the README suggests sentences for the demo's spaces", () => {
-  expect(suggested.map(({ space }) => space)).toEqual(expect.arrayContaining(["Town Square", "Errands", "Workshop"]));
+  expect(suggested.map(({ space }) => space)).toEqual(
+    expect.arrayContaining(["Town Square", "Errands", "Workshop", "Deliveries"]),
+  );
   for (const { space } of suggested) expect(spaces).toContain(space);
 });
 

@@ -89,7 +89,7 @@ const checkOut = (): string => {
   const checkout = mkdtempSync(join(folder, "checkout-"));
   for (const path of [
     ...["package.json", "package-lock.json", ".npmrc", "tsconfig.json", "wrangler.toml", "scripts", "src"],
-    ...["migrations", "dist"],
+    ...["migrations", "dist", "docs/examples"],
   ]) {
     cpSync(path, join(checkout, path), { recursive: true });
   }

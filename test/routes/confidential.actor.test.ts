@@ -13,7 +13,7 @@ const outsiders = ["keyAsStranger", "boss", "gone", "stranger", "otherKey"] as c
 type Who = (typeof members)[number] | (typeof outsiders)[number];
 const everyone: Who[] = [...members, ...outsiders];
 
-type Row = { status: number; body?: () => unknown; who: (status: number) => Record<Who, number> };
+type Row = { status: number; query?: string; body?: () => unknown; who: (status: number) => Record<Who, number> };
 
 /** For what was said: members, and secret keys whoever they act as. Who only runs spaces knows that there is one. */
 const read = (status: number): Record<Who, number> => ({
@@ -82,7 +82,7 @@ const mindRows: Record<string, Omit<Row, "who"> & { who?: Row["who"] }> = {
   [`GET ${at("/runs")}`]: { status: 200 },
   [`GET ${at("/runs/{runId}")}`]: { status: 200 },
   [`POST ${at("/runs/{runId}/cancel")}`]: { status: 409 },
-  ...guestRows(({ elsewhere: _, ...row }) => ({ ...row, who: guests })),
+  ...guestRows((row) => ({ ...row, status: 409, who: guests })),
   [`GET ${at("/context")}`]: { status: 200 },
   // Without a query.
   [`GET ${at("/knows")}`]: { status: 400 },
@@ -254,7 +254,9 @@ describe("[C19] [S1] [S5] what an agent has from it by who is in it and who is n
   test.each(ofMinds)("$name", async (operation) => {
     const row = mindRows[operation.name];
     if (!row) throw new Error(`${operation.name} has no row: say what it answers who may ask`);
-    expect(await got(operation, row, `?space=${scene.spaceId}`)).toEqual((row.who ?? mind)(row.status));
+    expect(await got(operation, row, `?space=${scene.spaceId}&${row.query ?? ""}`)).toEqual(
+      (row.who ?? mind)(row.status),
+    );
   });
 });
 

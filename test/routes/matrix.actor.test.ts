@@ -69,6 +69,7 @@ type Row = {
   operator?: number;
   elsewhere?: number;
   impersonated?: number;
+  query?: string;
   body?: (scene: Scene) => unknown;
 };
 
@@ -187,7 +188,7 @@ const rows: Record<string, Row> = {
   "GET /v1/agents/{agentId}/runs": { own: workspace(200) },
   "GET /v1/agents/{agentId}/runs/{runId}": { own: workspace(200) },
   "POST /v1/agents/{agentId}/runs/{runId}/cancel": { own: workspace(409) },
-  ...guestRows(({ status, ...row }) => ({ ...row, own: keyOnly(status) })),
+  ...guestRows((row) => ({ ...row, own: keyOnly(409) })),
   "GET /v1/agents/{agentId}/context": { own: workspace(200) },
   "GET /v1/agents/{agentId}/memories": { own: workspace(200) },
   "PUT /v1/agents/{agentId}/memories/{key}": { own: workspace(200), body: () => ({ value: "green" }) },
@@ -509,7 +510,7 @@ const callerOf = async ({ name, path }: Operation, who: Who): Promise<Caller> =>
 
 const asks = ({ path, method }: Operation, row: Row, fresh: Scene["fresh"], caller: Caller): Promise<Response> => {
   const body = row.body?.({ ...scene, fresh });
-  return call(fill(path, { ...fresh, workspaceId: scene.house.workspaceId }), {
+  return call(`${fill(path, { ...fresh, workspaceId: scene.house.workspaceId })}?${row.query ?? ""}`, {
     ...{ method, ...caller },
     headers: { ...caller.headers, ...(path.endsWith("/stream") ? { upgrade: "websocket" } : {}) },
     ...(body === undefined ? {} : { body }),

@@ -34,17 +34,14 @@ export const guestBodies: Record<string, object | undefined> = {
   [`${guestPath}runs/{runId}/renew`]: {},
 };
 export const guestSocket = "GET /v1/agents/{agentId}/runtime";
-/** Of an agent that thinks here. `elsewhere`: it is refused before the agent is asked. */
+/** Of an agent that thinks here. */
 export const guestRows = <Row extends object>(
-  row: (of: { status: number; body?: () => unknown; elsewhere?: number }) => Row,
+  row: (of: { body?: () => unknown; query?: string }) => Row,
 ): Record<string, Row> => ({
   ...Object.fromEntries(
-    Object.entries(guestBodies).map(([name, body]) => [
-      name,
-      row(body ? { status: 409, body: () => body } : { status: 400, elsewhere: 400 }),
-    ]),
+    Object.entries(guestBodies).map(([name, body]) => [name, row(body ? { body: () => body } : { query: "key=k" })]),
   ),
-  [guestSocket]: row({ status: 409 }),
+  [guestSocket]: row({}),
 });
 
 /** The path with its parameters filled in. */
