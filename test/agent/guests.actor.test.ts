@@ -220,3 +220,19 @@ test("[G7] members see that a guest is away and how many events wait, until a pr
   expect(await connected()).toBe(true);
   await vi.waitFor(async () => expect((await space.watch(husam))[0]).toMatchObject({ waiting: [] }));
 });
+
+test("[G2] [R3] a run that waits for people is given up, and claimed with their answer", async () => {
+  const ask = { name: "pick", description: "Asks", executionType: "space", answer: { expiresInMinutes: 10 } };
+  const { husam, space, claim, acting } = await openGuest({ tools: [ask] as never });
+  await space.post(husam, "which one?");
+  const first = acting(await claim());
+  const asked = unwrap(await first.call("pick", { of: ["red", "blue"] }, "pick"));
+  expect(asked).toMatchObject({ call: { status: "waiting" }, leaseUntil: null });
+  expect(codeOf(await first.say("meanwhile"))).toBe("gone");
+  unwrap(await space.stub().answerToolCall(space.as(husam), asked.call.id, { result: "red" }));
+  const next = acting(await claim());
+  const again = unwrap(await next.call("pick", { of: ["red", "blue"] }, "pick"));
+  expect(again.call).toMatchObject({ id: asked.call.id, status: "complete", output: "red" });
+  unwrap(await next.say("red it is"));
+  expect(unwrap(await next.complete())).toMatchObject({ status: "completed", outcome: "answered" });
+});

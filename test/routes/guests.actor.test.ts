@@ -103,6 +103,21 @@ test("[G6] [S4] bad input of a program is refused by name, and its run goes on",
   expect((await texts()).at(-1)).toBe("again");
 });
 
+test("[G6] [C19] what is said in a confidential space is claimed there alone, by a claim that names it", async () => {
+  const board = await house.space("Board", [mona, courier], { confidential: true });
+  await house.say(board.id, mona, "between us");
+  expect((await asCourier("claims", { waitSeconds: 0 })).status).toBe(204);
+  const there = `?space=${board.id}`;
+  const claimed = await expectOk(ClaimedRun, asCourier(`claims${there}`, { waitSeconds: 5 }));
+  expect(JSON.stringify(claimed.events)).toContain("between us");
+  const said = { name: "send_message", input: { text: "kept" }, key: "1", lease: claimed.lease };
+  const { call: made } = await expectOk(GuestCallAnswer, asCourier(`runs/${claimed.run.id}/calls${there}`, said));
+  expect(made.status).toBe("complete");
+  expect((await asCourier(`runs/${claimed.run.id}/complete${there}`, {})).status).toBe(200);
+  const outside = await house.space("Elsewhere", [mona], { confidential: true });
+  expect(await codeOf(asCourier(`claims?space=${outside.id}`, {}))).toBe("not_found");
+});
+
 /** A program's socket, and the frames that it gets. */
 const openSocket = async (bearer: string) => {
   const answer = await call(at("runtime"), { bearer, headers: { upgrade: "websocket" } });

@@ -33,7 +33,7 @@ export const guestBodies: Record<string, object | undefined> = {
   [`${guestPath}runs/{runId}/fail`]: { error: "no" },
   [`${guestPath}runs/{runId}/renew`]: {},
 };
-export const guestSocket = "GET /v1/agents/{agentId}/runtime";
+const guestSocket = "GET /v1/agents/{agentId}/runtime";
 /** Of an agent that thinks here. */
 export const guestRows = <Row extends object>(
   row: (of: { body?: () => unknown; query?: string }) => Row,
