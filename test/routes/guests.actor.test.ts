@@ -103,7 +103,7 @@ test("[G6] [S4] bad input of a program is refused by name, and its run goes on",
   expect((await texts()).at(-1)).toBe("again");
 });
 
-test("[G6] [C19] what is said in a confidential space is claimed there alone, by a claim that names it", async () => {
+test("[G6] [C19] what is said in a confidential space is claimed by naming it alone", async () => {
   const board = await house.space("Board", [mona, courier], { confidential: true });
   await house.say(board.id, mona, "between us");
   expect((await asCourier("claims", { waitSeconds: 0 })).status).toBe(204);

@@ -42,12 +42,11 @@ const act = async ({ services, loop }: AgentRuntime, { ordinal }: RunRow, brough
   const { over, withdraw } = services.guests.bring(ordinal, brought);
   loop.wake();
   let failure: unknown;
-  await settledWithin(
-    guestAnswerMs,
-    over.catch((error: unknown) => {
-      failure = error;
-    }),
-  );
+  const ended = over.catch((error: unknown) => {
+    failure = error;
+  });
+  // A speech takes as long as its words take to come.
+  await (brought.kind === "speech" ? ended : settledWithin(guestAnswerMs, ended));
   if (failure) throw failure;
   if (withdraw()) throw new ColloquyError("unavailable", "the run is busy with other acts: try again");
 };
@@ -104,11 +103,17 @@ const request = (
 const cutOff = (): ColloquyError =>
   new ColloquyError("interrupted", 'the speech broke off before its last line {"done": true}: nothing of it was said');
 
+const lineEnd = new TextEncoder().encode("\n");
+const isDone = /^\s*\{\s*"done"\s*:\s*true\s*\}\s*$/;
+
 /** The words of a speech, from its lines. */
 async function* wordsOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<string, void> {
   const decoder = new LineDecoder(maxStepBytes);
   for (;;) {
     const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
+    // The last line may have no end of its own.
+    const isOver = done && linesIn(decoder, lineEnd).some((text) => isDone.test(text));
+    if (isOver) return;
     if (done || !value) throw cutOff();
     for (const text of linesIn(decoder, value)) {
       const line = lineOf(text);
@@ -150,7 +155,12 @@ const wholeOf = async (deltas: AsyncGenerator<string, void>): Promise<string> =>
 };
 
 /** A run that ended by the same end before, whose answer was lost. */
-const endsOf = { complete: "completed", skip: "skipped", fail: "failed" } as const;
+const endsOf: Record<GuestEnd["kind"], RunRow["status"][]> = {
+  complete: ["completed"],
+  // A timeline's run that skips is completed in silence.
+  skip: ["skipped", "completed"],
+  fail: ["failed"],
+};
 
 const requireOver = (runtime: AgentRuntime, run: RunRow, end: GuestEnd): void => {
   if (!isActive(run) || end.kind === "fail") return;
@@ -230,7 +240,7 @@ export const guestsArea: Area<GuestMethods> = {
 
   endRun: async (runtime, runId, end) => {
     const run = runOf(runtime, runId);
-    if (run.status !== endsOf[end.kind]) {
+    if (!endsOf[end.kind].includes(run.status)) {
       requireHeld(runtime, run, end.lease);
       await act(runtime, run, { kind: "end", end });
       requireOver(runtime, runOf(runtime, runId), end);
