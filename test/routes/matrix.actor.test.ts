@@ -22,8 +22,6 @@ import {
   routedMessage,
   waitingEvent,
 } from "./inside-things.ts";
-import { fill, isForOperator, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
-import { archivedFact, carriedMessage, endedRun, routedMessage, waitingEvent } from "./inside-things.ts";
 import { fill, guestRows, isForOperator, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
 
 /**
@@ -568,10 +566,8 @@ test("[L6] of a suspended workspace is read and taken away, and all else is refu
       const row = rows[operation.name];
       const fresh = targets[index];
       if (!row || !fresh) throw new Error(`${operation.name} has no row`);
-      const place = Math.max(
-        0,
-        row.own.findIndex((status) => status < 400),
-      );
+      const found = row.own.findIndex((status) => status < 400);
+      const place = Math.max(0, found);
       const answer = await asks(operation, row, fresh, scene.callers[own[place] ?? "key"]);
       meant[operation.name] = goesOn(operation) ? String(row.own[place]) : "503 suspended";
       told[operation.name] = answer.status === 503 ? `503 ${(await problemIn(answer)).code}` : String(answer.status);
