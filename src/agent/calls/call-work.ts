@@ -99,7 +99,7 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
       }
       case "push": {
         // Counted before it is sent: a crash would forget that its server may have it.
-        if (!mayRepeat(tool)) calls.change(callId, { failures: row.failures + 1 });
+        calls.change(callId, { failures: row.failures + 1 });
         const outcome = await push(services, row, ended);
         calls.change(callId, { pushed: true, failures: 0 });
         if (outcome) settle(callId, outcome);

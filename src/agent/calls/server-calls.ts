@@ -21,7 +21,7 @@ import { outsideOf, useOf } from "../tools/configured/configured-tool.ts";
 import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
 import { renderRequest, templateIssues, unsealSecrets } from "../tools/configured/request-template.ts";
 import { fitJson, readAnswer } from "../tools/configured/server-answer.ts";
-import { changedSinceApproval, completed, failed, unknownOutcome } from "../tools/outcome.ts";
+import { changedSinceApproval, completed, failed, unknownInWords } from "../tools/outcome.ts";
 import { begunAt, type CallServices } from "./calls.ts";
 import { statusOf } from "./due.ts";
 
@@ -91,9 +91,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
     throw new ColloquyError("unavailable", `the tool's server answered ${status}`);
   }
   if (!response.ok) {
-    const refusal = `the tool's server refused the call: it answered ${status}`;
-    // An earlier try may have reached the server.
-    throw row.failures > 0 && !mayRepeat(tool) ? unknownOutcome(refusal) : new ColloquyError("tool_failed", refusal);
+    throw new ColloquyError("tool_failed", `the tool's server refused the call: it answered ${status}`);
   }
   const answer = await readAnswer(response, signal);
   if (answer.end === "broken") throw new ColloquyError("unavailable", "the tool's server broke off in its answer");
@@ -113,6 +111,9 @@ export const push = async (services: CallServices, row: CallRow, stopped: AbortS
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ColloquyError) || error.retryable) throw error;
+    // An earlier try may have reached the server.
+    const isOpen = row.failures > 0 && !mayRepeat(row.tool);
+    if (isOpen) return failed("error", "outcome_unknown", unknownInWords(error.message));
     return failed("error", error.code, error.message);
   }
 };

@@ -1,3 +1,4 @@
+import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, inject, test, vi } from "vitest";
 import { openRoot, rootHeaderMs } from "../../../src/auth/root-header.ts";
@@ -174,18 +175,19 @@ describe.each(continuities)("%s", (continuity) => {
   });
 });
 
-test("[C2] [R3] what a server may have been sent before it lost words may be done", async () => {
-  const path = `/twice/${crypto.randomUUID()}`;
+test.each(["broke off", "a crash cut off"])("[C2] [R3] what %s may be done once it has lost words", async (how) => {
+  const path = `/${how === "broke off" ? "twice" : "held"}/${crypto.randomUUID()}`;
   const execution = { url: `${inject("remote")}${path}`, secret: "KEY" };
   const external = { executionType: "external", execution, idempotent: true, timeoutMs: 600_000 };
   const secrets = { KEY: `whsec_${btoa("a secret of twenty-four b")}` };
   const { card, agent, ann, shown, give } = await asking("timeline", { to: "staging" }, external, { secrets });
   unwrap(await give(ann, "deploy", yes));
-  await vi.waitFor(async () => {
-    expect(await rowsIn(agent, "SELECT failures FROM calls")).toEqual([{ failures: 1 }]);
-  });
+  await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1));
+  const failures = () => rowsIn(agent, "SELECT failures FROM calls");
+  if (how !== "broke off") await abortAllDurableObjects();
+  else await vi.waitFor(async () => expect(await failures()).toEqual([{ failures: 1 }]));
   await rowsIn(agent, "UPDATE calls SET input = ? WHERE call_id = ?", '{"to":"prod"}', card.id);
-  await passTime(agent, 2000);
+  await passTime(agent, 26_000);
   expect((await shown("deploy", "error")).error).toMatchObject({ code: "outcome_unknown" });
   expect(await requestsTo(path)).toHaveLength(1);
 });

@@ -7,7 +7,7 @@ import { unwrap } from "../../../src/shared/errors.ts";
 import { Workspace } from "../../../src/workspace/workspace.ts";
 import { call, scriptedModel, step, text } from "../../support/scripted-model.ts";
 import { shorten } from "../../support/shorten.ts";
-import { ids, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
+import { ids, inboxOf, passTime, rowsIn, runsOf, userTexts } from "../fixture.ts";
 import { ask, deploy, eachTest, freshPath, outputs, playWith, requestsTo, scene, type Tool } from "./scene.ts";
 
 eachTest();
@@ -200,7 +200,7 @@ const paying = async (path: string, idempotent: boolean) => {
   });
   await staged.space.post(staged.ann, "Pay");
   /** Lets time pass until it was sent again. */
-  return async (pauseMs: number, code: string) => {
+  const refusedAgain = async (pauseMs: number, code: string) => {
     await vi.waitFor(
       async () => {
         await passTime(staged.agent, pauseMs);
@@ -210,6 +210,7 @@ const paying = async (path: string, idempotent: boolean) => {
     );
     expect(outputs(await staged.run("completed"))).toMatchObject([["pay", { error: { code } }]]);
   };
+  return { ...staged, refusedAgain };
 };
 
 test.each([
@@ -217,7 +218,7 @@ test.each([
   [true, "tool_failed"],
 ])("[R3] a server refuses what it may have had before, idempotent %s: %s", async (idempotent, code) => {
   const path = `/twice/${freshPath().slice(6)}`;
-  const refusedAgain = await paying(path, idempotent);
+  const { refusedAgain } = await paying(path, idempotent);
   await vi.waitFor(async () => expect(await requestsTo(path)).not.toEqual([]));
   await refusedAgain(2000, code);
   const ids = (await requestsTo(path)).map(({ headers }) => headers["idempotency-key"]);
@@ -229,10 +230,25 @@ test.each([
   [true, "tool_failed"],
 ])("[R3] a server refuses what it was sent before a crash, idempotent %s: %s", async (idempotent, code) => {
   const path = `/held/${freshPath().slice(6)}`;
-  const refusedAgain = await paying(path, idempotent);
+  const { refusedAgain } = await paying(path, idempotent);
   await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1));
   await abortAllDurableObjects();
   await refusedAgain(26_000, code);
+});
+
+test.each([
+  [false, "outcome_unknown"],
+  [true, "tool_misconfigured"],
+])("[R3] its secret is gone once a server may have a call, idempotent %s: %s", async (idempotent, code) => {
+  const path = `/twice/${freshPath().slice(6)}`;
+  const { agent, workspaceId, run } = await paying(path, idempotent);
+  await vi.waitFor(async () => {
+    expect(await rowsIn(agent, "SELECT failures FROM calls")).toEqual([{ failures: 1 }]);
+  });
+  unwrap(await env.AGENT.getByName(agent.id).setSecrets(workspaceId, {}));
+  await passTime(agent, 2000);
+  expect(outputs(await run("completed"))).toMatchObject([["pay", { error: { code } }]]);
+  expect(await requestsTo(path)).toHaveLength(1);
 });
 
 test("an agent that leaves the space while it asks there is told that nobody can answer", async () => {
