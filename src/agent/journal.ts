@@ -26,6 +26,9 @@ type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & {
   createdAt?: number;
 };
 
+/** What is said so soon counts as written when it was said. */
+const lateMs = 60_000;
+
 /** The place of a run's rows: from its first one on, without its rests. `journalTo` is null while it goes on. */
 type Lived = { ordinal: number; journalFrom: number; journalTo: number | null; rests: JournalRest[] | null };
 
@@ -171,6 +174,14 @@ export const createJournal = (
       const isIt = and(eq(journal.runOrdinal, runOrdinal), eq(journal.step, step), eq(journal.kind, "assistant"));
       const before = and(gte(journal.seq, from), lt(journal.seq, seq), isIt);
       return db.select().from(journal).where(before).orderBy(desc(journal.seq)).limit(1).get();
+    },
+
+    /** When the model wrote a call of this run, where that is longer ago than its message can tell. */
+    writtenAt(run: Lived, callId: string): number | undefined {
+      const isIts = ({ meta }: JournalRow): boolean =>
+        meta?.kind === "assistant" && meta.calls.some((each) => each.callId === callId);
+      const at = this.ofRun(run, run.journalTo ?? undefined).find(isIts)?.createdAt;
+      return at !== undefined && clock.now() - at > lateMs ? at : undefined;
     },
 
     /** The first row that names this id: of an event that a run took, of its message, a call or a call's message. */

@@ -153,6 +153,8 @@ type FromRun = {
   reads?: ReadSpace[] | undefined;
   /** When its agent stops waiting, in milliseconds since the epoch: what does not show by then is `unavailable`. */
   until?: number | undefined;
+  /** When its model wrote it, where that is long ago: its agent has the words since then. */
+  writtenAt?: number | undefined;
 };
 
 /** A message that an agent says. `messageId` derives from run and call, so saying it again changes nothing. */

@@ -26,10 +26,12 @@ export const wordsOf = ({ text, toolCall, origin }: Pick<Message, "text" | "tool
 export const wasOf = (message: Message, { routing }: Pick<LogRow, "routing">): Was[] => {
   const { awaits, output: _, error: _error, ...shown } = message.toolCall ?? {};
   const [answer] = awaits?.answers ?? [];
+  const [[, writtenAt] = []] = routing?.saidAt ?? [];
   const asked = new Set(wordsIn([message.text, shown, { ...awaits, answers: [] }]));
   return wordsOf(message).flatMap((each): Was[] => {
     if (each === message.text && routing?.saidAt) return saidIn(each, routing.saidAt);
-    return answer && !asked.has(each) ? [[each, Date.parse(answer.at)]] : [each];
+    if (answer && !asked.has(each)) return [[each, Date.parse(answer.at)]];
+    return writtenAt !== undefined && asked.has(each) ? [[each, writtenAt]] : [each];
   });
 };
 

@@ -80,7 +80,8 @@ export const appendFromAgent = (services: SpaceServices, input: AgentMessage): M
   const isOutside = space.confidentialFrom !== null && input.mindId === undefined;
   const own = input.letOut ? "let_out" : isOutside ? "outside" : undefined;
   // What was let out is as old as the card that asked for it.
-  const saidAt: Routing["saidAt"] = input.letOut && input.shownAt !== undefined ? [[0, input.shownAt]] : undefined;
+  const writtenAt = input.writtenAt ?? (input.letOut && input.shownAt);
+  const saidAt: Routing["saidAt"] = writtenAt === undefined ? undefined : [[0, writtenAt]];
   return store(services, space, sender, body, { root, repliedTo, own, letOutBy: input.letOutBy, saidAt }, awaits);
 };
 

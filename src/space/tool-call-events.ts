@@ -18,6 +18,7 @@ import type { SettingsRow } from "./settings.ts";
 import { noteOrigin } from "./told-origins.ts";
 import { advanced, begun, type Given, judge } from "./tool-calls/call-state.ts";
 import type { CallRow } from "./tool-calls/tool-calls.ts";
+import type { Routing } from "./wake.ts";
 
 /**
  * The events of tool calls that show here: agents show them, people answer, their time is up, their agent leaves, the space
@@ -96,7 +97,8 @@ const show = (services: SpaceServices, space: SettingsRow, said: AgentToolCall):
     ...{ toolCall, origin, reads, streamId },
     createdAt: isoTime(clock.now()),
   };
-  const routing = { root, wakePolicy: space.wakePolicy, mentions: [], pair: false, quiet: true as const };
+  const saidAt: Routing["saidAt"] = said.writtenAt === undefined ? undefined : [[0, said.writtenAt]];
+  const routing = { root, wakePolicy: space.wakePolicy, mentions: [], pair: false, quiet: true as const, saidAt };
   return recordSpoken(services, sender, streamId, (append) => {
     const row = append({ type: "space.message", message, routing });
     noteOrigin(services, row);

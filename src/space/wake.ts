@@ -22,7 +22,7 @@ export type Routing = {
   own?: OwnWords | undefined;
   /** Of words that were let out into a confidential space: the compartment that said them, and hears nothing here. */
   letOutBy?: string | undefined;
-  /** For an edited message, and for one that was let out: since when its text has each stretch. */
+  /** For an edited message, and for one that was written long before it was said: since when its text has each stretch. */
   saidAt?: SaidAt | undefined;
   /** Messages of agents in other spaces that told this one as their origin. Its deletion keeps them, for the end of its space. */
   told?: string[] | undefined;

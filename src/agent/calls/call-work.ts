@@ -270,6 +270,6 @@ const shownCall = (services: CallServices, row: CallRow, spaceId: string): Agent
     root: row.root,
     streamId: row.streamId ?? undefined,
     origin: row.origin ?? undefined,
-    ...(run && readsFor(services, run, spaceId)),
+    ...(run && { ...readsFor(services, run, spaceId), writtenAt: services.journal.writtenAt(run, row.callId) }),
   };
 };

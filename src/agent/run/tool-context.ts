@@ -24,6 +24,7 @@ const sayIn =
       streamId: speech?.streamOf(call.index),
       origin: originFor(services, run, spaceId),
       ...readsFor(services, run, spaceId),
+      writtenAt: services.journal.writtenAt(run, callId),
       awaits: awaits.map(({ id }) => id),
     };
     const waits = awaits.length > 0;
