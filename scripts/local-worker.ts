@@ -1,6 +1,6 @@
 import app from "../src/worker.ts";
 
-export { Agent, Person, Space, Workspace } from "../src/worker.ts";
+export { Agent, Endpoint, Person, Space, Workspace } from "../src/worker.ts";
 
 /**
  * The product's worker on this machine. It answers only requests to a name of this machine. Otherwise a page elsewhere

@@ -56,7 +56,7 @@ test("[L4] each column of an agent is looked through, or known to hold no words"
       "overheard": "event_id type root_id",
       "plans": "run_after scheduled_at cron timezone set_by root call_id status",
       "roots": "id",
-      "runs": "id status continuity ended_by events roots space_ids rests active_space_id outcome receipts person correction",
+      "runs": "id status continuity ended_by events roots space_ids rests active_space_id outcome receipts person correction lease",
       "secret_uses": "name kind by host cause",
       "seen_events": "event_id",
       "spaces": "id acknowledged",
