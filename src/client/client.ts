@@ -200,7 +200,8 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     /** All of the person's spaces, as they stand, live. */
     openLine: ({ timings }: { timings?: Partial<ConnectionTimings> } = {}): Line => {
       const lineAddress = () => socketAddress("/v1/stream", 0);
-      return openLine({ credentials, lineAddress, probe: () => client.listSpaces({ limit: 1 }) }, timings);
+      const listSpaces = () => allItems((page) => client.listSpaces({ limit: 50, ...page }));
+      return openLine({ credentials, lineAddress, listSpaces }, timings);
     },
     openBlock: (block: BlockRef, { timings }: { timings?: Partial<ConnectionTimings> } = {}): LiveBlock => {
       const access = {

@@ -1,4 +1,5 @@
 import type { LineEvent, NeedsYou, SpaceSummary } from "../protocol/line.ts";
+import type { SpaceListItem } from "../protocol/space.ts";
 import type { ColloquyError } from "../shared/errors.ts";
 
 /** A person's spaces, what needs them, and what they were told one by one and have not read. Spaces come newest first. */
@@ -45,6 +46,22 @@ const change = (state: Ready, event: LineEvent): Ready => {
     default:
       return state;
   }
+};
+
+/** A space as a request tells it, of which less is known. */
+export const summaryOf = (space: SpaceListItem): SpaceSummary => {
+  const { id: spaceId, name, confidential, unreadCount: unread = 0, lastMessage, createdAt } = space;
+  const { id: messageId, seq, sender, text, toolCall } = lastMessage ?? { seq: 0 };
+  return {
+    ...{ spaceId, name, seq, unread, mentions: 0, working: [], needsYou: 0, at: lastMessage?.createdAt ?? createdAt },
+    ...(confidential && { confidential: true as const }),
+    ...(messageId && sender && { preview: { messageId, sender, text: text ?? toolCall?.name ?? "" } }),
+  };
+};
+
+/** The state of a line that did not open. */
+export const listed = (spaces: SpaceSummary[]): LineState => {
+  return { status: "ready", spaces: byActivity(spaces), needsYou: [], notifications: [], problem: null };
 };
 
 /** The state after a frame of the line. A welcome tells all, and all unread notifications follow it. */

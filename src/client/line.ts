@@ -1,8 +1,9 @@
 import { LineEvent } from "../protocol/line.ts";
+import type { SpaceListItem } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { type ConnectionTimings, followStream } from "./connection.ts";
 import type { Credentials } from "./credentials.ts";
-import { type LineState, reduceLine } from "./line-state.ts";
+import { type LineState, listed, reduceLine, summaryOf } from "./line-state.ts";
 import { createStore, type Store } from "./store.ts";
 
 /**
@@ -10,7 +11,8 @@ import { createStore, type Store } from "./store.ts";
  *
  * Invariants
  * 1. Each opening asks for all that is unread: what was read meanwhile is forgotten.
- * 2. A line that is down keeps what it knows, and says why in `problem`.
+ * 2. A line that is down keeps what it knows, and says why in `problem`. One that does not open, as in a suspended
+ *    workspace, shows the spaces as a request tells them.
  */
 export type Line = Store<LineState> & { close(): void };
 
@@ -18,8 +20,8 @@ export type Line = Store<LineState> & { close(): void };
 export type LineAccess = {
   credentials: Credentials;
   lineAddress(): string;
-  /** Any request: a socket that does not open cannot say why. */
-  probe(): Promise<unknown>;
+  /** All spaces by HTTP: a socket that does not open cannot say why. */
+  listSpaces(): Promise<SpaceListItem[]>;
 };
 
 export const openLine = (access: LineAccess, timings: Partial<ConnectionTimings> = {}): Line => {
@@ -34,7 +36,8 @@ export const openLine = (access: LineAccess, timings: Partial<ConnectionTimings>
       address: access.lineAddress,
       probe: async () => {
         try {
-          await access.probe();
+          const spaces = (await access.listSpaces()).map(summaryOf);
+          update((state) => (state.status === "ready" ? state : listed(spaces)));
         } catch (error) {
           if (error instanceof ColloquyError) fail(error);
           throw error;

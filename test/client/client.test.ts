@@ -80,6 +80,18 @@ test("[S5] requests that find the token expired at the same time refresh it once
   expect(refreshes).toBe(1);
 });
 
+test("[L6] a line that does not open shows the spaces as a request tells them, then opens", async () => {
+  const space = peer.createSpace("Alpha", [husam, sara]);
+  space.post(sara, { text: "hello" });
+  peer.isSuspended = true;
+  const line = clientOf().openLine({ timings: { minDelayMs: 1, maxDelayMs: 5 } });
+  const listed = await until(line, (state) => state.status === "ready");
+  expect(listed).toMatchObject({ spaces: [{ name: "Alpha", unread: 1, preview: { text: "hello" } }], problem: null });
+  peer.isSuspended = false;
+  await until(line, (state) => state.status === "ready" && state.spaces[0]?.preview === undefined);
+  line.close();
+});
+
 test("[I1] a line keeps what it knows while the server is unavailable, and goes on", async () => {
   const space = peer.createSpace("Alpha", [husam, sara]);
   const line = clientOf().openLine({ timings: { minDelayMs: 1, maxDelayMs: 5 } });
