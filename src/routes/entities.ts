@@ -127,7 +127,7 @@ entities.route("DELETE /v1/entities/{entityId}", {
 });
 
 entities.route("POST /v1/entities/{entityId}/sign-out", {
-  summary: "Sign a person or a service out everywhere",
+  summary: "Sign a person, a service or a guest agent out everywhere",
   description:
     "All its tokens, sessions and unused sign-in links end, and those that it made for others: at once here and within 60 s everywhere. Its sockets close within a second. By itself, an admin or a secret key.",
   access: "entity",
