@@ -26,7 +26,7 @@ type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & {
   createdAt?: number;
 };
 
-/** What is said so soon counts as written when it was said. */
+/** A message that is said within this time counts as written when it was said. */
 const lateMs = 60_000;
 
 /** The place of a run's rows: from its first one on, without its rests. `journalTo` is null while it goes on. */

@@ -2,9 +2,8 @@ import type { Follows, Notice, Standing } from "./line.ts";
 import type { Rpc } from "./rpc.ts";
 
 /**
- * All that is new for one person in one space: how it stands, the person's read mark, and what concerns them of what happened
- * after `after`, up to `cursor`. All three are left out where the person is in the space no more. `changed`: messages that were edited
- * or deleted.
+ * All that is new for one person in one space: how it stands, their read mark, and what concerns them since the delivery before.
+ * These three are left out once the person has left the space. `changed`: messages that were edited or deleted.
  */
 export type PersonDelivery = {
   workspaceId: string;
@@ -13,8 +12,6 @@ export type PersonDelivery = {
   readSeq?: number;
   notices?: Notice[];
   changed: string[];
-  after: number;
-  cursor: number;
 };
 
 export type PersonRpc = Rpc<PersonMethods>;

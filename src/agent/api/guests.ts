@@ -15,7 +15,7 @@ import type { AgentRuntime, Area } from "./agent-runtime.ts";
 import { inboxView } from "./inbox.ts";
 import { callView, runView } from "./runs.ts";
 
-/** What a guest's program asks for: a run, and its acts in it. All that an act does, the run's loop does. */
+/** A guest's program claims runs and acts in them. The run's loop does all that an act asks for. */
 
 const requireGuest = ({ services }: AgentRuntime): void => {
   if (services.identity.get().config.runtime === "guest") return;
@@ -56,7 +56,7 @@ const callIn = ({ services }: AgentRuntime, run: RunRow, callId: string): RunCal
   return rows.calls.find(({ call }) => call.callId === callId);
 };
 
-/** What came of the call with this id. One that was never journaled is not done: its run was lost or ended before. */
+/** The answer of the call with this id. A call that was never journaled was not done: its run was lost or ended before. */
 const answerOf = (runtime: AgentRuntime, { id }: RunRow, callId: string): GuestCallAnswer => {
   const { services } = runtime;
   const run = runOf(runtime, id);

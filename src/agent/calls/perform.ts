@@ -64,7 +64,7 @@ const performed = async (...[services, row, isCut, signal]: Parameters<typeof pe
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ColloquyError) {
-      // What refuses it now does not say what an earlier life of the object did.
+      // The call may have been done before the crash, whatever refuses it now.
       const isOpen = isCut && builtinTool(row.tool.name) && error.code !== "outcome_unknown";
       const [code, message] = [error.code, explained(error)];
       return isOpen ? failed("error", "outcome_unknown", unknownInWords(message)) : failed("error", code, message);

@@ -18,7 +18,7 @@ import type { RunRow } from "../runs.ts";
  * 3. A lease runs out only while its loop waits for an act: what is executed takes its time.
  */
 
-/** What a claim is handed: a run, with the input of its next step. */
+/** A claim gets a run, with the input of its next step. */
 export type Handed = { run: RunRow; composed: Composed; lease: string; leaseUntil: number };
 
 export type Claim = { handed: Promise<Handed>; hand(handed: Handed): void };

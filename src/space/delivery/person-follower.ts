@@ -50,17 +50,18 @@ export const createPersonFollower = (around: Around): Follower<PersonBatch> & { 
 
     waitsItsTurn: () => false,
 
-    async send({ id }, { batch, after, deleted }) {
+    async send({ id }, { batch, deleted }) {
       const space = settings.find();
       if (!space) throw new Error("delivery: the space has no settings");
       const member = deleted ? undefined : members.find(id);
       const { cursor, notices, changed } = batch;
       const delivery: PersonDelivery = {
-        ...{ workspaceId: space.workspaceId, spaceId: space.id, after, cursor, changed },
+        ...{ workspaceId: space.workspaceId, spaceId: space.id, changed },
         ...(member && { standing: standingFor(around, member), readSeq: member.readSeq, notices }),
       };
       const before = asked.get(id);
       const heard = unwrap(await withTimeout(deliverTimeoutMs, people.getByName(id).hear(delivery)));
+      if (heard.follows !== "all") around.addressed.forget(id);
       const now = members.find(id);
       if (now && asked.get(id) === before && now.follows !== heard.follows)
         members.change(now, { follows: heard.follows });
