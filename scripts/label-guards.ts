@@ -95,7 +95,7 @@ const reading: Guard[] = [
     guard: "snapshot.deleted || snapshot.confidential",
     open: "snapshot.deleted",
     tests: "test/agent/reads",
-    named: "a space which is confidential now",
+    named: "what is confidential now",
   },
   {
     name: "a trace of a compartment holds no words",

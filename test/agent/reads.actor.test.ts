@@ -135,6 +135,24 @@ test.for(kinds)("[C17] a %s that read a space which is confidential now does not
   expect(JSON.stringify(unwrap(await agent.run(workspaceId, run?.id ?? "")).reads ?? [])).not.toContain(board.id);
 });
 
+test.for(kinds)("[C17] the run of a %s does not tell that it read what is confidential now", async (continuity) => {
+  const { bob, analyst, board, general, agent, read, workspaceId } = await stage(continuity);
+  const steps = [
+    step(call("enter_space", { spaceId: general.id })),
+    step(call("read_messages", { spaceId: board.id })),
+    step(call("send_message", { text: "It is 9000." })),
+  ];
+  scripted(() => steps.shift() ?? step(text("Told.")));
+  await general.post(bob, "What is the budget?");
+  const [, run] = await ended(workspaceId, analyst, 2);
+  const reads = async () => unwrap(await agent.run(workspaceId, run?.id ?? "")).reads ?? [];
+  expect(await reads()).toContainEqual(read);
+  unwrap(await board.stub().update(key(workspaceId), { confidential: true }));
+  await told(board.id);
+  // Not even as a space without a name.
+  expect((await reads()).filter(({ spaceId }) => spaceId !== general.id)).toEqual([]);
+});
+
 test.for(kinds)("[C8] in private a %s tells that it read a space which it has left", async (continuity) => {
   const { bob, analyst, board, general, said, workspaceId } = await stage(continuity);
   unwrap(await general.stub().update(key(workspaceId), { confidential: true }));
