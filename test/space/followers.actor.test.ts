@@ -2,6 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
 import { Endpoint } from "../../src/endpoint/endpoint.ts";
+import { Person } from "../../src/person/person.ts";
 import { type Outcome, ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { deliverTimeoutMs } from "../../src/space/bounds.ts";
@@ -10,8 +11,10 @@ import { shorten } from "../support/shorten.ts";
 import { entity, type House, house, ids, settled } from "./fixture.ts";
 
 /** What holds for each kind of those who follow a space's log, whatever it is told. */
-const kinds = ["agent", "index", "endpoint"] as const;
+const kinds = ["agent", "index", "endpoint", "person"] as const;
 type Kind = (typeof kinds)[number];
+/** Those that are told how the space stands now. The others are told all that happened, from a place on. */
+const isToldStates = (kind: Kind): boolean => kind === "index" || kind === "person";
 
 /** From which place up to which each was told, by its id; and how those answer who do not take it. */
 const heard = new Map<string, { after: number; cursor: number }[]>();
@@ -34,6 +37,9 @@ beforeAll(() => {
   vi.spyOn(Endpoint.prototype, "deliver").mockImplementation(({ sourceId, cursor, after }) =>
     take(`endpoint ${sourceId}`, cursor, after, { cursor }),
   );
+  vi.spyOn(Person.prototype, "hear").mockImplementation(({ spaceId, standing }) =>
+    take(`person ${spaceId}`, standing?.summary.seq ?? Number.NaN, undefined, { follows: "all" }),
+  );
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -43,9 +49,11 @@ afterEach(() => {
 
 /** A space that one of each kind follows, and whatever happens in it concerns them all. */
 const followed = async () => {
-  const home = await house([entity("human", "Ann"), entity("agent", "Robo")]);
+  const ann = entity("human", "Ann");
+  const home = await house([ann, entity("agent", "Robo")]);
   const endpoints = [{ id: ids.mint("ep"), types: ["space.updated" as const], isNamed: false }];
   unwrap(await home.rpc.setEndpoints(home.workspaceId, { version: 1, endpoints }));
+  unwrap(await home.rpc.attend(home.workspaceId, ann.id, "all"));
   await settled(home);
   let happened = 0;
   const head = (): Promise<number> =>
@@ -117,7 +125,7 @@ test.each(kinds)("[D2] [E1] once: what a crash left unstored, %s is told again f
   await allTold(kind);
   const again = toldTo(kind).slice(before + 1);
   expect(again.length).toBeGreaterThan(0);
-  if (kind !== "index") expect(again[0]).toEqual(first);
+  if (!isToldStates(kind)) expect(again[0]).toEqual(first);
   else expect(again[0]?.cursor).toBe(first?.cursor);
 });
 
@@ -139,7 +147,7 @@ test.each(kinds)("[D2] [E2] backoff: a failing %s is tried later and later, and 
   await ring(home, 60_000);
   await allTold(kind);
   const last = toldTo(kind).at(-1);
-  if (kind !== "index") expect(last?.after).toBe(before);
+  if (!isToldStates(kind)) expect(last?.after).toBe(before);
   await settled(home);
 });
 
