@@ -7,7 +7,9 @@ import { EditBlock } from "../../src/protocol/block.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { scripted } from "../agent/fixture.ts";
+import { openEndpoint } from "../endpoint/fixture.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
+import { openLine } from "../support/line-listener.ts";
 import { installModel, scriptedModel, step, text, call as toolCall } from "../support/scripted-model.ts";
 import { countsOf, dump } from "./database.ts";
 
@@ -16,9 +18,15 @@ import { countsOf, dump } from "./database.ts";
  * up to its name. Today's code opens it, reads all of it and goes on. A new migration gets its fixtures by running this
  * file: they are written where they are missing, and are then never changed.
  */
-const namespaces = { agent: env.AGENT, space: env.SPACE, workspace: env.WORKSPACE };
+const namespaces = {
+  agent: env.AGENT,
+  endpoint: env.ENDPOINT,
+  person: env.PERSON,
+  space: env.SPACE,
+  workspace: env.WORKSPACE,
+};
 type Actor = keyof typeof namespaces;
-const actors: Actor[] = ["agent", "space", "workspace"];
+const actors: Actor[] = ["agent", "endpoint", "person", "space", "workspace"];
 
 const fixtures = import.meta.glob<string>("./fixtures/*.sql", { query: "?raw", import: "default", eager: true });
 
@@ -73,9 +81,13 @@ const live = async (): Promise<Record<Actor, string>> => {
       ]),
     ),
   );
+  const line = await openLine(mia.token);
+  const endpoint = await openEndpoint({ types: ["space.message", "space.updated"] }, house);
   await house.say(space.id, mia, "@Analyst note it");
   await ended(house.workspaceId, agent, 1);
-  return { agent, space: space.id, workspace: house.workspaceId };
+  await line.until("notification");
+  await vi.waitFor(async () => expect(await endpoint.texts()).toHaveLength(2));
+  return { agent, endpoint: endpoint.endpoint.id, person: mia.id, space: space.id, workspace: house.workspaceId };
 };
 
 test("every migration of each actor has its fixture, and no fixture is of an old history", async () => {
@@ -105,22 +117,27 @@ const first = (sql: string, pattern: RegExp): string => {
   if (found === undefined) throw new Error(`no ${pattern} in the fixture`);
   return found;
 };
-const ownId: Record<Actor, RegExp> = {
+const ownId: Record<Exclude<Actor, "person">, RegExp> = {
   agent: /INSERT INTO "agent" .*?'(ent_\w+)'/,
+  endpoint: /INSERT INTO "endpoint" .*?'(ep_\w+)'/,
   space: /INSERT INTO "space" .*?'(spc_\w+)'/,
   workspace: /INSERT INTO "workspaces?" .*?'(wsp_\w+)'/,
 };
 
-/** Puts the database where an actor will find it, and has the actor come up anew on it. */
-const open = async (actor: Actor, sql: string) => {
-  const id = first(sql, ownId[actor]);
+/** Puts the database where the actor of this id will find it, and has the actor come up anew on it. */
+const openAs = async (actor: Actor, id: string, sql: string) => {
   await inside(actor, id, async (storage) => {
     await storage.deleteAll();
     storage.sql.exec(sql);
   });
   const before = await inside(actor, id, countsOf);
   await abortAllDurableObjects();
-  return { id, workspaceId: first(sql, /'(wsp_\w+)'/), before };
+  return before;
+};
+
+const open = async (actor: keyof typeof ownId, sql: string) => {
+  const id = first(sql, ownId[actor]);
+  return { id, before: await openAs(actor, id, sql), workspaceId: first(sql, /\b(wsp_\w+)/) };
 };
 
 describe.each(Object.keys(fixtures).filter((name) => name.includes("/agent-")))("%s", (name) => {
@@ -213,6 +230,33 @@ describe.each(Object.keys(fixtures).filter((name) => name.includes("/workspace-"
     expect(unwrap(await workspace.spaces({ limit: 100 })).items).toMatchObject([{ name: "Alpha" }]);
     expect(unwrap(await workspace.secretNames())).toEqual(["API_KEY"]);
     unwrap(await workspace.createEntity(ids.mint("ent"), { type: "human", name: "Leo", role: "member" }));
+  });
+});
+
+describe.each(Object.keys(fixtures).filter((name) => name.includes("/endpoint-")))("%s", (name) => {
+  test("[E4] an endpoint of then shows what was sent, and forgets its server's answers", async () => {
+    // What was sent is shown for seven days.
+    const ofToday = `UPDATE deliveries SET at = ${Date.now()}; DELETE FROM timers;`;
+    const { id, workspaceId, before } = await open("endpoint", (fixtures[name] ?? "") + ofToday);
+    const endpoint = env.ENDPOINT.getByName(id);
+    const { items } = unwrap(await endpoint.deliveries(workspaceId, { limit: 100 }));
+    expect(items).toHaveLength(before.deliveries ?? -1);
+    expect(items.map(({ type, status }) => [type, status])).toContainEqual(["space.message", 200]);
+    expect(unwrap(await endpoint.forgetAnswers(workspaceId))).toBe(items.length);
+  });
+});
+
+describe.each(Object.keys(fixtures).filter((name) => name.includes("/person-")))("%s", (name) => {
+  test("[I1] [I5] a person of then takes a line, shows their spaces, and counts on", async () => {
+    const house = await openHouse();
+    const [mia, ben] = [await house.person("Mia"), await house.person("Ben")];
+    const before = await openAs("person", mia.id, fixtures[name] ?? "");
+    expect([before.spaces, before.notifications]).toEqual([1, 1]);
+    const beta = await house.space("Beta", [mia, ben]);
+    const line = await openLine(mia.token, "?cursor=0");
+    expect(line.welcome).toMatchObject({ spaces: [{ spaceId: beta.id, unread: 0 }], cursor: 1 });
+    await house.say(beta.id, ben, "And on.");
+    expect(await line.until("notification")).toMatchObject([{ cursor: 2, kind: "direct", body: "And on." }]);
   });
 });
 
