@@ -6,7 +6,7 @@ import { AnswerInput, answerCall } from "./answer-call.ts";
 import { AskAgentInput, askAgent, maxWaitSeconds } from "./ask-agent.ts";
 import { spaceResources } from "./resources.ts";
 import { type ApiRoute, routeTool, schemaOf } from "./route-tool.ts";
-import { askFor, inputOf, type Surroundings, type Tool, type Toolset } from "./toolset.ts";
+import { askFor, fixedTools, inputOf, type Surroundings, type Tool, type Toolset } from "./toolset.ts";
 
 /** The tools of an assistant that acts as a person: it reads, says and answers what they could by hand. */
 const Page = z.object({ items: z.array(Message), nextCursor: z.string().nullable() });
@@ -71,7 +71,7 @@ const instructions = `Colloquy: spaces that people and AI agents share. You act 
 export const personToolset = (routeAt: (address: string) => ApiRoute): Toolset => ({
   instructions,
   resources: spaceResources,
-  tools: [
+  ...fixedTools([
     routeTool(routeAt("GET /v1/spaces"), {
       name: "list_spaces",
       description: "The person's spaces, newest first, each with its newest message and how many they have not read.",
@@ -130,5 +130,5 @@ export const personToolset = (routeAt: (address: string) => ApiRoute): Toolset =
       },
       AnswerInput,
     ),
-  ],
+  ]),
 });

@@ -69,18 +69,27 @@ export type McpRequest = {
 
 const newServer = async ({ toolset, ask }: McpRequest): Promise<Server> => {
   const { ProtocolError, ProtocolErrorCode, ResourceNotFoundError, Server } = await library();
-  const { tools, resources, instructions } = toolset;
+  const { resources, instructions } = toolset;
   const server = new Server(
     { name: "colloquy", title: "Colloquy", version: "1" },
     { capabilities: { tools: {}, resources: {} }, instructions, jsonSchemaValidator: noValidator },
   );
 
-  server.setRequestHandler("tools/list", () => ({
-    tools: tools.map(({ call: _, annotations, ...tool }) => ({ ...tool, annotations: { ...annotations } })),
-  }));
+  /** A refusal of a route as the protocol's error, with the problem as its data. */
+  const toldAs = (error: unknown): Error => {
+    const { code, message, issues } = asError(error);
+    return new ProtocolError(ProtocolErrorCode.InvalidParams, message, problem(code, message, issues));
+  };
+
+  server.setRequestHandler("tools/list", async () => {
+    const tools = await Promise.try(() => toolset.list(ask)).catch((error: unknown) => {
+      throw toldAs(error);
+    });
+    return { tools: tools.map(({ call: _, annotations, ...tool }) => ({ ...tool, annotations: { ...annotations } })) };
+  });
 
   server.setRequestHandler("tools/call", async ({ params }, context) => {
-    const tool = tools.find(({ name }) => name === params.name);
+    const tool = toolset.find(params.name);
     if (!tool)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool of that name: see tools/list.`);
     try {
@@ -92,12 +101,6 @@ const newServer = async ({ toolset, ask }: McpRequest): Promise<Server> => {
   });
 
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: resources.templates }));
-
-  /** A refusal of a route as the protocol's error, with the problem as its data. */
-  const toldAs = (error: unknown): Error => {
-    const { code, message, issues } = asError(error);
-    return new ProtocolError(ProtocolErrorCode.InvalidParams, message, problem(code, message, issues));
-  };
 
   server.setRequestHandler("resources/list", async ({ params }) => {
     return resources.list(ask, params?.cursor).catch((error: unknown) => {

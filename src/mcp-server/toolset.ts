@@ -53,8 +53,21 @@ type ResourcePage = { resources: { uri: string; name: string; mimeType: string }
 export type Toolset = {
   /** How the tools belong together, for a model. */
   instructions: string;
-  tools: readonly Tool[];
+  list(ask: AskApi): readonly Tool[] | Promise<readonly Tool[]>;
+  find(name: string): Tool | undefined;
   resources: Resources;
+};
+
+/** Tools that are the same for each caller of a kind. */
+export const fixedTools = (tools: readonly Tool[]): Pick<Toolset, "list" | "find"> => ({
+  list: () => tools,
+  find: (name) => tools.find((tool) => tool.name === name),
+});
+
+export const noResources: Resources = {
+  templates: [],
+  list: async () => ({ resources: [] }),
+  read: async () => undefined,
 };
 
 /** The JSON of an answer; null where it has no body. A problem document is thrown. */

@@ -13,7 +13,7 @@ import type {
   UpdateBlock,
 } from "./block.ts";
 import type { ExportedHead, ExportedRow, ImportReport, RowKind } from "./exported-agent.ts";
-import type { ClaimedRun, ClaimRun, GuestCall, GuestCallAnswer, GuestEnd, GuestSpeech } from "./guest.ts";
+import type { ClaimedRun, ClaimRun, DeclaredTool, GuestCall, GuestCallAnswer, GuestEnd, GuestSpeech } from "./guest.ts";
 import type { HookSettings, UpdateHook } from "./hook.ts";
 import type { Knowledge, PastThing } from "./knowledge.ts";
 import type { RelatedItem } from "./message.ts";
@@ -280,6 +280,8 @@ export interface AgentMethods extends BlockMethods {
 
   /** From a guest's program: a run, with all that its next step needs; null where none came in time. `conflict` of a house agent. */
   claimRun(claim: ClaimRun): ClaimedRun | null;
+  /** The tools that its next run would have. `conflict` of a house agent. */
+  toolset(): DeclaredTool[];
   /** `gone` for who does not hold the run any more. The same key again is the same call; `idempotency_mismatch` for another one. */
   callInRun(runId: string, call: GuestCall): GuestCallAnswer;
   /** `send_message`, whose words come as lines of JSON. The stream is always cancelled. */

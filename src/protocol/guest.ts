@@ -26,7 +26,12 @@ export const ClaimRun = strictComponent("ClaimRun", {
 export type ClaimRun = z.infer<typeof ClaimRun>;
 
 /** `description` and `inputSchema` as a model is told them. */
-const DeclaredTool = z.object({ name: z.string(), description: z.string(), inputSchema: z.unknown() });
+export const DeclaredTool = z.object({
+  name: z.string(),
+  description: z.string(),
+  inputSchema: z.record(z.string(), z.unknown()),
+});
+export type DeclaredTool = z.infer<typeof DeclaredTool>;
 
 export const ClaimedRun = z
   .object({

@@ -18,6 +18,8 @@ type Admission = {
   security: Record<string, string[]>[];
   /** The entities that are admitted beside a secret key: those that the workspace still knows, its admins, or guest agents. */
   entities?: "known" | "admins" | "guests" | "none";
+  /** Guest agents too. */
+  guests?: true;
   queryToken?: true;
 };
 
@@ -36,6 +38,11 @@ export const accesses = {
     entities: "admins",
   },
   entity: { who: "the workspace's secret key, or an entity for itself", security: keyOrToken, entities: "known" },
+  /** The entities of `entity`, and guest agents. */
+  assistant: {
+    ...{ who: "the workspace's secret key, or an entity or guest agent for itself", entities: "known", guests: true },
+    security: [...keyOrToken, { guestToken: [] }],
+  },
   /** The route itself looks whose runs they are. */
   guest: {
     who: "the workspace's secret key, or a guest agent for itself",
@@ -98,9 +105,13 @@ const requireScope = (principal: Principal, meant: KeyScope[]): void => {
 };
 
 /** The caller as the route admits it. A token stops when its entity is removed, which its workspace knows. */
-const admitted = async (context: HttpContext, { entities }: Admission, principal: Principal): Promise<Principal> => {
+const admitted = async (
+  context: HttpContext,
+  { entities, guests }: Admission,
+  principal: Principal,
+): Promise<Principal> => {
   if (principal.kind === "key") return principal;
-  if (entities === "guests" && principal.guest) return principal;
+  if ((entities === "guests" || guests) && principal.guest) return principal;
   if (entities === "guests") {
     const detail =
       "Only the workspace's secret key may do that, or the guest agent itself by a token from POST /v1/tokens.";

@@ -3,6 +3,7 @@ import {
   ClaimedRun,
   ClaimRun,
   CompleteRun,
+  DeclaredTool,
   FailRun,
   GuestCall,
   GuestCallAnswer,
@@ -50,6 +51,19 @@ guests.route("POST /v1/agents/{agentId}/claims", {
     requireOwn(principal, params.agentId);
     const claimed = await agent.claimRun(body);
     return claimed ? context.json(claimed) : new Response(null, { status: 204 });
+  },
+});
+
+guests.route("GET /v1/agents/{agentId}/toolset", {
+  summary: "The tools of a guest agent",
+  description: "As the next claim would tell them. Claims no run.",
+  access: "guest",
+  mind: true,
+  answers: [z.object({ items: z.array(DeclaredTool) }), "The tools"],
+  problems: ["not_found", "conflict"],
+  handle: async ({ principal, params, agent }) => {
+    requireOwn(principal, params.agentId);
+    return { items: await agent.toolset() };
   },
 });
 

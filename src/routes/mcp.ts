@@ -1,9 +1,10 @@
 import * as z from "zod";
+import { guestToolset } from "../mcp-server/guest.ts";
 import { personToolset } from "../mcp-server/person.ts";
 import { spaceResources } from "../mcp-server/resources.ts";
 import { type ApiRoute, routeTool } from "../mcp-server/route-tool.ts";
 import { serveMcp } from "../mcp-server/serve.ts";
-import type { ApiRequest, Toolset } from "../mcp-server/toolset.ts";
+import { type ApiRequest, fixedTools, type Toolset } from "../mcp-server/toolset.ts";
 import { idPattern } from "../protocol/ids.ts";
 import { hasScope, type Principal } from "../protocol/principal.ts";
 import { KeyScope } from "../protocol/workspace.ts";
@@ -17,7 +18,7 @@ import { idempotencyHeader } from "./route-parts.ts";
 
 /**
  * `/mcp`: the API for assistants. A person's has a few tools that are made for that; a workspace's secret key has a tool
- * for each route that it may ask. Each tool asks the routes, inside this worker and by the caller's own credentials.
+ * for each route that it may ask; a guest agent has its own tools. Each tool asks the routes, inside this worker and by the caller's own credentials.
  */
 const ActingHeader = z.object({
   "x-entity-id": z.string().regex(idPattern("ent")).optional().meta({ description: "The entity to act as" }),
@@ -79,7 +80,7 @@ const keyToolset = (routes: Route[]) => {
   return (key: Extract<Principal, { kind: "key" }>): Toolset => ({
     instructions: keyInstructions,
     resources: spaceResources,
-    tools: all.flatMap(({ scopes, tool }) => (hasScope(key, ...scopes) ? [tool] : [])),
+    ...fixedTools(all.flatMap(({ scopes, tool }) => (hasScope(key, ...scopes) ? [tool] : []))),
   });
 };
 
@@ -91,7 +92,10 @@ const createToolsets = (routes: Route[]): ((principal: Principal) => Toolset) =>
     if (!route) throw new Error(`there is no route ${address}`);
     return apiRouteOf(route);
   });
-  return (principal) => (principal.kind === "key" ? ofKey(principal) : ofPerson);
+  return (principal) => {
+    if (principal.kind === "key") return ofKey(principal);
+    return principal.guest ? guestToolset(principal.entityId) : ofPerson;
+  };
 };
 
 /** A request, or without an id a notification. Nothing is asked of a client, so none answers. */
@@ -115,8 +119,8 @@ export const mcpOf = (routes: Route[], fetch: Fetch): Resource => {
   mcp.route(`POST ${mcpPath}`, {
     summary: "The Model Context Protocol, for assistants",
     description:
-      "Streamable HTTP, revisions 2026-07-28 and 2025-11-25, without sessions. A person's token has tools to read, say, ask and answer; a secret key has a tool for each route that its scopes let it ask. A tool's refusal is its result, with `isError`. What is no message of its revision is refused by the protocol's own errors, with 400, 404 or 406.",
-    access: "entity",
+      "Streamable HTTP, revisions 2026-07-28 and 2025-11-25, without sessions. A person's token has tools to read, say, ask and answer; a guest agent's has its own tools, and those that bring its events and end its runs; a secret key has a tool for each route that its scopes let it ask. A tool's refusal is its result, with `isError`. What is no message of its revision is refused by the protocol's own errors, with 400, 404 or 406.",
+    access: "assistant",
     scope: KeyScope.options,
     query: McpQuery,
     body: JsonRpcBody,

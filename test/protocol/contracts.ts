@@ -93,4 +93,5 @@ export const ofAgent: Record<New<"agent", last.agent>, Fallback> = {
   },
   ...{ proveAgain: "job", confidentialSpaces: "refused", secretUses: "refused", related: "left out" },
   ...{ claimRun: "refused", callInRun: "refused", speakInRun: "refused", endRun: "refused", renewClaim: "refused" },
+  toolset: "refused",
 };

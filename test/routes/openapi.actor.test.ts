@@ -65,6 +65,7 @@ POST /v1/hooks/{hookId}
 GET /v1/agents/{agentId}/runs
 GET /v1/agents/{agentId}/runs/{runId}
 POST /v1/agents/{agentId}/runs/{runId}/cancel
+GET /v1/agents/{agentId}/toolset
 POST /v1/agents/{agentId}/claims
 POST /v1/agents/{agentId}/runs/{runId}/calls
 POST /v1/agents/{agentId}/runs/{runId}/speech

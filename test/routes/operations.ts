@@ -34,6 +34,7 @@ export const guestBodies: Record<string, object | undefined> = {
   [`${guestPath}runs/{runId}/renew`]: {},
 };
 const guestSocket = "GET /v1/agents/{agentId}/runtime";
+const guestTools = "GET /v1/agents/{agentId}/toolset";
 /** Of an agent that thinks here. */
 export const guestRows = <Row extends object>(
   row: (of: { body?: () => unknown; query?: string }) => Row,
@@ -42,6 +43,7 @@ export const guestRows = <Row extends object>(
     Object.entries(guestBodies).map(([name, body]) => [name, row(body ? { body: () => body } : { query: "key=k" })]),
   ),
   [guestSocket]: row({}),
+  [guestTools]: row({}),
 });
 
 /** The path with its parameters filled in. */

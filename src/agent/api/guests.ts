@@ -1,6 +1,13 @@
-import { asSchema } from "ai";
+import { asSchema, type ToolSet } from "ai";
 import type { CallRequest } from "../../protocol/exported-history.ts";
-import { type ClaimedRun, type GuestCallAnswer, type GuestEnd, SpeechLine, thinksHere } from "../../protocol/guest.ts";
+import {
+  type ClaimedRun,
+  type DeclaredTool,
+  type GuestCallAnswer,
+  type GuestEnd,
+  SpeechLine,
+  thinksHere,
+} from "../../protocol/guest.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -8,6 +15,7 @@ import { LineDecoder } from "../../shared/line-decoder.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
 import { guestAnswerMs, maxStepBytes } from "../bounds.ts";
+import { nextWindow, partsIn } from "../run/composing.ts";
 import { type Act, type Handed, usedTwice } from "../run/guest-desk.ts";
 import { type RunCall, readRows } from "../run/run-rows.ts";
 import { hasEnded, isActive, type RunRow } from "../runs.ts";
@@ -177,6 +185,15 @@ const requireOver = (runtime: AgentRuntime, run: RunRow, end: GuestEnd): void =>
   throw new ColloquyError("unavailable", "the run did not come to its end: try again");
 };
 
+const declared = (tools: ToolSet): Promise<DeclaredTool[]> =>
+  Promise.all(
+    Object.entries(tools).map(async ([name, { description, inputSchema }]) => ({
+      name,
+      description: String(description ?? ""),
+      inputSchema: { ...(await asSchema(inputSchema).jsonSchema) },
+    })),
+  );
+
 const claimedView = async (
   { services }: AgentRuntime,
   { run, composed, lease, leaseUntil }: Handed,
@@ -184,18 +201,12 @@ const claimedView = async (
   run: runView(services, run),
   events: services.inbox.rows(run.events).map(inboxView),
   input: { instructions: composed.instructions, messages: composed.messages },
-  tools: await Promise.all(
-    Object.entries(composed.tools).map(async ([name, { description, inputSchema }]) => ({
-      name,
-      description: String(description ?? ""),
-      inputSchema: await asSchema(inputSchema).jsonSchema,
-    })),
-  ),
+  tools: await declared(composed.tools),
   lease,
   leaseUntil: isoTime(leaseUntil),
 });
 
-type GuestMethods = "claimRun" | "callInRun" | "speakInRun" | "endRun" | "renewClaim";
+type GuestMethods = "claimRun" | "toolset" | "callInRun" | "speakInRun" | "endRun" | "renewClaim";
 export const guestsArea: Area<GuestMethods> = {
   claimRun: async (runtime, { waitSeconds }) => {
     requireGuest(runtime);
@@ -213,6 +224,13 @@ export const guestsArea: Area<GuestMethods> = {
       services.guests.leave(claim);
     }
     return handed ? await claimedView(runtime, handed) : null;
+  },
+
+  toolset: async (runtime) => {
+    requireGuest(runtime);
+    const { services } = runtime;
+    const { continuity } = services.identity.get().config;
+    return declared(partsIn(services, nextWindow(services, continuity, 0)).tools);
   },
 
   callInRun: (runtime, runId, { name, input, key, lease }) => {

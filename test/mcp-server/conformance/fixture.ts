@@ -1,5 +1,5 @@
 import { serveMcp } from "../../../src/mcp-server/serve.ts";
-import type { Tool, Toolset } from "../../../src/mcp-server/toolset.ts";
+import { fixedTools, type Tool, type Toolset } from "../../../src/mcp-server/toolset.ts";
 import { ColloquyError } from "../../../src/shared/errors.ts";
 
 /** The tools and resources that the public conformance suite asks of a server, as far as `/mcp` can have such. */
@@ -43,7 +43,7 @@ const template = /^test:\/\/template\/([^/]+)\/data$/;
 
 const toolset: Toolset = {
   instructions: "For conformance alone",
-  tools: [
+  ...fixedTools([
     tool("test_simple_text", async () => "This is a simple text response for testing."),
     // Those that do more ask the client, or log to it.
     tool("test_streaming_elicitation", async () => "Nothing is asked"),
@@ -56,7 +56,7 @@ const toolset: Toolset = {
       return "Done";
     }),
     tool("json_schema_2020_12_tool", async () => "Done", fullSchema),
-  ],
+  ]),
   resources: {
     templates: [
       { uriTemplate: "test://template/{id}/data", name: "template", description: "Any", mimeType: "application/json" },
