@@ -1,6 +1,7 @@
+import { sealRoot } from "../auth/root-header.ts";
 import { endpointSecretName, unseal } from "../auth/sealing.ts";
 import type { Env } from "../env/env.ts";
-import type { EndpointConfig, ToldEvents } from "../protocol/endpoint-rpc.ts";
+import type { EndpointConfig, ToldEvent, ToldEvents } from "../protocol/endpoint-rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { type Outcome, unwrap } from "../shared/errors.ts";
@@ -57,13 +58,22 @@ export const createSending = (around: Around) => {
     return Promise.all(living.map(open));
   };
 
+  /** Tells the server what a message came of, so that what it says here in turn can bring that. The same whenever it is told. */
+  const withRoot = async (workspaceId: string, { root, ...event }: ToldEvent): Promise<ToldEvent> => {
+    if (!root || event.timestamp === undefined) return event;
+    const sealed = await sealRoot(env, workspaceId, root, Date.parse(event.timestamp));
+    return { ...event, data: `${event.data.slice(0, -1)},"root":${JSON.stringify(sealed)}}` };
+  };
+
   /** The next events of a source; undefined where it has none for this endpoint any more. */
   const read = async (config: EndpointConfig, sourceId: string, after: number): Promise<ToldEvents | undefined> => {
     const { workspaceId, id: endpointId, types } = config;
     const source = sourceId === workspaceId ? env.WORKSPACE.getByName(sourceId) : env.SPACE.getByName(sourceId);
     const asked: Promise<Outcome<ToldEvents>> = source.toldTo(workspaceId, { endpointId, after, types });
     const told = await withTimeout(sourceTimeoutMs, asked);
-    return !told.ok && told.problem.code === "not_found" ? undefined : unwrap(told);
+    if (!told.ok && told.problem.code === "not_found") return undefined;
+    const { events, cursor } = unwrap(told);
+    return { events: await Promise.all(events.map((event) => withRoot(workspaceId, event))), cursor };
   };
 
   const store = (): void => {

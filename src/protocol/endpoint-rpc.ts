@@ -1,5 +1,6 @@
 import type { AuditActor } from "./audit.ts";
 import type { CreateEndpoint, Endpoint, EndpointDelivery, EndpointType, UpdateEndpoint } from "./endpoint.ts";
+import type { Root } from "./root.ts";
 
 /**
  * One secret of an endpoint, sealed. `until`: one that was rolled signs no longer, in milliseconds since the epoch.
@@ -34,8 +35,18 @@ export type EndpointNews = {
   over?: boolean | undefined;
 };
 
-/** An event as its source tells it now. `id`: the same whenever it is told. `data`: JSON. */
-export type ToldEvent = { id: string; seq: number; type: string; timestamp?: string | undefined; data: string };
+/**
+ * An event as its source tells it now. `id`: the same whenever it is told. `data`: JSON. `root`: what a message came of, where its
+ * server may know it; it has a timestamp then.
+ */
+export type ToldEvent = {
+  id: string;
+  seq: number;
+  type: string;
+  timestamp?: string | undefined;
+  data: string;
+  root?: Root | undefined;
+};
 
 /** Events after a place, in order, and the place up to which that is all of them. */
 export type ToldEvents = { events: ToldEvent[]; cursor: number };

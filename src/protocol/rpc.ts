@@ -16,6 +16,7 @@ import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "
 import type { ForgottenOrigin, MessageChange } from "./message-change.ts";
 import type { Principal } from "./principal.ts";
 import type { RequestMethods } from "./request-rpc.ts";
+import type { Root } from "./root.ts";
 import type { ReadSpace } from "./run.ts";
 import type { Secret } from "./secret.ts";
 import type { CreateSpace, Space, UpdateSpace } from "./space.ts";
@@ -29,6 +30,8 @@ import type {
   Workspace,
   WorkspaceOverview,
 } from "./workspace.ts";
+
+export type { Root };
 
 /**
  * The RPC of the actors, for each other and for the routes. Methods are written with what they answer on success, and
@@ -44,13 +47,6 @@ export type Rpc<Methods> = {
 /** A page of things, oldest first unless it says otherwise; `nextCursor` is null on the last page. */
 export type Page<T> = { items: T[]; nextCursor: string | null };
 export type PageRequest = { limit: number; cursor?: string | undefined };
-
-/**
- * The start of a chain of wakes. `person`, `service` and `plan` (a standing plan set by a person) are roots that a
- * person answers for; `agent` is a recurring plan that an agent set itself. `by`: the person whose words began it, or
- * who answered what nobody had begun.
- */
-export type Root = { id: string; kind: "person" | "service" | "plan" | "agent"; by?: string | undefined };
 
 /** Why a message wakes an agent; `none` where it is only delivered. */
 export type TriggerSource = "every_message" | "mention" | "auto" | "proactive_router" | "none";

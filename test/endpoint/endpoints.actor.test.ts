@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import * as z from "zod";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { maxEndpoints } from "../../src/workspace/bounds.ts";
 import { endedRun } from "../routes/inside-things.ts";
@@ -31,6 +32,33 @@ test("[E1] a new space tells its events from the first, in order, once, signed",
   expect((await seen()).every(({ headers, status }) => status === 200 && headers["webhook-id"] !== undefined)).toBe(
     true,
   );
+});
+
+test("[C9] [E1] a message tells its root, which what it sets off brings back", async () => {
+  const at = await openEndpoint();
+  const { house } = at;
+  const [ann, bot] = [await house.person("Ann"), await house.service("Bot")];
+  const space = await house.space("Hall", [ann, bot]);
+  const vault = await house.space("Vault", [ann, bot], { confidential: true });
+  const named = await openEndpoint({ spaceIds: [vault.id] }, house);
+  await house.say(space.id, ann, "begun by Ann");
+  await house.say(vault.id, ann, "in private");
+  await vi.waitFor(async () => expect(await at.texts()).toEqual(["begun by Ann"]));
+  const [first] = await at.told();
+  const body = { text: "because of that" };
+  const headers = { "colloquy-root": z.string().parse(first?.data.root) };
+  const path = `/v1/spaces/${space.id}/messages`;
+  expect((await call(path, { bearer: bot.token, body, headers })).status).toBe(201);
+  // What came of it has the same root.
+  await vi.waitFor(async () => expect(await at.texts()).toHaveLength(2));
+  const roots = await runInDurableObject(
+    env.SPACE.getByName(space.id) as unknown as DurableObjectStub,
+    (_, { storage }) =>
+      storage.sql.exec("SELECT routing ->> '$.root.id' AS id FROM log WHERE message_id IS NOT NULL").toArray(),
+  );
+  expect(new Set(roots.map(({ id }) => id)).size).toBe(1);
+  await vi.waitFor(async () => expect(await named.texts()).toEqual(["in private"]));
+  expect((await named.told())[0]?.data).not.toHaveProperty("root");
 });
 
 test("[E1] a space that is there tells what comes from then on, until the endpoint ends", async () => {

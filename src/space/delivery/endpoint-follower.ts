@@ -67,6 +67,8 @@ export const eventsOf = (subscriber: Subscriber, spaceId: string, row: LogRow, o
     type,
     timestamp: isChange(row) ? undefined : at,
     data: JSON.stringify(data),
+    // What began in a confidential space is named nowhere else.
+    ...(seq <= openUpTo && message && row.routing && { root: row.routing.root }),
   };
   const runs = runsIn(row).map(({ id: runId, outcome, reason, reads }): ToldEvent => {
     const event = eventOf({ id: runId, outcome });
