@@ -154,7 +154,8 @@ export class Resource {
       ...("queryToken" in accesses[access] ? ["token"] : []),
     ];
     // The agent's own address tells its config, and nothing that it was told.
-    const tellsOfMind = description.mind && method === "GET" && path !== "/v1/agents/{agentId}";
+    const tellsOfMind =
+      description.mind === "told" || (description.mind && method === "GET" && path !== "/v1/agents/{agentId}");
     const headerNames = Object.keys(headers?.shape ?? {});
 
     const respond = async (context: HttpContext): Promise<Response> => {
@@ -185,8 +186,7 @@ export class Resource {
       };
       // Before it is deleted: a second try, where this fails, would find nothing to delete.
       if (description.mind && method === "DELETE") await forgetAnswers(context);
-      if (description.mind === "told" && mindOf === undefined) await noteLook(context, agentId ?? "");
-      const answer = await handle({
+      const answering = Promise.try(handle, {
         ...parsed,
         context,
         principal,
@@ -203,7 +203,14 @@ export class Resource {
         },
         // The definition's own schemas parsed it, so it has their types.
       } as Call<Address, Query, Headers, Body, Answer>);
-      if (tellsOfMind && mindOf === undefined) await noteLook(context, agentId ?? "");
+      const noted = (): Promise<void> => noteLook(context, agentId ?? "");
+      const answer = await answering.catch(async (error: unknown) => {
+        // Other refusals may tell of what is there.
+        const isOfNothing = error instanceof ColloquyError && error.code === "not_found";
+        if (description.mind === "told" && mindOf === undefined && !isOfNothing) await noted();
+        throw error;
+      });
+      if (tellsOfMind && mindOf === undefined) await noted();
       if (answer instanceof Response) return answer;
       if (!answers) return context.body(null, 204);
       return context.body(JSON.stringify(answer), status, { "content-type": "application/json" });

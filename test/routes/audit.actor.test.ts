@@ -5,7 +5,7 @@ import { SignInLink } from "../../src/protocol/workspace.ts";
 import { jsonHash } from "../../src/shared/canonical-json.ts";
 import { armFault } from "../../src/shared/fault.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
-import { type Call, call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
+import { type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
 
@@ -197,6 +197,18 @@ test("[L3] an admin who cancels a run, and so reads what began it, is noted", as
   const told = await call(path, { method: "POST", bearer: boss.token });
   expect(await told.text()).toContain(items[0]?.trigger.text);
   expect(await entries(`action=agent.read&target=${caller}`)).toMatchObject([{ actor: { id: boss.id } }]);
+});
+
+test("[L3] [S4] an admin who asks an agent for what it never had is not noted as reading", async () => {
+  const { id: agent } = await house.agent({ name: "Empty" });
+  const [event, run] = [ids.deriveOwned("evt", agent, "none"), ids.deriveOwned("run", agent, "none")];
+  for (const path of [`inbox/${event}/retry`, `runs/${run}/cancel`]) {
+    const refused = await call(`/v1/agents/${agent}/${path}`, { method: "POST", bearer: boss.token });
+    expect(refused.status).toBe(404);
+  }
+  const edit = { operations: [{ op: "append_text", text: "!" }] };
+  await call(`/v1/agents/${agent}/blocks/none/operations`, { bearer: boss.token, body: edit });
+  expect(await entries(`action=agent.read&target=${agent}`)).toEqual([]);
 });
 
 test("[L3] sign-ins, sign-outs and tokens for others are noted, with who stands behind them", async () => {
