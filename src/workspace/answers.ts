@@ -310,8 +310,9 @@ export const answers: Served<Pick<WorkspaceRpc, Installed>, WorkspaceServices & 
   },
   spaces: ({ spaces }, page) => spaces.page(page),
   lineOf: ({ spaces, directory, outbox }, entityId) => {
-    outbox.noteSocket(entityId);
-    return { entity: directory.get(entityId), spaceIds: spaces.spaceIdsOf(entityId) };
+    const entity = directory.get(entityId);
+    if (entity.type === "human") outbox.noteSocket(entityId);
+    return { entity, spaceIds: spaces.spaceIdsOf(entityId) };
   },
 
   // The agent may have been deleted a moment ago: then nothing of it waits any more.

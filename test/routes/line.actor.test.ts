@@ -189,6 +189,20 @@ test("[S1] a line is its person's alone", async () => {
   expect((await openLine(ann.token, "", undefined)).welcome.spaces).toHaveLength(2);
 });
 
+test("[S4] a line that is refused, since it is no person's, is known to nobody", async () => {
+  const { house } = await scene();
+  const robot = await house.agent({ name: "Robo" });
+  const headers = { upgrade: "websocket", "x-entity-id": robot.id };
+  const refused = await call("/v1/stream", { bearer: house.secretKey, headers });
+  expect(await problemIn(refused)).toMatchObject({ code: "forbidden" });
+  const namespace: unknown = env.WORKSPACE;
+  const workspace = (namespace as DurableObjectNamespace).getByName(house.workspaceId);
+  const known = await runInDurableObject(workspace, (_, { storage }) =>
+    storage.sql.exec("SELECT id FROM socket_objects WHERE id = ?", robot.id).toArray(),
+  );
+  expect(known).toEqual([]);
+});
+
 test("[S5] a line closes once its person signed out everywhere, or is no more", async () => {
   const { house, ann, line } = await scene();
   const listening = await line();
