@@ -1,12 +1,9 @@
-import type { Api } from "../../scripts/api.ts";
-import type { Agent } from "../../src/protocol/agent.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { InboxItem, Run } from "../../src/protocol/run.ts";
-import type { House } from "../e2e/support/house.ts";
-import type { Load, LoadedAgent, LoadedSpace } from "./load.ts";
 import type { Sent } from "./person.ts";
+import type { Try } from "./receivers.ts";
 import type { Payment } from "./refund-desk.ts";
-import { type Note, statusOf } from "./taken-away.ts";
+import type { Note } from "./taken-away.ts";
 import type { Wire } from "./wire.ts";
 
 /** All that is known when everything is quiet, as plain data: from the API, from the clients, and from who was called. */
@@ -32,6 +29,7 @@ export type AgentEvidence = {
 };
 
 export type SpaceEvidence = {
+  id: string;
   name: string;
   log: Message[];
   clients: ClientEvidence[];
@@ -46,67 +44,32 @@ export type Evidence = {
   signedOut: number[];
   /** Payments that came without the workspace's secret, and workspaces that an older secret is needed for. */
   unsealed: number;
+  followers: FollowerEvidence;
 };
 
-type Page<T> = { items: T[]; nextCursor: string | null };
-
-const allOf = async <T>(api: Api, path: string): Promise<T[]> => {
-  const items: T[] = [];
-  for (let cursor: string | null = ""; cursor !== null; ) {
-    const page: Page<T> = await api.get(
-      `${path}?limit=100${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`,
-    );
-    items.push(...page.items);
-    cursor = page.nextCursor;
-  }
-  return items;
+/** What one person's line told, when nothing moved any more. Ids of notifications and needs are `<kind> <message>`. */
+export type LineEvidence = {
+  name: string;
+  personId: string;
+  space: string;
+  /** It has read all in the end; another has read nothing. */
+  isReader: boolean;
+  isOpen: boolean;
+  /** Notifications, each as often as it came; those that were not cleared; those told to who comes back. */
+  told: string[];
+  left: string[];
+  kept: string[];
+  /** All that was ever said to need the person, and what still does. */
+  shown: string[];
+  needs: string[];
+  unread: number;
+  mentions: number;
+  /** Its unread count as the list of spaces has it. */
+  listed: number;
+  /** Of one that is subscribed to the space. */
+  frames?: { saw: string[]; doubled: number; forgotten: number };
 };
 
-const logOf = async (api: Api, spaceId: string): Promise<Message[]> => {
-  const log: Message[] = [];
-  for (;;) {
-    const after = log.at(-1)?.seq ?? 0;
-    const { items } = await api.get<Page<Message>>(`/v1/spaces/${spaceId}/messages?after=${after}&limit=200`);
-    if (items.length === 0) return log;
-    log.push(...items);
-  }
-};
+export type ReceiverEvidence = { name: string; tries: Try[]; unsigned: number; isDisabled: boolean };
 
-const agentEvidence = async (api: Api, load: Load, agent: LoadedAgent): Promise<AgentEvidence> => {
-  const at = `/v1/agents/${agent.id}`;
-  const read = load.readings.filter((reading) => reading.agent === agent.name);
-  return {
-    ...agent,
-    state: (await api.get<{ agent: Agent }>(at)).agent.activity?.state ?? "unknown",
-    runs: await allOf<Run>(api, `${at}/runs`),
-    inbox: await allOf<InboxItem>(api, `${at}/inbox`),
-    read: read.map(({ messageIds }) => messageIds),
-  };
-};
-
-const spaceEvidence = async (api: Api, load: Load, space: LoadedSpace, notes: Note[]): Promise<SpaceEvidence> => {
-  const agents: AgentEvidence[] = [];
-  for (const agent of space.agents) agents.push(await agentEvidence(api, load, agent));
-  return {
-    name: space.name,
-    notes,
-    log: await logOf(api, space.id),
-    agents,
-    clients: space.people.map(({ sent, saw, wire, state }) => {
-      const { messages, streams, outgoing } = state();
-      const shows = messages.map(({ id }) => id);
-      return { sent, saw, shows, openStreams: streams.length, waiting: outgoing.length, wire };
-    }),
-  };
-};
-
-/** `notes` of each space; left out, nobody visited them. */
-export const gather = async (house: House, load: Load, notes?: Note[][]): Promise<Evidence> => {
-  const spaces: SpaceEvidence[] = [];
-  const signedOut: number[] = [];
-  for (const [index, space] of load.spaces.entries()) {
-    spaces.push(await spaceEvidence(house.api, load, space, notes?.[index] ?? []));
-    if (notes) signedOut.push(await statusOf(house, space.visitor));
-  }
-  return { spaces, payments: load.desk.requests, signedOut, unsealed: load.desk.withoutSecret() };
-};
+export type FollowerEvidence = { lines: LineEvidence[]; receivers: ReceiverEvidence[] };

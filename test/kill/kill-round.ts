@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createApi } from "../../scripts/api.ts";
 import { resealAll } from "../../scripts/secrets.ts";
 import type { House } from "../e2e/support/house.ts";
-import { gather } from "./evidence.ts";
+import { gather } from "./gather.ts";
 import { type Load, type LoadOptions, openLoad, speakAll } from "./load.ts";
 import { becomesQuiet } from "./quiet.ts";
 import { type Random, seededRandom } from "./random.ts";
@@ -52,9 +52,13 @@ export const killRound = async (
         visit(house, { spaceId: id, visitor, random: seededRandom(seed * 31 + index), windowMs: 2 * windowMs }),
       ),
     );
+    const over = new AbortController();
+    const reading = readNowAndThen(load, seededRandom(seed * 13), over.signal);
     const kills = crashes ? await ends("the kills", killAtRandom(house, load, random)) : [];
     await ends("speaking", saying);
     const notes = await ends("the visits", visiting);
+    over.abort();
+    await ends("reading", reading);
     // A rotation is over once all that is sealed is sealed by the new secret.
     const operator = createApi(house.url, house.adminKey);
     const left = crashes
@@ -68,12 +72,23 @@ export const killRound = async (
     const evidence = await ends("gathering", gather(house, load, notes));
     const verdict = judge(evidence);
     if (left.length > 0) verdict.stuck.push("what is sealed by an older secret");
-    const recoveriesMs = evidence.spaces.flatMap(({ log }) => recoveryTimes(log, kills));
+    const guests = new Set(
+      load.spaces.flatMap(({ agents }) => agents.filter(({ guest }) => guest)).map(({ name }) => name),
+    );
+    const recoveriesMs = evidence.spaces.flatMap(({ log }) => recoveryTimes(log, kills, guests));
     if (!quiet && verdict.stuck.length === 0) verdict.stuck.push(`something still moved at the end: ${restless(load)}`);
     const deleted = notes.flat().flatMap(({ text, isDeleted }) => (isDeleted ? text : []));
     return { verdict, kills: kills.length, recoveriesMs, seconds: (performance.now() - begunAt) / 1000, deleted };
   } finally {
     await load.close();
+  }
+};
+
+/** While others speak and the power goes. */
+const readNowAndThen = async ({ followers }: Load, random: Random, signal: AbortSignal): Promise<void> => {
+  while (followers && !signal.aborted) {
+    await followers.read(random);
+    await wait(random.between(0, 500));
   }
 };
 

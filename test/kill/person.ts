@@ -9,6 +9,7 @@ export type Sent = { text: string; at: number; acknowledgedAt?: number; refused?
 
 /** A person in a space, with the SDK, who never leaves however often the server is gone. */
 export type Person = {
+  signed: Signed;
   sent: Sent[];
   /** The ids of the messages in the order in which they came to this person. */
   saw: string[];
@@ -25,7 +26,8 @@ export type Person = {
 
 const timings = { minDelayMs: 100, maxDelayMs: 1000 };
 
-export const joinAs = (url: string, spaceId: string, { id, token }: Signed): Person => {
+export const joinAs = (url: string, spaceId: string, signed: Signed): Person => {
+  const { id, token } = signed;
   const client = createClient({ baseUrl: url, token });
   const live = client.openSpace(spaceId, { timings });
   const sent: Sent[] = [];
@@ -55,6 +57,7 @@ export const joinAs = (url: string, spaceId: string, { id, token }: Signed): Per
   };
   live.subscribe(look);
   return {
+    signed,
     sent,
     saw,
     answeredAt,
@@ -64,10 +67,13 @@ export const joinAs = (url: string, spaceId: string, { id, token }: Signed): Per
     say: async (text, by) => {
       const one: Sent = { text, at: performance.now() };
       sent.push(one);
+      // Half of what is said answers the newest message.
+      const newest = live.getSnapshot().messages.at(-1);
+      const replyTo = newest?.kind === "text" && newest.deleted === undefined ? newest.id : undefined;
       if (by === "socket") return void live.send(text);
       while (!over && one.acknowledgedAt === undefined) {
         try {
-          await client.postMessage(spaceId, { text, clientKey: text });
+          await client.postMessage(spaceId, { text, clientKey: text, ...(replyTo && { replyTo }) });
           acknowledge(text);
         } catch (error) {
           if (!(error instanceof ColloquyError)) throw error;

@@ -55,6 +55,8 @@ const totalsOf = (rounds: Round[]): Totals => {
       events: add(({ counts }) => counts.events),
       runs: add(({ counts }) => counts.runs),
       connections: add(({ counts }) => counts.connections),
+      notifications: add(({ counts }) => counts.notifications),
+      deliveries: add(({ counts }) => counts.deliveries),
     },
     refund: verdicts.map(({ payments }) => payments.refund).reduce(sum, none),
     credit: verdicts.map(({ payments }) => payments.credit).reduce(sum, none),
@@ -130,7 +132,7 @@ const count = (kind: "lost" | "doubled" | "stuck"): number =>
   all.reduce((total, verdict) => total + verdict[kind].length, 0);
 const { counts } = totalsOf(rounds);
 console.log(
-  `${rounds.length} seeds, ${kills} kills, ${counts.messages} messages, ${counts.events} events, ${counts.runs} runs, ${counts.connections} connections`,
+  `${rounds.length} seeds, ${kills} kills, ${counts.messages} messages, ${counts.events} events, ${counts.runs} runs, ${counts.connections} connections, ${counts.notifications} notifications, ${counts.deliveries} deliveries`,
 );
 for (const timer of leftOver) console.log(`left over: ${timer}`);
 const stuck = count("stuck") + leftOver.length;

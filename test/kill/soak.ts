@@ -4,7 +4,7 @@ import { recordMeasured } from "../../scripts/measured.ts";
 import { freePort } from "../../scripts/server.ts";
 import { openHouse } from "../e2e/support/house.ts";
 import { commandsIn } from "./commands.ts";
-import { gather } from "./evidence.ts";
+import { gather } from "./gather.ts";
 import { inspectHeap } from "./live-heap.ts";
 import { fullLoad, type Load, type LoadedSpace, openLoad } from "./load.ts";
 import { type MemorySample, residentMegabytes } from "./memory.ts";
@@ -17,7 +17,7 @@ import { judge } from "./verdict.ts";
 import { watchSockets } from "./wire.ts";
 
 /**
- * `npm run soak -- --minutes N --warm-up M`: the load of the kill test without kills, for ten minutes. Ten others
+ * `npm run soak -- --minutes N --warm-up M`: the load of the kill test without kills, guests and who follows from outside, for ten minutes. Ten others
  * precede, in which the process takes the memory that it works with. Fails if memory grows, a timer is left over, or it
  * has become slower. `--write` writes the figures into `docs/measured.md`.
  */
@@ -74,7 +74,7 @@ const inspectorPort = await freePort();
 const house = await openHouse({ inspectorPort });
 const broken: string[] = [];
 try {
-  const load = await openLoad(house, 1, fullLoad);
+  const load = await openLoad(house, 1, { ...fullLoad, guests: 0, isFollowed: false });
   const begunAt = performance.now() + warmUp * minuteMs;
   const endsAt = begunAt + minutes * minuteMs;
   const samples: Record<"heap" | "worker" | "front", MemorySample[]> = { heap: [], worker: [], front: [] };

@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Run } from "../../src/protocol/run.ts";
-import type { AgentEvidence, ClientEvidence, Evidence, SpaceEvidence } from "./evidence.ts";
+import type {
+  AgentEvidence,
+  ClientEvidence,
+  Evidence,
+  FollowerEvidence,
+  LineEvidence,
+  ReceiverEvidence,
+  SpaceEvidence,
+} from "./evidence.ts";
+import { judgeFollowers } from "./followers-verdict.ts";
 import { slope } from "./memory.ts";
 import { seededRandom } from "./random.ts";
 import { recoveryTimes } from "./recovery.ts";
@@ -71,12 +80,14 @@ const agent: AgentEvidence = {
   read: [["msg_1", "msg_2"]],
 };
 
-const space: SpaceEvidence = { name: "s0", log, clients: [client], agents: [agent], notes: [] };
+const none: FollowerEvidence = { lines: [], receivers: [] };
+const space: SpaceEvidence = { id: "spc_1", name: "s0", log, clients: [client], agents: [agent], notes: [] };
 const sound: Evidence = {
   spaces: [space],
   payments: [{ tool: "refund", order: "s0-2", key: "call_1" }],
   signedOut: [401],
   unsealed: 0,
+  followers: none,
 };
 /** A note that a visitor wrote, as it stands in the log and as it was meant. */
 const noted = (more: Partial<Message>, isDeleted: boolean): Evidence => {
@@ -112,7 +123,7 @@ test("what was kept is found to be kept", () => {
   const verdict = judge(sound);
   expect(figures(verdict)).toBe("lost no, doubled no, stuck no");
   expect(verdict.payments.refund).toEqual({ calls: 1, effects: 1, repeated: 0, unknown: 0, unknownPaid: 0 });
-  expect(verdict.counts).toEqual({ messages: 4, events: 2, runs: 1, connections: 1 });
+  expect(verdict.counts).toMatchObject({ messages: 4, events: 2, runs: 1, connections: 1 });
 });
 
 describe.each<[name: string, evidence: Evidence, figures: string]>([
@@ -245,4 +256,120 @@ test.each([
   ["deleted", noted({ deleted: { at } }, true)],
 ])("a note that is %s, as it was meant, is sound", (_, evidence) => {
   expect(figures(judge(evidence))).toBe("lost no, doubled no, stuck no");
+});
+
+/** Olga looks, and is mentioned and replied to. She has read nothing. */
+const olga = { id: "ent_O", name: "Olga", type: "human" } as const;
+const addressing: Message[] = [
+  message("msg_1", 1, { sender: olga, text: "Hello" }),
+  message("msg_2", 2, { text: "@Olga well?", mentions: [olga.id] }),
+  message("msg_3", 3, { text: "Hello to you", replyTo: "msg_1" }),
+  message("msg_4", 4, { deleted: { at } }),
+];
+const due = ["mention msg_2", "reply msg_3"];
+const line: LineEvidence = {
+  ...{ name: "Olga", personId: olga.id, space: "s0", isReader: false, isOpen: true },
+  ...{ told: due, left: due, kept: due, shown: due, needs: due, unread: 2, mentions: 2, listed: 2 },
+  frames: { saw: ["msg_1", "msg_2", "msg_3", "msg_4"], doubled: 0, forgotten: 0 },
+};
+const read: LineEvidence = {
+  ...line,
+  ...{ isReader: true, left: [], kept: [], needs: [], unread: 0, mentions: 0, listed: 0 },
+};
+const event = (about: string, place?: number, id = `spc_1_${place ?? "run_1"}`) => ({
+  events: [{ id, about, spaceId: "spc_1", place }],
+  ...{ webhookId: id, isTaken: true },
+});
+const tries: ReceiverEvidence["tries"] = [
+  ...addressing.map(({ id, seq }) => event(`space.message ${id}`, seq)),
+  event("run.completed run_1"),
+  event("message.deleted msg_4", 5),
+];
+const receiver: ReceiverEvidence = { name: "slow", tries, unsigned: 0, isDisabled: false };
+const followed = ({ lines = [], receivers = [] }: Partial<FollowerEvidence>): string => {
+  const heard = { ...space, log: addressing, agents: [{ ...agent, runs: [runOf([], 0)] }] };
+  return figures({ ...judge(sound), ...judgeFollowers([heard], { lines, receivers }) });
+};
+
+test.each<[string, Partial<FollowerEvidence>]>([
+  ["a line whose person has read nothing", { lines: [line] }],
+  ["a line whose person has read all", { lines: [read] }],
+  ["what was said while nobody looked, and is shown since", { lines: [{ ...line, told: [], left: [], kept: [] }] }],
+  ["what was read before it was told", { lines: [{ ...read, told: [], shown: [] }] }],
+  ["an endpoint that has all", { receivers: [receiver] }],
+  ["an event that came again", { receivers: [{ ...receiver, tries: [...tries, ...tries] }] }],
+  [
+    "an event that was taken at the second try",
+    { receivers: [{ ...receiver, tries: tries.flatMap((each) => [{ ...each, isTaken: false }, each]) }] },
+  ],
+])("%s is sound", (_, evidence) => {
+  expect(followed(evidence)).toBe("lost no, doubled no, stuck no");
+});
+
+test.each<[string, Partial<LineEvidence>, string]>([
+  ["a notification that came twice", { told: [...due, "reply msg_3"] }, "lost no, doubled yes, stuck no"],
+  ["one of what nobody said", { told: [...due, "mention msg_9"] }, "lost no, doubled yes, stuck no"],
+  ["a mention that was neither told nor shown", { told: due.slice(1), shown: [] }, "lost yes, doubled no, stuck no"],
+  ["a reply that is not among what needs them", { needs: due.slice(0, 1) }, "lost yes, doubled no, stuck no"],
+  ["another count of unread messages", { unread: 3 }, "lost yes, doubled no, stuck no"],
+  ["another count of mentions", { mentions: 1 }, "lost yes, doubled no, stuck no"],
+  ["another count in the list of spaces", { listed: 1 }, "lost yes, doubled no, stuck no"],
+  ["a line that is closed", { isOpen: false }, "lost no, doubled no, stuck yes"],
+  [
+    "a gap among a space's frames",
+    { frames: { saw: ["msg_1", "msg_3", "msg_4"], doubled: 0, forgotten: 0 } },
+    "lost yes, doubled no, stuck no",
+  ],
+  [
+    "a frame that came again",
+    { frames: { saw: addressing.map(({ id }) => id), doubled: 1, forgotten: 0 } },
+    "lost no, doubled yes, stuck no",
+  ],
+])("a line: %s is found", (_, more, expected) => {
+  expect(followed({ lines: [{ ...line, ...more }] })).toBe(expected);
+});
+
+test.each<[string, Partial<LineEvidence>]>([
+  ["a notification is left of what was read", { left: ["mention msg_2"] }],
+  ["one is kept for who comes back", { kept: ["mention msg_2"] }],
+  ["what was read still needs them", { needs: ["reply msg_3"] }],
+])("a line: %s is found", (_, more) => {
+  expect(followed({ lines: [{ ...read, ...more }] })).toBe("lost no, doubled no, stuck yes");
+});
+
+test.each<[string, Partial<ReceiverEvidence>, string]>([
+  ["an event that never came", { tries: tries.slice(1) }, "lost yes, doubled no, stuck no"],
+  [
+    "an event that was never taken",
+    { tries: tries.map((each, index) => ({ ...each, isTaken: index > 0 })) },
+    "lost no, doubled no, stuck yes",
+  ],
+  [
+    "an event that came under two ids",
+    { tries: [...tries, event("message.deleted msg_4", 5, "spc_1_6")] },
+    "lost no, doubled yes, stuck no",
+  ],
+  ["an event that never was", { tries: [...tries, event("space.message msg_9", 9)] }, "lost no, doubled yes, stuck no"],
+  ["another order", { tries: tries.toReversed() }, "lost yes, doubled no, stuck no"],
+  [
+    "one webhook-id with other events",
+    { tries: [...tries, { ...event("run.completed run_1"), webhookId: "spc_1_1" }] },
+    "lost yes, doubled no, stuck no",
+  ],
+  ["a delivery without a signature", { unsigned: 1 }, "lost yes, doubled no, stuck no"],
+  ["an endpoint that was disabled", { isDisabled: true }, "lost no, doubled no, stuck yes"],
+])("an endpoint: %s is found", (_, more, expected) => {
+  expect(followed({ receivers: [{ ...receiver, ...more }] })).toBe(expected);
+});
+
+test("commands to guests count in no time of recovery", () => {
+  const from = Date.parse(at);
+  const kills = [{ at: from + 1000, restartedAt: from + 2000 }];
+  const asked = message("msg_1", 1, { text: "#s0-1 say s0g" });
+  const answer = message("msg_2", 2, {
+    text: "done s0-1 said word0 ",
+    createdAt: new Date(from + 60_000).toISOString(),
+  });
+  expect(recoveryTimes([asked, answer], kills)).toEqual([58_000]);
+  expect(recoveryTimes([asked, answer], kills, new Set(["s0g"]))).toEqual([]);
 });

@@ -2,16 +2,21 @@ import type { Message } from "../../src/protocol/message.ts";
 import type { RunStep } from "../../src/protocol/run.ts";
 import { answerIn, commandsIn } from "./commands.ts";
 import type { AgentEvidence, ClientEvidence, Evidence, SpaceEvidence } from "./evidence.ts";
+import { judgeFollowers } from "./followers-verdict.ts";
 import type { Payment } from "./refund-desk.ts";
+import { counted, once, type Wrong } from "./wrong.ts";
 
-/** What was found wrong, each in a sentence. All three are empty where every promise was kept. */
-export type Verdict = {
-  lost: string[];
-  doubled: string[];
-  stuck: string[];
+export type Verdict = Wrong & {
   payments: { refund: PaymentFigures; credit: PaymentFigures };
   /** How much was looked at: none of the figures above means anything if these are small. */
-  counts: { messages: number; events: number; runs: number; connections: number };
+  counts: {
+    messages: number;
+    events: number;
+    runs: number;
+    connections: number;
+    notifications: number;
+    deliveries: number;
+  };
 };
 
 export type PaymentFigures = {
@@ -23,28 +28,6 @@ export type PaymentFigures = {
   /** Calls whose model was told that nobody knows, and how many of them had paid. */
   unknown: number;
   unknownPaid: number;
-};
-
-type Wrong = Pick<Verdict, "lost" | "doubled" | "stuck">;
-
-const counted = <Key>(keys: Iterable<Key>): Map<Key, number> => {
-  const counts = new Map<Key, number>();
-  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
-  return counts;
-};
-
-/** Each expected one must be there once. */
-const once = (
-  wrong: Wrong,
-  expected: Iterable<string>,
-  found: ReadonlyMap<string, number>,
-  what: (id: string) => string,
-): void => {
-  for (const id of expected) {
-    const times = found.get(id) ?? 0;
-    if (times === 0) wrong.lost.push(`${what(id)}: not there`);
-    if (times > 1) wrong.doubled.push(`${what(id)}: ${times} times`);
-  }
 };
 
 /** D1: what was acknowledged is in the log once; so is every answer. */
@@ -149,7 +132,7 @@ const judgePayments = (wrong: Wrong, tool: Payment["tool"], calls: Call[], payme
   return figures;
 };
 
-export const judge = ({ spaces, payments, signedOut, unsealed }: Evidence): Verdict => {
+export const judge = ({ spaces, payments, signedOut, unsealed, followers }: Evidence): Verdict => {
   const wrong: Wrong = { lost: [], doubled: [], stuck: [] };
   let events = 0;
   for (const space of spaces) {
@@ -162,6 +145,10 @@ export const judge = ({ spaces, payments, signedOut, unsealed }: Evidence): Verd
   }
   for (const status of signedOut) if (status !== 401) wrong.lost.push(`a sign-out: its token gets ${status}`);
   if (unsealed > 0) wrong.lost.push(`the workspace's secret, in ${unsealed} payments`);
+  const followed = judgeFollowers(spaces, followers);
+  wrong.lost.push(...followed.lost);
+  wrong.doubled.push(...followed.doubled);
+  wrong.stuck.push(...followed.stuck);
   const agents = spaces.flatMap((space) => space.agents);
   const calls = agents.flatMap(({ runs }) => runs.flatMap(({ steps }) => steps.flatMap((step) => step.toolCalls)));
   const callsOf = (tool: string): Call[] => calls.filter(({ name }) => name === tool);
@@ -174,6 +161,8 @@ export const judge = ({ spaces, payments, signedOut, unsealed }: Evidence): Verd
     events,
     runs: agents.reduce((sum, { runs }) => sum + runs.length, 0),
     connections: spaces.flatMap(({ clients }) => clients).reduce((sum, { wire }) => sum + wire.connections, 0),
+    notifications: followers.lines.reduce((sum, { told }) => sum + told.length, 0),
+    deliveries: followers.receivers.reduce((sum, { tries }) => sum + tries.length, 0),
   };
   return { ...wrong, payments: paid, counts };
 };
