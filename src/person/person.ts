@@ -6,6 +6,7 @@ import { closeCodes, pingText, pongText } from "../protocol/events.ts";
 import type { PersonDelivery, PersonRpc } from "../protocol/person-rpc.ts";
 import { createSchema, hasSchema, isMigrated } from "../shared/database.ts";
 import { type Outcome, ok, refusalOf } from "../shared/errors.ts";
+import { faultOnceStored } from "../shared/fault.ts";
 import { log } from "../shared/log.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import { receiveFrame } from "./client-frames.ts";
@@ -42,6 +43,7 @@ export class Person extends DurableObject<Env> implements PersonRpc {
       if (!this.#created) return ok({ follows });
       if (follows === null) forgetAll(this.#services);
       else hear(this.#services, delivery);
+      await faultOnceStored("person.after-hear", this.ctx);
       return ok({ follows });
     } catch (error) {
       return refusalOf(error);

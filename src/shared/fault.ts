@@ -28,6 +28,9 @@ export const faultPoints = [
   "hook.before-receive", // the delivery is proven, nothing of it is stored
   "hook.after-receive", // its event is in the inbox, the loop is not awake, the sender has no answer
   "agent.after-commit", // all is acknowledged, the loop has not gone on
+  "guest.after-claim", // the lease is stored, its program has no run
+  "guest.after-act", // what a program did is stored, it has no answer
+  "person.after-hear", // the person knows of it, their space has no answer
   "endpoint.after-deliver", // the endpoint knows of an event, its source has no answer
   "endpoint.after-send", // its server has it, nothing of that is stored
   "workspace.before-answer", // what a space or an agent told is stored, and it has no answer

@@ -11,6 +11,9 @@ export type Aftermath = {
   agents: { name: string; inbox: number; runs: object[]; memories: string[]; plans: string[]; reserved: number }[];
   /** Requests that a tool's server got. */
   effects: number;
+  /** What endpoints' servers handle who remember ids, in order; and how the spaces stand for people who look. */
+  endpoints: string[][];
+  lines: object[];
 };
 type RecordedCall = { name: string; status: string; output?: string; error?: string; [field: string]: unknown };
 type RecordedMessage = { from: string; text?: string; toolCall?: RecordedCall; [field: string]: unknown };
@@ -86,9 +89,9 @@ const agentRecord = async (
 
 export const aftermathOf = async (
   workspaceId: string,
-  { spaces, agents, effects }: { spaces: Space[]; agents: (EntityRef & { reserved: number })[]; effects: number },
+  house: { spaces: Space[]; agents: (EntityRef & { reserved: number })[] } & Omit<Aftermath, "spaces" | "agents">,
 ): Promise<Aftermath> => ({
-  spaces: await Promise.all(spaces.map((space) => spaceRecord(workspaceId, space))),
-  agents: await Promise.all(agents.map((agent) => agentRecord(workspaceId, agent, agent.reserved))),
-  effects,
+  ...house,
+  spaces: await Promise.all(house.spaces.map((space) => spaceRecord(workspaceId, space))),
+  agents: await Promise.all(house.agents.map((agent) => agentRecord(workspaceId, agent, agent.reserved))),
 });

@@ -24,6 +24,8 @@ export type Scenario = {
   unknown?: { [point: string]: { pass: number; effects: number } };
   /** The outcome then expected, made of the usual one. */
   withUnknown?: (without: Aftermath) => Aftermath;
+  /** How much longer it may take where a program's lease has to run out. */
+  waits?: { [point: string]: number };
   /** How often the server is asked by a call that may be repeated, and is. */
   repeated?: { [point: string]: { pass: number; effects: number } };
   /**

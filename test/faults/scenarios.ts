@@ -17,6 +17,7 @@ import {
   waitAt,
 } from "../support/scripted-model.ts";
 import { deliver, signed } from "../support/webhook-sender.ts";
+import { followerScenarios } from "./follower-scenarios.ts";
 import { type Scenario, says } from "./scenario.ts";
 import { scripted, turnOf } from "./scripts.ts";
 import type { Stage } from "./stage.ts";
@@ -356,5 +357,6 @@ export const scenarios: Scenario[] = [
   routed,
   renamed,
   ...toolScenarios,
+  ...followerScenarios,
   askingCycle,
 ];

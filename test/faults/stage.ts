@@ -1,13 +1,19 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { vi } from "vitest";
+import { inject, vi } from "vitest";
+import * as z from "zod";
+import { endpointSecretName, seal } from "../../src/auth/sealing.ts";
+import { newHookSecret } from "../../src/auth/webhooks/schemes.ts";
+import type { EndpointType } from "../../src/protocol/endpoint.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { compartmentId } from "../../src/shared/ids.ts";
 import * as timeouts from "../../src/shared/timeouts.ts";
 import { requestsTo } from "../agent/calls/scene.ts";
 import { type AgentSettings, ids, openHouse } from "../agent/fixture.ts";
 import { installModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { type Aftermath, aftermathOf, type Space } from "./aftermath.ts";
+import { LineOnlooker } from "./line-onlooker.ts";
 import { Onlooker } from "./onlooker.ts";
 
 /**
@@ -34,7 +40,7 @@ const stillLooks = 10;
 const lookEveryMs = 5;
 const patienceMs = 15_000;
 /** They close sockets whose token expires, and tell what was used: nothing is under way because of them. */
-const lasting = new Set(["sockets", "usage"]);
+const lasting = new Set(["sockets", "lines", "usage"]);
 
 type TimerRow = { name: string; due_at: number };
 type Row = { object: string; name: string; dueAt: number };
@@ -44,6 +50,31 @@ const stubIn = (namespace: unknown, id: string): DurableObjectStub =>
 
 const rowsOf = <T extends Record<string, SqlStorageValue>>(stub: DurableObjectStub, query: string): Promise<T[]> =>
   runInDurableObject(stub, (_, state) => state.storage.sql.exec<T>(query).toArray());
+
+/** What an endpoint's server handles who remembers ids. */
+const handledAt = async (path: string): Promise<string[]> => {
+  const posts = (await requestsTo(path)).filter(({ method }) => method === "POST");
+  const byId = new Map(posts.map(({ body }) => [Event.parse(JSON.parse(body)).id, body]));
+  return [...byId.values()].map((body) => {
+    const { type, data } = Event.parse(JSON.parse(body));
+    return `${type} ${data.message?.text ?? data.outcome ?? ""}`.trim();
+  });
+};
+const Event = z.object({
+  id: z.string(),
+  type: z.string(),
+  data: z.looseObject({
+    message: z.looseObject({ text: z.string().optional() }).optional(),
+    outcome: z.string().optional(),
+  }),
+});
+
+/** An object that nobody has made yet has none. */
+const timersOf = (stub: DurableObjectStub): Promise<TimerRow[]> =>
+  runInDurableObject(stub, (_, { storage: { sql } }) => {
+    const isMade = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'timers'").toArray().length > 0;
+    return isMade ? sql.exec<TimerRow>("SELECT name, due_at FROM timers ORDER BY name").toArray() : [];
+  });
 
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
@@ -56,6 +87,8 @@ export const openStage = async () => {
   const agents: EntityRef[] = [];
   const spaces: Space[] = [];
   const onlookers: Onlooker[] = [];
+  const lines: LineOnlooker[] = [];
+  const endpoints: string[] = [];
   const models: ScriptedModel[] = [];
   const objects: { name: string; stub: () => DurableObjectStub }[] = [
     { name: "workspace", stub: () => stubIn(env.WORKSPACE, workspaceId) },
@@ -73,7 +106,7 @@ export const openStage = async () => {
   const look = async (): Promise<Row[]> => {
     const found: Row[] = [];
     for (const { name: object, stub } of objects) {
-      const rows = await rowsOf<TimerRow>(stub(), "SELECT name, due_at FROM timers ORDER BY name");
+      const rows = await timersOf(stub());
       for (const { name, due_at: dueAt } of rows) found.push({ object, name, dueAt });
       // A guard has no row: it is the alarm that rings before any row is due.
       const alarm = await runInDurableObject(stub(), (_, { storage }) => storage.getAlarm());
@@ -87,7 +120,7 @@ export const openStage = async () => {
     JSON.stringify([
       rows.map(({ object, name }) => `${object}: ${name}`),
       models.map(({ calls }) => calls.length),
-      onlookers.map(({ frames }) => frames),
+      [...onlookers, ...lines].map(({ frames }) => frames),
     ]);
   let ticks = 0;
   const late: string[] = [];
@@ -123,7 +156,7 @@ export const openStage = async () => {
   };
 
   const comeBack = async (): Promise<void> => {
-    for (const onlooker of onlookers) {
+    for (const onlooker of [...onlookers, ...lines]) {
       await vi.waitFor(
         async () => {
           await onlooker.connect();
@@ -169,6 +202,24 @@ export const openStage = async () => {
       onlookers.push(onlooker);
       return space;
     },
+    /** A person who looks. */
+    line: ({ id, name }: EntityRef): void => {
+      objects.push({ name: `${name}'s line`, stub: () => stubIn(env.PERSON, id) });
+      const principal = { kind: "entity", workspaceId, entityId: id, admin: false } as const;
+      const expiresAt = Date.now() + 24 * 60 * 60_000;
+      lines.push(new LineOnlooker(() => env.PERSON.getByName(id), { ...principal, expiresAt }));
+    },
+    /** An endpoint whose server takes all that it is sent. Spaces that come later tell it from the first event. */
+    endpoint: async (types: EndpointType[]): Promise<void> => {
+      const id = ids.mint("ep");
+      const url = `${inject("remote")}/received/${id}`;
+      await fetch(url, { method: "PUT", body: "{}" });
+      const sealed = await seal(env, workspaceId, endpointSecretName(id), newHookSecret("standard"));
+      const workspace = env.WORKSPACE.getByName(workspaceId);
+      unwrap(await workspace.addEndpoint({ id, url, types, sealed, batch: false }, { id: "key" }));
+      endpoints.push(`/received/${id}`);
+      objects.push({ name: "endpoint", stub: () => stubIn(env.ENDPOINT, id) });
+    },
     /** The state of everything at rest. `faults` holds what no client may see. */
     aftermath: async (): Promise<{
       aftermath: Aftermath;
@@ -213,15 +264,19 @@ export const openStage = async () => {
         }),
       );
       const effects = (await requestsTo(path)).length;
+      const handled = await Promise.all(endpoints.map(handledAt));
       // Usage is told a minute later: whether that timer is left depends on how long all lasted.
       const told = (await look()).filter(({ name }) => name !== "usage");
       const timers = told.map(({ object, name }) => `${object}: ${name}`);
       return {
-        aftermath: await aftermathOf(workspaceId, { spaces, agents: withLedgers, effects }),
+        aftermath: await aftermathOf(workspaceId, {
+          ...{ spaces, agents: withLedgers, effects, endpoints: handled },
+          lines: lines.map((line) => line.shows),
+        }),
         timers,
         ticks,
         generated: models.reduce((sum, { calls }) => sum + calls.length, 0),
-        faults: [...onlookers.flatMap(({ faults }) => faults), ...unfinished(), ...late],
+        faults: [...[...onlookers, ...lines].flatMap(({ faults }) => faults), ...unfinished(), ...late],
       };
     },
     close: async (): Promise<void> => {

@@ -11,6 +11,7 @@ import {
 import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import { faultOnceStored } from "../../shared/fault.ts";
 import { LineDecoder } from "../../shared/line-decoder.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
@@ -55,6 +56,7 @@ const act = async ({ services, loop }: AgentRuntime, { ordinal }: RunRow, brough
   });
   // A speech takes as long as its words take to come.
   await (brought.kind === "speech" ? ended : settledWithin(guestAnswerMs, ended));
+  await faultOnceStored("guest.after-act", services.object);
   if (failure) throw failure;
   if (withdraw()) throw new ColloquyError("unavailable", "the run is busy with other acts: try again");
 };
@@ -223,6 +225,7 @@ export const guestsArea: Area<GuestMethods> = {
     } finally {
       services.guests.leave(claim);
     }
+    if (handed) await faultOnceStored("guest.after-claim", services.object);
     return handed ? await claimedView(runtime, handed) : null;
   },
 
