@@ -54,6 +54,7 @@ export const killRound = async (
     );
     const over = new AbortController();
     const reading = readNowAndThen(load, seededRandom(seed * 13), over.signal);
+    reading.catch(() => undefined);
     const kills = crashes ? await ends("the kills", killAtRandom(house, load, random)) : [];
     await ends("speaking", saying);
     const notes = await ends("the visits", visiting);

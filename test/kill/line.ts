@@ -13,7 +13,7 @@ export type Line = {
   told: string[];
   /** Ids of what was ever said to need the person. */
   shown: Set<string>;
-  /** Notifications that came and were not cleared. */
+  /** Notifications that came over the line that is open now, and were not cleared. */
   unread: Set<string>;
   needsYou: Map<string, NeedsYou>;
   summaries: Map<string, SpaceSummary>;
@@ -58,6 +58,8 @@ export const openLine = (url: string, { id, token }: Signed, subscribed?: string
     }
     switch (frame.type) {
       case "welcome":
+        // What came over an earlier connection is not cleared any more.
+        unread.clear();
         needsYou.clear();
         summaries.clear();
         for (const item of frame.needsYou) need(item);
