@@ -275,7 +275,8 @@ const keepLate = (services: SpaceServices, member: MemberRow, read: LateRead): v
   if (!mark || mark.late?.some(({ run }) => run.id === read.run.id) || !isUntold(services, member, read)) return;
   const { late: before = [], ...told } = mark;
   const late = [...before, read];
-  if (late.length < maxLateReads) {
+  // Endpoints hear of it from the log alone.
+  if (late.length < maxLateReads && services.subscribers.endpoints().length === 0) {
     services.transaction(() => services.members.change(member, { mark: { ...told, late } }));
     return;
   }

@@ -65,6 +65,18 @@ test("[R2] a mark that is told again, or is older than what is known, changes no
   expect(await readsOf(home, second.id)).toMatchObject([{ entityId: robo.id, runId, outcome: "answered" }]);
 });
 
+test("[E1] the end of a run that a newer one passed is told to endpoints, though its agent rests", async () => {
+  const home = await house([ann, robo]);
+  const endpoint = { id: ids.mint("ep"), types: ["run.completed" as const], isNamed: false };
+  unwrap(await home.rpc.setEndpoints(home.workspaceId, { version: 1, endpoints: [endpoint] }));
+  const [first, second] = [await say(home, "one"), await say(home, "two")];
+  const newer = await run(home, robo, "two", { type: "read", messageId: second.id, outcome: "answered" });
+  const older = await run(home, robo, "one", { type: "read", messageId: first.id, outcome: "answered" });
+  const asked = { endpointId: endpoint.id, after: 0, types: endpoint.types };
+  const { events } = unwrap(await home.rpc.toldTo(home.workspaceId, asked));
+  expect([...new Set(events.map(({ id }) => id))]).toEqual([newer, older].map((id) => `${id}_${home.space.id}`));
+});
+
 test("a second try's outcome replaces the failure, also where the failure is told again", async () => {
   const home = await house([ann, robo]);
   const { id: messageId } = await say(home, "one");
