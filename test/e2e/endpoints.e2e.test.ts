@@ -30,7 +30,7 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
 
 type Event = { id: string; data: { message: { text: string } } };
 
-test("[E1] [E4] a system on loopback is told of each message once over a SIGKILL amid deliveries", async () => {
+test("[E1] [E4] a system on loopback hears of each message once over SIGKILLs", async () => {
   const handled = new Map<string, string>();
   const ids: string[] = [];
   let webhook: Webhook | undefined;

@@ -65,7 +65,7 @@ test("[R2] a mark that is told again, or is older than what is known, changes no
   expect(await readsOf(home, second.id)).toMatchObject([{ entityId: robo.id, runId, outcome: "answered" }]);
 });
 
-test("[E1] the end of a run that a newer one passed is told to endpoints, though its agent rests", async () => {
+test("[E1] endpoints hear of a run that a newer one passed, though its agent rests", async () => {
   const home = await house([ann, robo]);
   const endpoint = { id: ids.mint("ep"), types: ["run.completed" as const], isNamed: false };
   unwrap(await home.rpc.setEndpoints(home.workspaceId, { version: 1, endpoints: [endpoint] }));
