@@ -10,6 +10,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  * its own, which takes a second more of a processor's time module by module. What is missing here works all the same.
  */
 const bundled = [
+  "@block65/webcrypto-web-push",
   "@ai-sdk/openai-compatible",
   "@cfworker/json-schema",
   "@modelcontextprotocol/client",
@@ -100,6 +101,8 @@ export default defineConfig({
                 ADMIN_KEY: "test-admin-key",
                 SIGNING_SECRET: "test-signing-secret-of-32-bytes!!",
                 ENVIRONMENT: "development",
+                VAPID_KEYS:
+                  "BMb8EwSTsqBkAX9QQGx2a2BT5v8SY6iQHgRhiLfUwg5TXCQyCj2qG3yAKxyQWkwaMBrDD4pfAa6xisouyxDjiYw.uivDAVuGWki330rl2_Pzuinxg59tVU5zN5VJkjx0WK0",
                 RATE_LIMITS: "off",
               },
               // Small, so that a test reaches it; `test/routes/rates.actor.test.ts` puts it in the others' place.

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createApi } from "./api.ts";
+import { newVapidKeys } from "./keys.ts";
 import { buildPage } from "./page.ts";
 import { orphanedBy, orphanOf, type Prints, readVariables, resealAll, workspacesOf } from "./secrets.ts";
 
@@ -82,6 +83,9 @@ if (goesOut && !isNew) {
   const why = orphanedBy(own, live, { isDone: done, hasOldest: present.includes("SIGNING_SECRET") });
   if (why) fail(`${secretsFile} would orphan what is stored, or may. ${why}`);
 }
+// They live with the deployment alone: nothing that is stored needs them, and browsers subscribe anew to others.
+const isWithoutPush = !own.VAPID_KEYS && !present.includes("VAPID_KEYS");
+if (isWithoutPush) own.VAPID_KEYS = newVapidKeys();
 // A test's wrangler uploads no page.
 if (process.env.WRANGLER === undefined) await buildPage();
 // An interruption ends wrangler. This goes on, and deletes what wrangler was given.

@@ -31,6 +31,8 @@ export type Env = {
   /** The deployment's first secret, of at least 32 characters, and a ring of newer ones: `shared/secret-ring.ts`. */
   SIGNING_SECRET: string;
   SIGNING_SECRETS?: string;
+  /** What Web Push is signed with, `<public>.<private>`: `auth/vapid.ts`. Left out: nobody is told by push. */
+  VAPID_KEYS?: string;
   /** Where browsers reach the page, where a proxy stands before it: `https://colloquy.example.com`. */
   PUBLIC_ORIGIN?: string;
   /** JSON: host → the workspace whose own users' JWTs come there without naming it. */

@@ -19,3 +19,16 @@ export const lineProofMs = 60_000;
 /** So long before that its workspace is asked again, and how long the answer may take. */
 export const lineProofLeadMs = 15_000;
 export const lineProofAnswerMs = 10_000;
+/** A page is looked at while its line said so and was heard of within this time: it pings every 20 s. */
+export const lookedAtMs = 60_000;
+/** After a push of a space the next waits until this long after it, and counts what came. */
+export const pushPauseMs = 30_000;
+/** How long a push is tried, and kept by its service. */
+export const pushTtlMs = 86_400_000;
+/** Devices that are told at a time, and how long a push service may take to answer. */
+export const maxPushesAtOnce = 4;
+export const pushAnswerMs = 15_000;
+/** Ids in one push that takes notifications back: it must stay under 4 KiB. */
+export const maxClearedIds = 40;
+/** How often the workspace is told that a person has devices: it forgets who had no line for 30 days. */
+export const renewMs = 7 * 86_400_000;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { closeCodes } from "../protocol/events.ts";
-import { LineCommand } from "../protocol/line.ts";
+import { LineCommand, Visible } from "../protocol/line.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { createIds } from "../shared/ids.ts";
 import { log } from "../shared/log.ts";
@@ -40,6 +40,12 @@ export const receiveFrame = async (
   let spaceId: string | undefined;
   try {
     const raw = rawFrame(data, { maxLineFrameLength });
+    const told = Visible.safeParse(raw);
+    if (told.success) {
+      const { lookedAt: _, ...rest } = session.data;
+      session.data = told.data.visible ? { ...rest, lookedAt: now } : rest;
+      return sockets.keep(session);
+    }
     const named = Named.safeParse(raw);
     if (!named.success) {
       throw new ColloquyError(

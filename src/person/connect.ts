@@ -18,7 +18,7 @@ const cursorOf = (url: string): number | undefined => {
  * that nothing falls between (D3).
  */
 export const connect = async (services: PersonServices, request: Request): Promise<Response> => {
-  const { sockets, spaces, notifications } = services;
+  const { sockets, spaces, notifications, people } = services;
   const principal = callerOf(request);
   const { workspaceId, entityId } = principal;
   if (entityId === undefined) {
@@ -26,9 +26,6 @@ export const connect = async (services: PersonServices, request: Request): Promi
   }
   const asked = cursorOf(request.url);
   const entity = await look(services, { workspaceId, entityId });
-  if (entity.type !== "human") {
-    throw new ColloquyError("forbidden", "Only people have a line: a service follows a space's own stream");
-  }
   if (sockets.size >= maxLines) {
     throw new ColloquyError(
       "unavailable",
@@ -37,6 +34,7 @@ export const connect = async (services: PersonServices, request: Request): Promi
   }
   const [client, server] = Object.values(new WebSocketPair());
   if (!client || !server) throw new Error("connect: a WebSocketPair is two sockets");
+  people.keep({ workspaceId, entityId });
   const session = sockets.accept(server, principal, { entityId });
   const known = spaces.all().filter(({ summary }) => summary.confidential !== true || readsConfidential(principal));
   const welcome: LineWelcome = {

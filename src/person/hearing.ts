@@ -1,34 +1,74 @@
 import type { Follows, LineEvent, Notice } from "../protocol/line.ts";
 import type { PersonDelivery } from "../protocol/person-rpc.ts";
-import type { PersonServices } from "./services.ts";
+import { lookedAtMs } from "./bounds.ts";
+import type { NotificationEvent, Settled } from "./notifications.ts";
+import { type PersonServices, readsConfidential } from "./services.ts";
+import { alerts } from "./settings.ts";
 
-/** How much spaces are to tell: all of it while a line is open, nothing while none is. */
-export const followsNow = ({ sockets, opening }: PersonServices): Follows | null =>
-  sockets.size > 0 || opening.size > 0 ? "all" : null;
+/** How much spaces are to tell: all of it while a line is open, what concerns the person while a device can be told. */
+export const followsNow = ({ sockets, opening, devices, people }: PersonServices): Follows | null => {
+  if (sockets.size > 0 || opening.size > 0) return "all";
+  const self = people.find();
+  return self && !self.rests && devices.all().length > 0 ? "mine" : null;
+};
 
-/** Takes in what a space tells, and tells the lines. Told again, it changes nothing. */
-export const hear = ({ spaces, notifications, change }: PersonServices, delivery: PersonDelivery): void => {
+/** Whether the person looks at one of their own pages. One that died without a word counts for `lookedAtMs` at most. */
+const isLookedAt = ({ sockets, clock, pingedAt }: PersonServices): boolean =>
+  [...sockets.all()].some(({ socket, principal, data: { lookedAt } }) => {
+    if (lookedAt === undefined || !readsConfidential(principal)) return false;
+    return Math.max(lookedAt, pingedAt(socket)) > clock.now() - lookedAtMs;
+  });
+
+/**
+ * Takes in what a space tells, and tells the lines and devices. Told again, it changes nothing. How the space stands is kept
+ * while it tells all; else it would soon be wrong.
+ */
+export const hear = (services: PersonServices, delivery: PersonDelivery, follows: Follows): void => {
+  const { spaces, notifications, people, clock, change } = services;
   const { spaceId, standing, readSeq = 0, notices = [], changed } = delivery;
   change(spaceId, () => {
-    if (!standing) return [...spaces.remove(spaceId), ...cleared(notifications.forgetSpaces([spaceId]))];
-    const told = spaces.store(spaceId, standing);
+    if (!standing) return [...spaces.remove(spaceId), ...cleared(services, notifications.forgetSpace(spaceId))];
+    const told = follows === "all" ? spaces.store(spaceId, standing) : spaces.remove(spaceId);
     const asking = new Set(standing.needsYou.flatMap(({ toolCallId, messageId }) => (toolCallId ? [messageId] : [])));
     // What was read, answered or changed by now is no news: a space tells of several events in one go.
     const isNews = ({ kind, messageId, seq }: Notice): boolean =>
       !changed.includes(messageId) && (kind === "needs_you" ? asking.has(messageId) : seq > readSeq);
-    const noted = notifications.note(spaceId, notices.filter(isNews));
-    return [...told, ...noted, ...cleared(notifications.settle(spaceId, { readSeq, changed, asking }))];
+    const now = { now: clock.now(), isLookedAt: isLookedAt(services) };
+    const settings = people.settings();
+    const noted = notifications.note(spaceId, notices.filter(isNews), (kind) =>
+      alerts(settings, { kind, spaceId }, now),
+    );
+    pushAll(services, noted, standing.summary.confidential === true);
+    const done = notifications.settle(spaceId, { readSeq, changed, asking });
+    return [...told, ...noted, ...cleared(services, done)];
   });
 };
 
-const cleared = (ids: string[]): LineEvent[] => (ids.length > 0 ? [{ type: "notification.cleared", ids }] : []);
+/** What alerts goes to all devices. Words of a confidential space go to none that another's session added (C19). */
+const pushAll = (
+  { devices, pushes, pushing }: PersonServices,
+  events: NotificationEvent[],
+  isConfidential: boolean,
+): void => {
+  const loud = events.filter(({ quiet }) => !quiet);
+  if (loud.length === 0) return;
+  for (const { id, principal } of devices.all()) {
+    if (isConfidential && !readsConfidential(principal)) continue;
+    for (const { type: _, cursor: __, ...notification } of loud) pushes.note(id, notification);
+  }
+  pushing.begin();
+};
 
-/** Nobody looks: what was told is not kept, since nobody tells of its deletion. */
-export const forgetAll = ({ db, spaces, notifications }: PersonServices): void => {
-  const ids = spaces.ids();
-  if (ids.length === 0) return;
-  db.transaction(() => {
-    notifications.forgetSpaces(ids);
-    for (const id of ids) spaces.remove(id);
-  });
+const cleared = ({ devices, pushes, pushing }: PersonServices, { ids, shown }: Settled): LineEvent[] => {
+  if (shown.length > 0) {
+    for (const { id } of devices.all()) pushes.clear(id, shown);
+    pushing.begin();
+  }
+  return ids.length > 0 ? [{ type: "notification.cleared", ids }] : [];
+};
+
+/** Nobody can be reached: what was told is not kept, since nobody tells of its deletion. In a transaction. */
+export const forgetAll = ({ spaces, notifications }: PersonServices): void => {
+  notifications.forgetAll();
+  for (const id of spaces.ids()) spaces.remove(id);
 };

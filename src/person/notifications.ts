@@ -1,11 +1,15 @@
-import { asc, desc, eq, gt, inArray, lte } from "drizzle-orm";
+import { asc, desc, eq, gt, lte } from "drizzle-orm";
 import type { LineEvent, Notice } from "../protocol/line.ts";
+import type { NoticeKind, Notification } from "../protocol/notifications.ts";
 import { among, type Database } from "../shared/database.ts";
 import { maxNotifications } from "./bounds.ts";
 import { notifications } from "./schema.ts";
 
 export type NotificationEvent = Extract<LineEvent, { type: "notification" }>;
 type Row = typeof notifications.$inferSelect;
+
+/** What is done with: its ids, and which of them some device may show. */
+export type Settled = { ids: string[]; shown: string[] };
 
 const toldOf = ({ cursor, notification }: Row): NotificationEvent => ({
   type: "notification",
@@ -24,10 +28,10 @@ type Done = { readSeq: number; changed: string[]; asking: Set<string> };
  * 2. At most `maxNotifications`: one more takes the oldest away.
  */
 export const createNotifications = (db: Database) => {
-  const forget = (rows: Row[]): string[] => {
+  const forget = (rows: Row[]): Settled => {
     const ids = rows.map(({ id }) => id);
     if (ids.length > 0) db.delete(notifications).where(among(notifications.id, ids)).run();
-    return ids;
+    return { ids, shown: rows.flatMap(({ id, pushed }) => (pushed ? id : [])) };
   };
   const ofSpace = (spaceId: string): Row[] =>
     db.select().from(notifications).where(eq(notifications.spaceId, spaceId)).all();
@@ -48,11 +52,19 @@ export const createNotifications = (db: Database) => {
         .all()
         .map(toldOf),
 
-    /** In the transaction that stores how the space stands. Answers those that are new. */
-    note(spaceId: string, notices: Notice[]): NotificationEvent[] {
+    find: (id: string): Notification | undefined =>
+      db.select().from(notifications).where(eq(notifications.id, id)).get()?.notification,
+
+    /** Some device may show it from now on. */
+    pushed: (id: string): void =>
+      void db.update(notifications).set({ pushed: true }).where(eq(notifications.id, id)).run(),
+
+    /** In the transaction that stores how the space stands. Answers those that are new. `alerts`: what is not quiet. */
+    note(spaceId: string, notices: Notice[], alerts: (kind: NoticeKind) => boolean): NotificationEvent[] {
       const events = notices.flatMap(({ seq, kind, messageId, title, body, at }) => {
         const id = `${kind} ${messageId}`;
-        const values = { id, spaceId, seq, notification: { id, kind, spaceId, messageId, title, body, at } };
+        const quiet = alerts(kind) ? {} : { quiet: true as const };
+        const values = { id, spaceId, seq, notification: { id, kind, spaceId, messageId, title, body, at, ...quiet } };
         return db.insert(notifications).values(values).onConflictDoNothing().returning().all().map(toldOf);
       });
       const oldest = db.select({ cursor: notifications.cursor }).from(notifications);
@@ -61,8 +73,8 @@ export const createNotifications = (db: Database) => {
       return events;
     },
 
-    /** Takes away what is done with. Answers their ids. */
-    settle: (spaceId: string, { readSeq, changed, asking }: Done): string[] =>
+    /** Takes away what is done with. */
+    settle: (spaceId: string, { readSeq, changed, asking }: Done): Settled =>
       forget(
         ofSpace(spaceId).filter(({ seq, notification: { kind, messageId } }) => {
           if (changed.includes(messageId)) return true;
@@ -70,9 +82,9 @@ export const createNotifications = (db: Database) => {
         }),
       ),
 
-    forgetSpaces(spaceIds: string[]): string[] {
-      if (spaceIds.length === 0) return [];
-      return forget(db.select().from(notifications).where(inArray(notifications.spaceId, spaceIds)).all());
-    },
+    forgetSpace: (spaceId: string): Settled => forget(ofSpace(spaceId)),
+
+    forgetAll: (): void => void db.delete(notifications).run(),
   };
 };
+export type Notifications = ReturnType<typeof createNotifications>;

@@ -4,7 +4,7 @@ import * as z from "zod";
  * Ids on the wire: `prefix_` + ULID + 8 characters that prove it was issued here (`shared/ids.ts` makes and checks
  * them). Inside a space or an agent, the owner's ULID stands before the thing's own.
  */
-const ownPrefixes = ["wsp", "ent", "spc", "key", "str", "ep"] as const;
+const ownPrefixes = ["wsp", "ent", "spc", "key", "str", "ep", "dev"] as const;
 
 export type OwnPrefix = (typeof ownPrefixes)[number];
 export type OwnedPrefix = "msg" | "run" | "tc" | "pln" | "hook" | "evt" | "arch";
@@ -31,3 +31,4 @@ export const hookId = id("hook", "a hook's id");
 export const archivalId = id("arch", "an archival entry's id");
 export const endpointId = id("ep", "an endpoint's id");
 export const streamId = id("str", "a stream's id");
+export const deviceId = id("dev", "a device's id");

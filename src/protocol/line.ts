@@ -2,6 +2,7 @@ import * as z from "zod";
 import { EntityType } from "./entity.ts";
 import { ErrorFrame, ServerFrame } from "./events.ts";
 import { entityId, messageId, spaceId, toolCallId } from "./ids.ts";
+import { Notification, Settings } from "./notifications.ts";
 import { component, Timestamp } from "./text.ts";
 
 /** A person's line: one stream for all of their spaces. A preview's text is cut here. */
@@ -45,20 +46,6 @@ export const SpaceSummary = component("SpaceSummary", {
 });
 export type SpaceSummary = z.infer<typeof SpaceSummary>;
 
-export const noticeKinds = ["mention", "reply", "direct", "needs_you", "run_failed"] as const;
-
-/** What a person is told of one by one. Its id follows from the message and the kind, so that twice is once. */
-export const Notification = component("Notification", {
-  id: z.string(),
-  kind: z.enum(noticeKinds),
-  spaceId,
-  messageId,
-  title: z.string(),
-  body: z.string(),
-  at: Timestamp,
-});
-export type Notification = z.infer<typeof Notification>;
-
 /** `cursor`: the line's own count of notifications, for `?cursor=`. */
 const cursor = z.int();
 
@@ -81,6 +68,7 @@ export const LineEvent = z.union([
   z.object({ type: z.literal("needs_you.done"), id: z.string() }),
   Notification.extend({ type: z.literal("notification"), cursor }),
   z.object({ type: z.literal("notification.cleared"), ids: z.array(z.string()) }),
+  z.object({ type: z.literal("settings"), settings: Settings }),
   /** The space closed its stream, as it would have closed a socket of its own. */
   z.object({ type: z.literal("unsubscribed"), spaceId, code: z.int(), reason: z.string() }),
   ErrorFrame.extend({ spaceId: z.string().optional().describe("As the refused frame named it") }),
@@ -97,7 +85,10 @@ const Subscribe = z.strictObject({
 });
 const Unsubscribe = z.strictObject({ type: z.literal("unsubscribe"), spaceId });
 
-/** What a client says to the line itself. Any frame of a space's stream goes on to it, with its `spaceId`. */
+/** Whether the page of this line is looked at. A line that never said so is not. */
+export const Visible = z.strictObject({ type: z.literal("visible"), visible: z.boolean() });
+
+/** What else a client says to the line itself. Any frame of a space's stream goes on to it, with its `spaceId`. */
 export const LineCommand = z.discriminatedUnion("type", [Subscribe, Unsubscribe]);
 
 /** How much of a space a person is told: all of it while they look, what concerns them while they can be reached. */

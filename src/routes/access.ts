@@ -57,6 +57,7 @@ export const accesses = {
   space: { who: "the workspace's secret key, or an entity in its spaces", security: keyOrToken },
   stream: { who: "a member of the space; a secret key acting as one", security: keyOrAnyToken, queryToken: true },
   line: { who: "a person; a secret key acting as one", security: keyOrAnyToken, queryToken: true },
+  me: { who: "a person; a secret key acting as one", security: keyOrToken, entities: "known" },
   watch: {
     ...{ who: "the workspace's secret key, or an entity of role admin", security: keyOrAnyToken },
     ...{ entities: "admins", queryToken: true },

@@ -25,6 +25,7 @@ import { keysAndSecrets } from "./keys-and-secrets.ts";
 import { line } from "./line.ts";
 import { mcpOf } from "./mcp.ts";
 import { challengeOf, mcpPath } from "./mcp-metadata.ts";
+import { me } from "./me.ts";
 import { memoryState } from "./memory-state.ts";
 import { messages } from "./messages.ts";
 import { metrics } from "./metrics.ts";
@@ -145,6 +146,7 @@ export const routes = [
   toolCalls,
   stream,
   line,
+  me,
 ].flatMap((resource) => resource.routes);
 routes.push(
   ...mcpOf([...routes], (request, env) => app.fetch(request, env)).routes,

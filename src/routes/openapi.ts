@@ -59,6 +59,7 @@ const tags = [
   { name: "Spaces", description: "Shared timelines and their members." },
   { name: "Messages", description: "What was said, and how far it was read." },
   { name: "Tool calls", description: "What agents ask of people and of servers." },
+  { name: "Me", description: "What a person is alerted to, and the devices that are told by Web Push." },
   { name: "Stream", description: "A space, live." },
   { name: "MCP", description: "For assistants that speak the Model Context Protocol." },
   { name: "Operator", description: "What who runs the deployment may do to its workspaces, and see of them." },

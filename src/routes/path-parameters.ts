@@ -26,6 +26,7 @@ const issuedIds: Record<string, IssuedId> = {
   spaceId: { prefix: "spc", what: "the space" },
   keyId: { prefix: "key", what: "the key" },
   endpointId: { prefix: "ep", what: "the endpoint" },
+  deviceId: { prefix: "dev", what: "the device" },
   toolCallId: { prefix: "tc", what: "the tool call" },
   runId: { prefix: "run", what: "the run", within: "agentId" },
   eventId: { prefix: "evt", what: "the event", within: "agentId" },

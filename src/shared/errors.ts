@@ -37,6 +37,7 @@ const table = {
   invalid_time: { status: 422, title: "The time that was given cannot be kept" },
   rate_limited: { status: 429, title: "Too many requests", retryable: true, closeCode: 4429 },
   internal: { status: 500, title: "Something went wrong here" },
+  not_configured: { status: 501, title: "This deployment is not set up for it" },
   unavailable: { status: 503, title: "Not reachable at the moment", retryable: true, closeCode: 1013 },
   suspended: { status: 503, title: "The workspace is suspended", closeCode: 4503 },
   // The errors that a run ends with, or that a tool answers its model. They show in the runs API.

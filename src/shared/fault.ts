@@ -33,6 +33,7 @@ export const faultPoints = [
   "person.after-hear", // the person knows of it, their space has no answer
   "endpoint.after-deliver", // the endpoint knows of an event, its source has no answer
   "endpoint.after-send", // its server has it, nothing of that is stored
+  "person.after-push", // the push service has it, nothing of that is stored
   "workspace.before-answer", // what a space or an agent told is stored, and it has no answer
   "workspace.before-tell", // a rename or a secret is stored, nobody was told
   "workspace.after-tell", // the space or the agent knows it, its job is not done

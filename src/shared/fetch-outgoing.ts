@@ -14,7 +14,7 @@ export type OutgoingRequest = {
   method: string;
   url: string;
   headers: [string, string][];
-  body?: string | undefined;
+  body?: string | Uint8Array<ArrayBuffer> | undefined;
 };
 
 export type OutgoingOptions = {

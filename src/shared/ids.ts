@@ -39,7 +39,7 @@ const ownerPrefix = {
   arch: "ent",
 } as const;
 type OwnedPrefix = keyof typeof ownerPrefix;
-type OwnPrefix = "wsp" | "ent" | "spc" | "key" | "str" | "ep";
+type OwnPrefix = "wsp" | "ent" | "spc" | "key" | "str" | "ep" | "dev";
 
 export type Ids = {
   /** A new id of something that stands alone. */

@@ -83,7 +83,7 @@ export const credentialName = (principal: Principal): string =>
   principal.kind === "key" ? `${principal.keyId} ${principal.scopes ?? ""}` : JSON.stringify(credentialOf(principal));
 
 /** Whether credentials hang on this entity, key or session. */
-const hangsOn = (principal: Principal, subject: string): boolean =>
+export const hangsOn = (principal: Principal, subject: string): boolean =>
   [principal.entityId, principal.keyId].includes(subject) ||
   (principal.kind === "entity" &&
     [principal.impersonatedBy, principal.session?.id, principal.authId].includes(subject));

@@ -3,6 +3,7 @@ import { Webhook } from "standardwebhooks";
 import type { TestProject } from "vitest/node";
 import * as z from "zod";
 import { fakeEmbeddings } from "./fake-embeddings.ts";
+import { answerPush } from "./push-service.ts";
 
 /**
  * Somebody's server on loopback, for tools to ask: real HTTP, from inside workerd too. Vitest starts it beside the
@@ -13,7 +14,7 @@ import { fakeEmbeddings } from "./fake-embeddings.ts";
  * a request and cuts the connection, `/refuse` before it has read the body, `/half` in the middle of its answer;
  * `/twice` does so the first time, and answers 409 from then on, `/held` says nothing the first time, and then 409;
  * `/received` is the server of an endpoint: `PUT` sets how it answers and by which secret it verifies, by the public library;
- * `/requests?path=…` tells what came to a path, with what became of it.
+ * `/push/…` is a push service of browsers: `push-service.ts`; `/requests?path=…` tells what came to a path, with what became of it.
  */
 declare module "vitest" {
   interface ProvidedContext {
@@ -138,6 +139,7 @@ export const startRemote = async (): Promise<{ url: string; stop(): Promise<void
       response.writeHead(200, { "content-type": "application/json" });
       return void response.end(JSON.stringify(wanted));
     }
+    if (pathname.startsWith("/push/")) return answerPush(pathname, request, response);
     if (pathname.startsWith("/refuse")) return void request.socket.resetAndDestroy();
     const { method = "GET", url = "/", headers } = request;
     const seen: Seen = { method, url, headers, body: await bodyOf(request), written: 0, closed: false };
