@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { encryptNotification, vapidHeaders } from "@block65/webcrypto-web-push";
 import type { VapidKeys } from "../auth/vapid.ts";
 import { fetchOutgoing, type OutgoingOptions } from "../shared/fetch-outgoing.ts";
-import { settledWithin, timeoutSignal } from "../shared/timeouts.ts";
+import { withTimeout } from "../shared/timeouts.ts";
 import { pushAnswerMs } from "./bounds.ts";
 import type { DeviceRow } from "./devices.ts";
 import type { PushPayload } from "./pushes.ts";
@@ -38,6 +38,7 @@ export const push = async (
   { endpoint, keys, origin }: Target,
   { ttlMs, ...with_ }: Pick<OutgoingOptions, "fetch" | "allowLoopback"> & { vapid: VapidKeys; ttlMs: number },
 ): Promise<Pushed> => {
+  const over = new AbortController();
   try {
     // The library signs for https alone, and a subscription on loopback is for development.
     const audience = { endpoint: endpoint.replace(/^http:/, "https:"), keys, expirationTime: null };
@@ -45,7 +46,7 @@ export const push = async (
     const { headers } = await vapidHeaders(audience, { ...with_.vapid, subject });
     const body = await encryptNotification(audience, new TextEncoder().encode(JSON.stringify(payload)));
     const isUrgent = payload.type === "notification" && payload.kind === "needs_you";
-    const told = await fetchOutgoing(
+    const sent = fetchOutgoing(
       {
         method: "POST",
         url: endpoint,
@@ -59,13 +60,15 @@ export const push = async (
         ],
         body,
       },
-      { fetch: with_.fetch, allowLoopback: with_.allowLoopback, signal: timeoutSignal(pushAnswerMs), isDirect: true },
+      { fetch: with_.fetch, allowLoopback: with_.allowLoopback, signal: over.signal, isDirect: true },
     );
+    const told = await withTimeout(pushAnswerMs, sent);
     if (!told.ok) return { result: "later", reason: told.reason };
-    const { status, body: answer, headers: answered } = told.response;
-    if (answer) void settledWithin(0, answer.cancel());
+    const { status, headers: answered } = told.response;
     return pushedOf(status, answered.get("retry-after"));
   } catch (error) {
     return { result: "later", reason: error instanceof Error ? error.message : String(error) };
+  } finally {
+    over.abort();
   }
 };

@@ -142,6 +142,14 @@ export const createDirectory = (
     db.delete(removedSubjects).where(inArray(hash, oldest)).run();
   };
 
+  const idsOf = (type: EntityType): string[] =>
+    db
+      .select({ id: entities.id })
+      .from(entities)
+      .where(eq(entities.type, type))
+      .all()
+      .map(({ id }) => id);
+
   return {
     find,
     get,
@@ -198,10 +206,8 @@ export const createDirectory = (
         .run();
     },
 
-    agentIds(): string[] {
-      const agents = db.select({ id: entities.id }).from(entities).where(eq(entities.type, "agent"));
-      return agents.all().map(({ id }) => id);
-    },
+    agentIds: (): string[] => idsOf("agent"),
+    peopleIds: (): string[] => idsOf("human"),
 
     update(id: string, changes: UpdateEntity): Entity {
       const before = get(id);

@@ -64,7 +64,7 @@ const firstVisitRows = 10;
 const isMoving = ({ place, upTo }: Step | Visit): boolean => (place ?? 0) < (upTo ?? 0);
 
 type Surroundings = {
-  env: Pick<Env, "SPACE" | "AGENT" | "ENDPOINT">;
+  env: Pick<Env, "SPACE" | "AGENT" | "ENDPOINT" | "PERSON">;
   db: Database;
   clock: Clock;
   jobs: Jobs;
@@ -119,7 +119,8 @@ export const createErasures = (surroundings: Surroundings) => {
         .all()
         .map((row) => row.id);
     const agents = () => [...new Set([...directory.agentIds(), ...ending(), ...erased()])];
-    if (kind === "workspace") return [() => [...spaces.allIds(), ...agents(), ...endpoints.ids()]];
+    if (kind === "workspace")
+      return [() => [...spaces.allIds(), ...agents(), ...endpoints.ids(), ...directory.peopleIds()]];
     // Its readers forget before they are asked for its name, so that what they changed is counted with that.
     const others = () => [...agents(), ...endpoints.ids()];
     return kind === "person" ? [spaces.allIds, others] : [spaces.allIds, () => [id], others, () => [id + itsEnd]];
@@ -221,6 +222,12 @@ export const createErasures = (surroundings: Surroundings) => {
     return { rows, objects: 1, isDone: true };
   };
 
+  /** Their settings, devices and what they were told. A person whose object was never made counts too. */
+  const askPerson = async (_: Row, { target }: Visit): Promise<Step> => {
+    unwrap(await env.PERSON.getByName(target).remove(workspaceId()));
+    return { rows: 0, objects: 1, isDone: true };
+  };
+
   const store = (row: Row, before: Visit, { names = [], ...step }: Step): void =>
     db.transaction(() => {
       // In the end an object tells no more of its others, which are gone: the largest number counts.
@@ -259,7 +266,9 @@ export const createErasures = (surroundings: Surroundings) => {
         ? askSpace
         : before.target.startsWith("ep_")
           ? askEndpoint
-          : askAgent;
+          : directory.find(before.target)?.type === "human"
+            ? askPerson
+            : askAgent;
       const came = await withTimeout(tellTimeoutMs, ask(row, before));
       const step = anew.has(key) ? { ...came, upTo: null, isDone: false } : came;
       await faultOnceStored("workspace.after-tell", object);

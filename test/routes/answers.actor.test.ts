@@ -7,6 +7,7 @@ import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type P
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
 import { carriedMessage, endedRun } from "./inside-things.ts";
+import { aDevice, newDevice } from "./me-rows.ts";
 import { apiDocument, fill, guestBodies, guestRows, isForOperator, type Operation, operations } from "./operations.ts";
 
 /** Real answers of every operation, held against the schemas that the document tells of them. */
@@ -85,6 +86,7 @@ beforeAll(async () => {
     messageId: message.id,
     keyId: created.key.id,
     endpointId: told.endpoint.id,
+    deviceId: await newDevice(house.secretKey, mona.id),
     entityId: mona.id,
     erasureId,
     toolCallId: await question(house.workspaceId, spaceId, agentId),
@@ -171,6 +173,8 @@ const bodies: Record<string, () => unknown> = {
   "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": () => ({ result: { color: "red" } }),
   "POST /v1/tool-calls/{toolCallId}/claim": () => ({ holder: "desk" }),
   "POST /v1/tool-calls/{toolCallId}/result": () => ({ result: { name: "Seven" } }),
+  "PATCH /v1/me/settings": () => ({ spaces: { [known.spaceId ?? ""]: { muted: true } } }),
+  "POST /v1/me/devices": () => ({ name: "Phone", ...aDevice() }),
   "POST /mcp": initialize,
   "POST /v1/spaces/{spaceId}/read": () => ({ messageId: known.messageId }),
 };

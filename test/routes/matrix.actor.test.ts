@@ -22,6 +22,7 @@ import {
   routedMessage,
   waitingEvent,
 } from "./inside-things.ts";
+import { meRows, newDevice } from "./me-rows.ts";
 import { fill, guestRows, isForOperator, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
 
 /**
@@ -36,7 +37,7 @@ type Scene = {
   /** Made anew after each call that changes something, so that what one destroys the next still finds. */
   fresh: Record<
     | ("agentId" | "entityId" | "erasureId" | "keyId" | "endpointId" | "spaceId" | "messageId" | "runId")
-    | ("hookId" | "toolCallId" | "eventId" | "archivalId" | "otherAgentId"),
+    | ("hookId" | "toolCallId" | "eventId" | "archivalId" | "otherAgentId" | "deviceId"),
     string
   >;
 };
@@ -266,6 +267,7 @@ const rows: Record<string, Row> = {
   "GET /v1/spaces/{spaceId}/stream": { own: participant(101) },
   // Whoever is a person, for themselves.
   "GET /v1/stream": { own: [422, 101, 101, 403, 101, 101, 101], elsewhere: 101 },
+  ...meRows,
   "GET /v1/events": { own: [422, 200, 200, 403, 200, 200, 200], elsewhere: 200 },
   "GET /v1/spaces/{spaceId}/events": { own: participant(200) },
   "GET /v1/tool-calls": { own: workspace(200), elsewhere: 200 },
@@ -482,6 +484,7 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   const archivalId = path.includes("{archivalId}") ? await archivedFact(house, agentId) : "";
   const hookId = path.includes("{hookId}") ? await newHook(house, agentId) : "";
   const toolCallId = path.includes("{toolCallId}") ? await newCall(path, spaceId, agentId) : "";
+  const deviceId = path.includes("{deviceId}") ? await newDevice(mona.token) : "";
   if (path.includes("{erasureId}"))
     await expectOk(z.unknown(), call("/v1/erasures", { ...callers.key, body: { kind: "person", id: friend.id } }));
   const messageId = message?.id ?? "";
@@ -489,7 +492,7 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   const { workspaceId } = path.endsWith("/suspend") ? await openHouse() : house;
   const targets = {
     ...{ workspaceId, agentId, keyId, endpointId, spaceId, messageId, hookId, toolCallId, archivalId },
-    ...{ entityId: friend.id, erasureId: friend.id },
+    ...{ entityId: friend.id, erasureId: friend.id, deviceId },
   };
   return { ...lived, eventId: waiting.eventId, ...targets, ...(path.endsWith("/origin") ? carried : routed) };
 };

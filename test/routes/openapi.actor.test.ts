@@ -131,6 +131,12 @@ POST /v1/tool-calls/{toolCallId}/claim
 POST /v1/tool-calls/{toolCallId}/result
 GET /v1/spaces/{spaceId}/stream
 GET /v1/spaces/{spaceId}/events
+GET /v1/me/settings
+PATCH /v1/me/settings
+GET /v1/me/devices
+POST /v1/me/devices
+DELETE /v1/me/devices/{deviceId}
+GET /v1/push-key
 GET /v1/stream
 GET /v1/events
 GET /healthz

@@ -33,6 +33,7 @@ const issued: Record<string, string> = {
   erasureId: ids.mint("spc"),
   keyId: ids.mint("key"),
   endpointId: ids.mint("ep"),
+  deviceId: ids.mint("dev"),
   runId: ids.mintOwned("run", agentId),
   eventId: ids.mintOwned("evt", agentId),
   hookId: ids.mintOwned("hook", agentId),
