@@ -8,7 +8,9 @@ import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { createApi } from "../../scripts/api.ts";
 import { seedDemo } from "../../scripts/demo.ts";
 import { ensureKeys } from "../../scripts/keys.ts";
+import { readVariables } from "../../scripts/secrets.ts";
 import { freePort, isPortFree } from "../../scripts/server.ts";
+import { vapidKeysOf } from "../../src/auth/vapid.ts";
 import { houseForFile } from "./support/for-file.ts";
 import { processTree } from "./support/process-tree.ts";
 
@@ -28,6 +30,17 @@ test("keys are random, written once, and readable by their owner only", () => {
   expect(ensureKeys(other).adminKey).not.toBe(first.adminKey);
   writeFileSync(other, "SIGNING_SECRET=x\n");
   expect(() => ensureKeys(other)).toThrow("has no ADMIN_KEY");
+});
+
+test("[I7] keys of Web Push are written once, also into a file of before them", () => {
+  const older = join(folder, "older.vars");
+  writeFileSync(older, "ADMIN_KEY=k\nSIGNING_SECRET=x\n");
+  expect(ensureKeys(older)).toEqual({ adminKey: "k", written: false });
+  const { VAPID_KEYS, ...others } = readVariables(older);
+  expect(others).toEqual({ ADMIN_KEY: "k", SIGNING_SECRET: "x" });
+  expect(vapidKeysOf({ VAPID_KEYS }).publicKey).toHaveLength(87);
+  ensureKeys(older);
+  expect(readVariables(older)).toMatchObject({ VAPID_KEYS });
 });
 
 test("the demo is seeded once, and an interrupted seeding continues", async () => {

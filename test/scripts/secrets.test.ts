@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { createECDH } from "node:crypto";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -6,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { nextStep, orphanedBy, type Prints, readVariables, writeVariable } from "../../scripts/secrets.ts";
+import { vapidKeysOf } from "../../src/auth/vapid.ts";
 import { parseRing, printOf, type RingEnv } from "../../src/shared/secret-ring.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -134,7 +136,7 @@ test("[L5] npm run deploy sees a SIGNING_SECRET that was put by hand", async () 
 });
 
 test("[L5] npm run deploy uploads the secrets that it compared, whatever the shell has", async () => {
-  const all = ["ADMIN_KEY", "SIGNING_SECRET"];
+  const all = ["ADMIN_KEY", "SIGNING_SECRET", "VAPID_KEYS"];
   const live = told({ SIGNING_SECRET: a });
   const own = await deploy(all, `SIGNING_SECRET=${a}\n`, live, [], { SIGNING_SECRET: c });
   // Of JSON wrangler takes what is there.
@@ -143,8 +145,23 @@ test("[L5] npm run deploy uploads the secrets that it compared, whatever the she
   expect([key.status, key.asked.at(-1)]).toEqual([0, JSON.stringify({ ADMIN_KEY: "k" })]);
 });
 
+test("[I7] npm run deploy makes the keys of Web Push for a deployment that has none, and no others", async () => {
+  const live = told({ SIGNING_SECRET: a });
+  const first = await deploy(["ADMIN_KEY", "SIGNING_SECRET"], "", live);
+  const { VAPID_KEYS } = JSON.parse(first.asked.at(-1) ?? "") as Record<string, string>;
+  expect(first.status).toBe(0);
+  const { publicKey, privateKey } = vapidKeysOf({ VAPID_KEYS });
+  const pair = createECDH("prime256v1");
+  pair.setPrivateKey(privateKey, "base64url");
+  expect(pair.getPublicKey("base64url")).toBe(publicKey);
+  const again = await deploy(["ADMIN_KEY", "SIGNING_SECRET", "VAPID_KEYS"], "", live);
+  expect(again.asked.join()).not.toContain("secrets-file");
+  const own = await deploy(["ADMIN_KEY", "SIGNING_SECRET"], `VAPID_KEYS=${VAPID_KEYS}\n`, live);
+  expect(own.asked.at(-1)).toBe(JSON.stringify({ VAPID_KEYS }));
+});
+
 test("[L5] npm run deploy that is interrupted leaves no copy of the secrets", async () => {
-  const all = ["ADMIN_KEY", "SIGNING_SECRET"];
+  const all = ["ADMIN_KEY", "SIGNING_SECRET", "VAPID_KEYS"];
   const cut = await deploy(all, "ADMIN_KEY=k\n", told({ SIGNING_SECRET: a }), [], {}, "kill -INT $PPID && exit 1");
   expect([cut.status, cut.asked.at(-1)]).toEqual([1, JSON.stringify({ ADMIN_KEY: "k" })]);
   expect(readdirSync(folder)).not.toContain(".prod.vars.new");
