@@ -214,18 +214,13 @@ export const createErasures = (surroundings: Surroundings) => {
     return { ...done, rows: told?.rows ?? 0, objects: told?.objects ?? 1, isDone: told?.isDone ?? true };
   };
 
-  /** Its server may have answered with words that it was told. */
-  const askEndpoint = async ({ kind: what }: Row, { target }: Visit): Promise<Step> => {
-    const endpoint = env.ENDPOINT.getByName(target);
-    if (what === "workspace") unlessGone(await endpoint.remove(workspaceId()));
-    const rows = what === "workspace" ? 0 : (unlessGone(await endpoint.forgetAnswers(workspaceId())) ?? 0);
-    return { rows, objects: 1, isDone: true };
-  };
-
-  /** Their settings, devices and what they were told. A person whose object was never made counts too. */
-  const askPerson = async (_: Row, { target }: Visit): Promise<Step> => {
-    unwrap(await env.PERSON.getByName(target).remove(workspaceId()));
-    return { rows: 0, objects: 1, isDone: true };
+  /** An endpoint's server may have answered with words that it was told. Of a person goes what they set, and were told. */
+  const askOther = async ({ kind: what }: Row, { target }: Visit): Promise<Step> => {
+    const done = { rows: 0, objects: 1, isDone: true };
+    const objects = target.startsWith("ep_") ? env.ENDPOINT : env.PERSON;
+    if (what === "workspace") unlessGone(await objects.getByName(target).remove(workspaceId()));
+    else done.rows = unlessGone(await env.ENDPOINT.getByName(target).forgetAnswers(workspaceId())) ?? 0;
+    return done;
   };
 
   const store = (row: Row, before: Visit, { names = [], ...step }: Step): void =>
@@ -262,13 +257,8 @@ export const createErasures = (surroundings: Surroundings) => {
       if (isMoving(before)) freeAt = clock.now() + eraseAgainMs;
       await faultOnceStored("workspace.before-tell", object);
       anew.delete(key);
-      const ask = before.target.startsWith("spc_")
-        ? askSpace
-        : before.target.startsWith("ep_")
-          ? askEndpoint
-          : directory.find(before.target)?.type === "human"
-            ? askPerson
-            : askAgent;
+      const isOther = before.target.startsWith("ep_") || directory.find(before.target)?.type === "human";
+      const ask = isOther ? askOther : before.target.startsWith("spc_") ? askSpace : askAgent;
       const came = await withTimeout(tellTimeoutMs, ask(row, before));
       const step = anew.has(key) ? { ...came, upTo: null, isDone: false } : came;
       await faultOnceStored("workspace.after-tell", object);

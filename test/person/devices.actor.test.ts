@@ -166,7 +166,7 @@ test("[I6] a session that an admin made for a person does not count as the perso
   answer.webSocket?.close();
 });
 
-test("[T6] nothing is left of who is removed, or whose workspace is deleted", async () => {
+test("[L16] nothing is left of who is removed, or whose workspace is deleted", async () => {
   const tables = ["people", "devices", "pushes", "notifications", "spaces"];
   const removed = await scene();
   await change({ bearer: removed.ann.token }, { spaces: { [removed.hall.id]: { muted: true } } });
@@ -179,7 +179,7 @@ test("[T6] nothing is left of who is removed, or whose workspace is deleted", as
   await vi.waitFor(async () => expect(await rowsOf(ann, ...tables)).toEqual([]), { timeout: 15_000 });
 });
 
-test("[L11] devices rest while the workspace is suspended, and are told of what comes after it", async () => {
+test("[L6] devices rest while the workspace is suspended, and are told of what comes after it", async () => {
   const { house, ann, ben, hall, service } = await scene();
   const operator = `/v1/operator/workspaces/${house.workspaceId}`;
   await call(`${operator}/suspend`, { bearer: adminKey, body: { reason: "unpaid" } });

@@ -147,7 +147,7 @@ test("[I6] muted, never, and quiet hours push nothing, and the line says quiet",
   await vi.waitFor(async () => expect((await service.told()).map(({ body }) => body)).toEqual(["loud"]));
 });
 
-test("[I6] while a page is looked at nothing is pushed, also after the person's object has slept", async () => {
+test("[I6] while a page is looked at nothing is pushed, also after a sleep", async () => {
   const { ann, ben, hall, house, service } = await scene();
   const line = await openLine(ann.token);
   await house.say(hall.id, ben, "@Ann hidden");
@@ -265,7 +265,7 @@ test("[I7] a person with a device is told of a space that they are new in while 
   await vi.waitFor(async () => expect(await service.told()).toMatchObject([{ kind: "direct", body: "Welcome" }]));
 });
 
-test("[I2] what concerns somebody alone is told to who is away, and nothing once no device is left", async () => {
+test("[I2] who is away is told what concerns them alone, and nothing without a device", async () => {
   const { ann, ben, hall, house, device } = await scene();
   await house.say(hall.id, ben, "Nobody in particular");
   await house.say(hall.id, ben, "@Cat hello");

@@ -145,7 +145,7 @@ test("[L5] npm run deploy uploads the secrets that it compared, whatever the she
   expect([key.status, key.asked.at(-1)]).toEqual([0, JSON.stringify({ ADMIN_KEY: "k" })]);
 });
 
-test("[I7] npm run deploy makes the keys of Web Push for a deployment that has none, and no others", async () => {
+test("[I7] npm run deploy makes the keys of Web Push where there are none, once", async () => {
   const live = told({ SIGNING_SECRET: a });
   const first = await deploy(["ADMIN_KEY", "SIGNING_SECRET"], "", live);
   const { VAPID_KEYS } = JSON.parse(first.asked.at(-1) ?? "") as Record<string, string>;
