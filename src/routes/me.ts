@@ -91,20 +91,26 @@ me.route("POST /v1/me/devices", {
     "The body is a browser's subscription, made with `GET /v1/push-key`. The same endpoint again replaces what was said of it. The device is told nothing more once the credentials that added it have ended: a session that is left, a key that is revoked. A token's short life is no such end.",
   access: "me",
   body: NewDevice,
+  idempotent: true,
   status: 201,
   answers: [Device, "The device"],
   responses: {
     200: { description: "The device, as it is told from now on", content: { "application/json": { schema: Device } } },
   },
   problems: ["acting_entity_required", "limit_reached", "not_configured"],
-  handle: async ({ context, principal, body }) => {
+  handle: async ({ context, principal, body, once }) => {
     const { person, self } = await selfIn(context);
     const pushKey = vapidKeysOf(context.env).publicKey;
     await requireReachable(context, body);
     const id = context.get("ids").derive("dev", self.entityId, body.endpoint);
     const origin = ownOrigin(context.req.raw, context.env.PUBLIC_ORIGIN);
     const added = { ...body, id, origin, pushKey };
-    const { device, isNew } = unwrap(await person.addDevice(self, added, principal));
+    let isNew = true;
+    const device = await once(async () => {
+      const answer = unwrap(await person.addDevice(self, added, principal));
+      ({ isNew } = answer);
+      return answer.device;
+    });
     return isNew ? device : context.json(device, 200);
   },
 });

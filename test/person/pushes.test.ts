@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { newVapidKeys } from "../../scripts/keys.ts";
+import { vapidKeysOf } from "../../src/auth/vapid.ts";
 import { push, pushedOf } from "../../src/person/push.ts";
 import { payloadOf } from "../../src/person/pushes.ts";
 import type { Notification } from "../../src/protocol/notifications.ts";
@@ -81,4 +82,21 @@ test("[I7] a payload fits a push of 4 KiB whatever it says", async () => {
     },
   );
   expect([pushed.result, bodies]).toEqual(["sent", [4096]]);
+});
+
+test.for([undefined, "", "x", "a.b", `${newVapidKeys()}.`])(
+  "[I7] VAPID_KEYS of %s are refused by name",
+  (VAPID_KEYS) => {
+    expect(() => vapidKeysOf({ VAPID_KEYS })).toThrow(
+      expect.objectContaining({ code: "not_configured", message: expect.stringContaining("VAPID_KEYS") }),
+    );
+  },
+);
+
+test("[I7] new keys are a point of P-256 and its private number, whatever zeros it begins with", () => {
+  for (let n = 0; n < 300; n += 1) {
+    const { publicKey, privateKey } = vapidKeysOf({ VAPID_KEYS: newVapidKeys() });
+    const sizes = [publicKey, privateKey].map((key) => Buffer.from(key, "base64url").byteLength);
+    expect(sizes).toEqual([65, 32]);
+  }
 });
