@@ -11,6 +11,7 @@ const steps: [name: string, command: string[]][] = [
   ["format, lint, arrows, cycles", ["biome", "check", "--error-on-warnings", "--max-diagnostics=100"]],
   ["types of src and test", ["tsc", "-p", "."]],
   ["types of the page", ["tsc", "-p", "src/web"]],
+  ["types of its service worker", ["tsc", "-p", "src/web/service-worker"]],
   ["types of scripts, benches and end-to-end tests", ["tsc", "-p", "scripts"]],
   ["unused code and dependencies", ["knip"]],
   ["the lock covers every platform", ["node", "scripts/lock.ts", "--check"]],

@@ -12,8 +12,33 @@ export const buildPage = async (): Promise<boolean> => {
   if (existsSync(join(dist, "index.html")) && existsSync(stamp) && readFileSync(stamp, "utf8") === now) return false;
   const { build } = await import("vite");
   await build({ configFile: join(root, "src/web/vite.config.ts"), logLevel: "error" });
+  await buildServiceWorker(now);
   writeFileSync(stamp, now);
   return true;
+};
+
+/** One file without imports, which knows the files of the page: it is built when these are. */
+const buildServiceWorker = async (print: string): Promise<void> => {
+  const { build } = await import("vite");
+  const files = globSync("**/*.{js,css,html,svg,webmanifest}", { cwd: dist }).filter((file) => file !== "index.html");
+  await build({
+    configFile: false,
+    logLevel: "error",
+    define: {
+      shellFiles: JSON.stringify(files.sort().map((file) => `/${file.replaceAll("\\", "/")}`)),
+      shellPrint: JSON.stringify(print.slice(0, 16)),
+    },
+    build: {
+      outDir: dist,
+      emptyOutDir: false,
+      copyPublicDir: false,
+      target: "es2023",
+      rolldownOptions: {
+        input: join(root, "src/web/service-worker/worker.ts"),
+        output: { entryFileNames: "sw.js", format: "iife" },
+      },
+    },
+  });
 };
 
 const fingerprint = (): string => {

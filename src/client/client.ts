@@ -6,6 +6,7 @@ import { Entity, Member } from "../protocol/entity.ts";
 import { type CreateErasure, Erasure } from "../protocol/erasure.ts";
 import { LimitsInUse } from "../protocol/limits.ts";
 import { Message, ReadReceipt, RelatedItem } from "../protocol/message.ts";
+import { type ChangeSettings, Device, type NewDevice, PushKey, Settings } from "../protocol/notifications.ts";
 import type { Page } from "../protocol/rpc.ts";
 import { Space, SpaceListItem, type UpdateSpace } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
@@ -67,6 +68,7 @@ const AgentAnswer = z
 const ErasureAnswer = z.object({ erasure: Erasure }).transform(({ erasure }) => erasure);
 const WorkspaceAnswer = z.object({ workspace: Workspace }).transform(({ workspace }) => workspace);
 const WorkspaceInUse = z.object({ workspace: Workspace, ...LimitsInUse.partial().shape });
+const DevicesAnswer = z.object({ devices: z.array(Device) }).transform(({ devices }) => devices);
 const EntityAnswer = z.object({ entity: Entity }).transform(({ entity }) => entity);
 const NoAnswer = z.unknown().transform((): void => undefined);
 
@@ -197,6 +199,19 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     /** Newest first. */
     blockHistory: (block: BlockRef, query: PageQuery = {}) =>
       http({ path: atBlock(block, "history"), query, answer: pageOf(BlockChange) }),
+    /** What alerts this person, and when. */
+    getSettings: () => http({ path: at("me", "settings"), answer: Settings }),
+    /** What is left out stays; null takes away. */
+    changeSettings: (body: ChangeSettings) =>
+      http({ method: "PATCH", path: at("me", "settings"), body, answer: Settings }),
+    /** The devices that are told by Web Push. */
+    listDevices: () => http({ path: at("me", "devices"), answer: DevicesAnswer }),
+    /** `toJSON` of a browser's `PushSubscription` has the endpoint and the keys. The same endpoint again replaces. */
+    addDevice: (body: NewDevice) => http({ method: "POST", path: at("me", "devices"), body, answer: Device }),
+    removeDevice: (deviceId: string) =>
+      http({ method: "DELETE", path: at("me", "devices", deviceId), answer: NoAnswer }),
+    /** The `applicationServerKey` of subscriptions. Rejects where the deployment has none. */
+    getPushKey: async () => (await http({ path: at("push-key"), answer: PushKey })).publicKey,
     /** All of the person's spaces, as they stand, live. */
     openLine: ({ timings }: { timings?: Partial<ConnectionTimings> } = {}): Line => {
       const lineAddress = () => socketAddress("/v1/stream", 0);

@@ -6,6 +6,13 @@ export type { Erasure } from "../protocol/erasure.ts";
 export { type LimitName, type LimitsInUse, limitNames } from "../protocol/limits.ts";
 export type { NeedsYou, SpaceSummary } from "../protocol/line.ts";
 export type { Message, RelatedItem } from "../protocol/message.ts";
+export {
+  type ChangeSettings,
+  type Device,
+  type NoticeKind,
+  noticeKinds,
+  type Settings,
+} from "../protocol/notifications.ts";
 export type { Page } from "../protocol/rpc.ts";
 export type { Space, SpaceListItem } from "../protocol/space.ts";
 export { maxUnreadCount } from "../protocol/space.ts";

@@ -1,4 +1,5 @@
 import type { LineEvent, NeedsYou, SpaceSummary } from "../protocol/line.ts";
+import type { Settings } from "../protocol/notifications.ts";
 import type { SpaceListItem } from "../protocol/space.ts";
 import type { ColloquyError } from "../shared/errors.ts";
 
@@ -10,6 +11,10 @@ export type LineState =
       spaces: readonly SpaceSummary[];
       needsYou: readonly NeedsYou[];
       notifications: readonly NotificationEvent[];
+      /** The count of the newest notification that there ever was, as the last opening told it. */
+      cursor: number;
+      /** As they were last changed while the line was open. */
+      settings: Settings | null;
       /** Why the line is closed now; it is opened again by itself. */
       problem: ColloquyError | null;
     }
@@ -43,6 +48,8 @@ const change = (state: Ready, event: LineEvent): Ready => {
       return { ...state, notifications: [...state.notifications.filter(({ id }) => id !== event.id), event] };
     case "notification.cleared":
       return { ...state, notifications: state.notifications.filter(({ id }) => !event.ids.includes(id)) };
+    case "settings":
+      return { ...state, settings: event.settings };
     default:
       return state;
   }
@@ -59,16 +66,18 @@ export const summaryOf = (space: SpaceListItem): SpaceSummary => {
   };
 };
 
+const empty = { status: "ready" as const, needsYou: [], notifications: [], cursor: 0, settings: null, problem: null };
+
 /** The state of a line that did not open. */
 export const listed = (spaces: SpaceSummary[]): LineState => {
-  return { status: "ready", spaces: byActivity(spaces), needsYou: [], notifications: [], problem: null };
+  return { ...empty, spaces: byActivity(spaces) };
 };
 
 /** The state after a frame of the line. A welcome tells all, and all unread notifications follow it. */
 export const reduceLine = (state: LineState, event: LineEvent): LineState => {
   if (event.type === "welcome") {
-    const { spaces, needsYou } = event;
-    return { status: "ready", spaces: byActivity(spaces), needsYou, notifications: [], problem: null };
+    const { spaces, needsYou, cursor } = event;
+    return { ...empty, spaces: byActivity(spaces), needsYou, cursor };
   }
   return state.status === "ready" ? change(state, event) : state;
 };

@@ -13,8 +13,13 @@ import { createStore, type Store } from "./store.ts";
  * 1. Each opening asks for all that is unread: what was read meanwhile is forgotten.
  * 2. A line that is down keeps what it knows, and says why in `problem`. One that does not open, as in a suspended
  *    workspace, shows the spaces as a request tells them.
+ * 3. Each opening tells anew whether the page is looked at.
  */
-export type Line = Store<LineState> & { close(): void };
+export type Line = Store<LineState> & {
+  /** Tells whether the person looks at this page now: then nothing alerts them that is to do so while they are away. */
+  look(isVisible: boolean): void;
+  close(): void;
+};
 
 /** What a line needs of its client. */
 export type LineAccess = {
@@ -28,6 +33,9 @@ export const openLine = (access: LineAccess, timings: Partial<ConnectionTimings>
   const { update, ...store } = createStore<LineState>({ status: "loading" });
   const fail = (problem: ColloquyError): void =>
     update((state) => (state.status === "ready" ? { ...state, problem } : { status: "failed", problem }));
+
+  let isLookedAt = false;
+  const tellLooks = (): void => void following.send(JSON.stringify({ type: "visible", visible: isLookedAt }));
 
   const following = followStream(
     {
@@ -43,7 +51,10 @@ export const openLine = (access: LineAccess, timings: Partial<ConnectionTimings>
           throw error;
         }
       },
-      frame: (event) => update((state) => reduceLine(state, event)),
+      frame: (event) => {
+        if (event.type === "welcome" && isLookedAt) tellLooks();
+        update((state) => reduceLine(state, event));
+      },
       connection: (state) => {
         if (state.status !== "closed" || state.reason === "closed") return;
         fail(new ColloquyError("token_expired", "Your session has ended: sign in again"));
@@ -52,5 +63,13 @@ export const openLine = (access: LineAccess, timings: Partial<ConnectionTimings>
     timings,
   );
 
-  return { ...store, close: () => following.end("closed") };
+  return {
+    ...store,
+    look: (isVisible) => {
+      if (isVisible === isLookedAt) return;
+      isLookedAt = isVisible;
+      tellLooks();
+    },
+    close: () => following.end("closed"),
+  };
 };

@@ -50,9 +50,9 @@ export const useBlock = (
 };
 
 /** All of the person's spaces, as they stand, live. */
-export const useLine = (client: Client): LineState => {
+export const useLine = (client: Client): { state: LineState; live: Line | null } => {
   const open = useCallback(() => client.openLine(), [client]);
-  return useLive<LineState, Line>(open, loading).state;
+  return useLive<LineState, Line>(open, loading);
 };
 
 const loading = { status: "loading" } as const;

@@ -1,5 +1,6 @@
-import { useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import { createClient } from "../client/index.ts";
+import { closeNotifications } from "./notifications/notices.ts";
 import { OtherPerson, SwitchDialog } from "./session/other-person.tsx";
 import { SignedInContext, type SignedOutReason, useSession } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
@@ -9,6 +10,10 @@ import { Toasts } from "./toasts/toasts.tsx";
 export const App = () => {
   const { state, offer, signIn, signOut, check, goOn, accept, decline } = useSession();
   const { person = null, other = null, madeBy = null } = state.status === "in" ? state : {};
+  const isOut = state.status === "out";
+  useEffect(() => {
+    if (isOut) void closeNotifications();
+  }, [isOut]);
   return (
     <Toasts>
       {person && (

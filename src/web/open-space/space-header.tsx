@@ -1,9 +1,11 @@
-import type { SpaceState } from "../../client/index.ts";
+import { messageOf, type SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { IconButton } from "../look/button.tsx";
 import { Icon } from "../look/icon.tsx";
+import { useSettings } from "../notifications/settings.ts";
 import { confidentialWords } from "../spaces/space-items.ts";
 import { presence } from "../timeline/presence.ts";
+import { useToast } from "../toasts/toasts.tsx";
 
 type SpaceHeaderProps = {
   name: string;
@@ -12,6 +14,28 @@ type SpaceHeaderProps = {
   panel: Panel | null;
   onPanel: (panel: Panel) => void;
   onMenu: () => void;
+};
+
+/** Whether what is said in this space alerts the person. */
+const MuteButton = ({ spaceId }: { spaceId: string }) => {
+  const { settings, change } = useSettings();
+  const toast = useToast();
+  if (!settings) return null;
+  const isMuted = settings.spaces[spaceId]?.muted === true;
+  const toggle = (): void => {
+    const changes = { spaces: { [spaceId]: { muted: isMuted ? null : true } } };
+    change(changes).catch((error: unknown) => toast(messageOf(error)));
+  };
+  const title = isMuted ? "This space is muted: only what needs you alerts you" : "Mute this space";
+  return (
+    <IconButton
+      icon={isMuted ? "muted" : "bell"}
+      label="Mute this space"
+      title={title}
+      aria-pressed={isMuted}
+      onClick={toggle}
+    />
+  );
 };
 
 export type Panel = "members" | "blocks";
@@ -42,6 +66,7 @@ export const SpaceHeader = ({ name, state, panel, onPanel, onMenu }: SpaceHeader
           <Avatar key={member.id} {...member} size={26} active={member.type === "agent" && busy.has(member.id)} />
         ))}
       </div>
+      {state.space && <MuteButton spaceId={state.space.id} />}
       <button {...toggle("blocks")} aria-label="Blocks" title="What the agents here keep with you">
         <Icon name="notebook" />
       </button>

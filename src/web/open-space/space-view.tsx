@@ -22,16 +22,19 @@ type SpaceViewProps = {
   spaceId: string;
   /** The space as the line tells it. */
   listed: SpaceSummary | undefined;
+  /** The message that the address led to. */
+  ledBy: Led | null;
   onMenu: () => void;
   onLeave: () => void;
 };
 
-export const SpaceView = ({ spaceId, listed, onMenu, onLeave }: SpaceViewProps) => {
+export const SpaceView = ({ spaceId, listed, ledBy, onMenu, onLeave }: SpaceViewProps) => {
   const { client, entityId, isTheirs } = useSignedIn();
   const { state, live } = useSpace(client, spaceId, useOutbox(entityId, spaceId));
   const [isAtBottom, setAtBottom] = useState(true);
   const [panel, setPanel] = useState<Panel | null>(null);
   const [led, setLed] = useState<Led | null>(null);
+  useEffect(() => setLed(ledBy), [ledBy]);
   const reply = useReply(state);
   const toast = useToast();
   const unreadFromSeq = useUnreadStart(state, listed?.unread ?? 0);

@@ -3,6 +3,8 @@ import type { LineState, SpaceSummary } from "../../client/index.ts";
 import { useLine } from "../../client/react.ts";
 import { Button, IconButton } from "../look/button.tsx";
 import { Icon } from "../look/icon.tsx";
+import { useNotices } from "../notifications/notices.ts";
+import { SettingsContext, useOwnSettings } from "../notifications/settings.ts";
 import { SpaceView } from "../open-space/space-view.tsx";
 import { ConfidentialSpacesContext, OwnSpacesContext } from "../session/own-spaces.ts";
 import { useSignedIn } from "../session/session.ts";
@@ -15,9 +17,11 @@ import "./shell.css";
 
 /** The page of a signed-in person: their spaces at the side, the open one in the middle. */
 export const Shell = () => {
-  const { client, isTheirs, check, signOut } = useSignedIn();
-  const line = useLine(client);
-  const { spaceId, isWorkspace, go } = useSpaceAddress();
+  const { client, entityId, isTheirs, check, signOut } = useSignedIn();
+  const { state: line, live } = useLine(client);
+  useNotices(entityId, line, live);
+  const settings = useOwnSettings(line);
+  const { spaceId, led, isWorkspace, go } = useSpaceAddress();
   const main = useRef<HTMLElement>(null);
   const [isDrawerOpen, setDrawerOpen] = useState(false);
   const [isCreating, setCreating] = useState(false);
@@ -49,43 +53,52 @@ export const Shell = () => {
   const create = (): void => setCreating(true);
 
   return (
-    <div className="shell">
-      <button type="button" className="skip-link" onClick={() => main.current?.focus()}>
-        Skip to the messages
-      </button>
-      <Sidebar
-        line={line}
-        spaces={spaces}
-        openId={isWorkspace ? null : shownId}
-        isWorkspace={isWorkspace}
-        isOpen={isDrawerOpen}
-        onClose={closeDrawer}
-        onCreate={create}
-      />
-      <main ref={main} tabIndex={-1} inert={isDrawerOpen}>
-        {isWorkspace ? (
-          <WorkspaceView onMenu={openDrawer} onClose={() => go(shownId)} />
-        ) : shownId !== null && line.status !== "loading" ? (
-          <OwnSpacesContext value={ownSpaces}>
-            <ConfidentialSpacesContext value={confidential}>
-              <SpaceView key={shownId} spaceId={shownId} listed={listed} onMenu={openDrawer} onLeave={() => go(null)} />
-            </ConfidentialSpacesContext>
-          </OwnSpacesContext>
-        ) : (
-          <NoSpace line={line} onMenu={openDrawer} onCreate={create} />
-        )}
-      </main>
-      {isCreating && (
-        <NewSpaceDialog
-          onClose={() => setCreating(false)}
-          onCreated={(space) => {
-            setCreating(false);
-            go(space.id);
-            closeDrawer();
-          }}
+    <SettingsContext value={settings}>
+      <div className="shell">
+        <button type="button" className="skip-link" onClick={() => main.current?.focus()}>
+          Skip to the messages
+        </button>
+        <Sidebar
+          line={line}
+          spaces={spaces}
+          openId={isWorkspace ? null : shownId}
+          isWorkspace={isWorkspace}
+          isOpen={isDrawerOpen}
+          onClose={closeDrawer}
+          onCreate={create}
         />
-      )}
-    </div>
+        <main ref={main} tabIndex={-1} inert={isDrawerOpen}>
+          {isWorkspace ? (
+            <WorkspaceView onMenu={openDrawer} onClose={() => go(shownId)} />
+          ) : shownId !== null && line.status !== "loading" ? (
+            <OwnSpacesContext value={ownSpaces}>
+              <ConfidentialSpacesContext value={confidential}>
+                <SpaceView
+                  key={shownId}
+                  spaceId={shownId}
+                  listed={listed}
+                  ledBy={led}
+                  onMenu={openDrawer}
+                  onLeave={() => go(null)}
+                />
+              </ConfidentialSpacesContext>
+            </OwnSpacesContext>
+          ) : (
+            <NoSpace line={line} onMenu={openDrawer} onCreate={create} />
+          )}
+        </main>
+        {isCreating && (
+          <NewSpaceDialog
+            onClose={() => setCreating(false)}
+            onCreated={(space) => {
+              setCreating(false);
+              go(space.id);
+              closeDrawer();
+            }}
+          />
+        )}
+      </div>
+    </SettingsContext>
   );
 };
 

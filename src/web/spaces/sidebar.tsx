@@ -6,6 +6,7 @@ import { Icon } from "../look/icon.tsx";
 import { ThemeToggle } from "../look/theme.tsx";
 import { Time } from "../look/time.tsx";
 import { Wordmark } from "../look/wordmark.tsx";
+import { NotificationsDialog } from "../notifications/notifications-dialog.tsx";
 import { SignOutEverywhereDialog } from "../session/credentials.tsx";
 import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
@@ -31,6 +32,7 @@ export const Sidebar = (props: SidebarProps) => {
   const { client, entityId, madeBy, signOut } = useSignedIn();
   const [isEndingAll, setEndingAll] = useState(false);
   const [isConnecting, setConnecting] = useState(false);
+  const [isNotifying, setNotifying] = useState(false);
   // A failure shows nothing here, since the list of spaces shows it.
   const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
   const drawer = useRef<HTMLElement>(null);
@@ -97,6 +99,7 @@ export const Sidebar = (props: SidebarProps) => {
             )}
           </span>
           <ThemeToggle />
+          <IconButton icon="bell" label="Notifications" title="Notifications" onClick={() => setNotifying(true)} />
           <IconButton
             icon="tool"
             label="Connect an assistant"
@@ -112,6 +115,7 @@ export const Sidebar = (props: SidebarProps) => {
           <IconButton icon="leave" label="Sign out" title="Sign out" onClick={() => signOut("left")} />
         </div>
       </nav>
+      {isNotifying && <NotificationsDialog onClose={() => setNotifying(false)} />}
       {isConnecting && <AssistantDialog isAdmin={you?.role === "admin"} onClose={() => setConnecting(false)} />}
       {isEndingAll && <SignOutEverywhereDialog onClose={() => setEndingAll(false)} />}
     </>

@@ -1,0 +1,18 @@
+/** The page's side of its service worker. Undefined where the browser has none, or the page does not come by https. */
+export const registration = async (): Promise<ServiceWorkerRegistration | undefined> =>
+  "serviceWorker" in navigator ? navigator.serviceWorker.ready : undefined;
+
+/** A server that develops the page builds no worker. */
+export const registerServiceWorker = (): void => {
+  if (!("serviceWorker" in navigator) || import.meta.env.DEV) return;
+  navigator.serviceWorker.register("/sw.js").catch(() => undefined); // without it the page works, and is not notified
+};
+
+/** A notification was clicked: its message is shown in this page. */
+export const followClicks = (go: (address: string) => void): (() => void) => {
+  const follow = ({ data }: MessageEvent): void => {
+    if (data?.type === "open" && typeof data.address === "string") go(data.address);
+  };
+  navigator.serviceWorker?.addEventListener("message", follow);
+  return () => navigator.serviceWorker?.removeEventListener("message", follow);
+};
