@@ -1,4 +1,4 @@
-import { useEffect, useMemo } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { createClient } from "../client/index.ts";
 import { closeNotifications } from "./notifications/notices.ts";
 import { OtherPerson, SwitchDialog } from "./session/other-person.tsx";
@@ -26,11 +26,28 @@ export const App = () => {
           onSignOut={signOut}
         />
       )}
+      {state.status === "asked" && <NoAnswerYet />}
       {person && other && <OtherPerson {...{ person, other }} onGoOn={() => goOn(other)} />}
       {state.status === "out" && <SignIn reason={state.reason} onSignIn={signIn} />}
       {offer && <SwitchDialog question={offer.question} onAccept={() => accept(offer)} onDecline={decline} />}
     </Toasts>
   );
+};
+
+const patienceMs = 3000;
+
+/** Without a network the page comes from its service worker, and hears from nobody who is signed in. */
+const NoAnswerYet = () => {
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), patienceMs);
+    return () => clearTimeout(timer);
+  }, []);
+  return isLate ? (
+    <p className="centered soft" role="status">
+      Colloquy does not answer. It is asked again until it does: check the connection.
+    </p>
+  ) : null;
 };
 
 type SignedInAppProps = {

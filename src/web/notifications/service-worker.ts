@@ -2,10 +2,10 @@
 export const registration = async (): Promise<ServiceWorkerRegistration | undefined> =>
   "serviceWorker" in navigator ? navigator.serviceWorker.ready : undefined;
 
-/** A server that develops the page builds no worker. */
+/** Without it, as with a server for development, the page works and notifies of nothing. */
 export const registerServiceWorker = (): void => {
-  if (!("serviceWorker" in navigator) || import.meta.env.DEV) return;
-  navigator.serviceWorker.register("/sw.js").catch(() => undefined); // without it the page works, and is not notified
+  if (!("serviceWorker" in navigator)) return;
+  navigator.serviceWorker.register("/sw.js").catch(() => undefined);
 };
 
 /** A notification was clicked: its message is shown in this page. */

@@ -16,11 +16,13 @@ export type Following = {
   scrollerRef: (list: HTMLElement | Window | null) => void;
   /** Whether new rows are to be scrolled to. */
   follows: () => boolean;
+  /** Belongs before the list scrolls to a row by itself. */
+  leaveEnd: () => void;
 };
 
 /**
  * Keeps the end of a list in view while its reader is there, however fast the list grows or its frame shrinks. A reader
- * leaves the end by scrolling up alone: what grows in several steps between two frames is no movement of theirs. Whoever
+ * leaves the end by scrolling up, or to a row that a link leads to: what grows in several steps between two frames is no movement of theirs. Whoever
  * fills in a form comes back to the end when it is answered. `toEnd` scrolls; `onChange` hears whether the end is in view.
  */
 export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => void): Following => {
@@ -75,5 +77,11 @@ export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => 
     },
     [tell, toEnd],
   );
-  return { scrollerRef, follows: useCallback(() => follows.current && !isAnswering(), []) };
+  return {
+    scrollerRef,
+    follows: useCallback(() => follows.current && !isAnswering(), []),
+    leaveEnd: useCallback(() => {
+      follows.current = false;
+    }, []),
+  };
 };

@@ -60,7 +60,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
   useEffect(() => {
     followed.current = { newestSeq, onAtBottom };
   }, [newestSeq, onAtBottom]);
-  const { scrollerRef, follows } = useFollowing(
+  const { scrollerRef, follows, leaveEnd } = useFollowing(
     useCallback(() => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER }), []),
     useCallback((isFollowing: boolean) => {
       setSeenSeq(isFollowing ? null : followed.current.newestSeq);
@@ -87,16 +87,15 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
       onGoTo: (messageId: string) => {
         const index = shownRows.current.findIndex((row) => row.kind === "message" && row.message.id === messageId);
         if (index < 0) return;
+        leaveEnd();
         list.current?.scrollToIndex({ index, align: "center" });
         setTargetId(messageId);
       },
       onLeft: () => setTargetId(null),
     }),
-    [onReply],
+    [onReply, leaveEnd],
   );
-  useEffect(() => {
-    if (led) actions.onGoTo(led.messageId);
-  }, [led, actions]);
+  useSought(led, rows, actions.onGoTo, state.history.status === "ready" && state.history.hasOlder ? loadOlder : null);
 
   return (
     <div className="timeline">
@@ -132,6 +131,36 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
       )}
     </div>
   );
+};
+
+/** So many pages are loaded to find a message that a link leads to. */
+const maxPagesSought = 20;
+
+/** Goes to the message that the address or a card leads to, once: older pages are loaded until it is there. */
+const useSought = (
+  led: Led | null,
+  rows: readonly Row[],
+  goTo: (messageId: string) => void,
+  loadOlder: (() => void) | null,
+): void => {
+  const sought = useRef<{ led: Led; pages: number } | null>(null);
+  useEffect(() => {
+    sought.current = led && { led, pages: 0 };
+  }, [led]);
+  useEffect(() => {
+    const { current } = sought;
+    if (!current) return;
+    const { messageId } = current.led;
+    if (rows.some((row) => row.kind === "message" && row.message.id === messageId)) {
+      sought.current = null;
+      // The list first takes in the rows that came before.
+      requestAnimationFrame(() => requestAnimationFrame(() => goTo(messageId)));
+    } else if (!loadOlder || current.pages >= maxPagesSought) sought.current = null;
+    else {
+      current.pages += 1;
+      loadOlder();
+    }
+  }, [led, rows, goTo, loadOlder]);
 };
 
 const TimelineHeader = ({ context }: { context?: { state: SpaceState } }) =>

@@ -1,0 +1,170 @@
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { expect, test, vi } from "vitest";
+import { browserForFile, houseForFile } from "./support/for-file.ts";
+import { phone } from "./support/page.ts";
+
+/** What a person is told by their browsers: in hidden pages, and by the service worker while no page is open. */
+const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
+
+/** The headless Chromium has no notifications of a system: what is shown is kept here. All else is the browser's own. */
+const system = (): void => {
+  const shown = new Map<string, Record<string, unknown>>();
+  Object.defineProperty(Notification, "permission", { get: () => "granted" });
+  Notification.requestPermission = async () => "granted";
+  const { prototype } = ServiceWorkerRegistration as unknown as { prototype: Record<string, unknown> };
+  prototype.showNotification = async (title: string, options: { tag: string }) => {
+    shown.set(options.tag, { title, ...options, close: () => shown.delete(options.tag) });
+  };
+  prototype.getNotifications = async () => [...shown.values()];
+};
+
+const open = async (link: string, options: BrowserContextOptions = {}): Promise<Page> => {
+  const context = await browser.newContext(options);
+  await context.addInitScript(system);
+  const page = await context.newPage();
+  await page.goto(link);
+  await page.getByRole("heading", { level: 1, name: "Harbour" }).waitFor();
+  await page.evaluate(() => navigator.serviceWorker.ready.then(() => undefined));
+  return page;
+};
+
+/** As when the person looks at another window. Headless pages are always seen. */
+const hide = (page: Page): Promise<void> =>
+  page.evaluate(() => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => true });
+    Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "hidden" });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+
+/** The notifications that the system shows now. */
+const shownIn = (page: Page): Promise<{ title: string; body: string; tag: string }[]> =>
+  page.evaluate(async () => {
+    const worker = await navigator.serviceWorker.ready;
+    return (await worker.getNotifications()).map(({ title, body, tag }) => ({ title, body, tag }));
+  });
+
+const scene = async () => {
+  const [ada, ben] = [await house.addPerson("Ada"), await house.addPerson("Ben")];
+  const cat = await house.addPerson("Cat");
+  const spaceId = await house.addSpace("Harbour", [ada.id, ben.id, cat.id]);
+  const say = async (text: string): Promise<string> => {
+    const { message } = (await ben.api.post(`/v1/spaces/${spaceId}/messages`, { text })) as { message: { id: string } };
+    return message.id;
+  };
+  return { ada, ben, spaceId, say };
+};
+
+test("[I6] two hidden pages hear of a mention within a second, and forget it once it is read", async () => {
+  const { ada, spaceId, say } = await scene();
+  const pages = [await open(await ada.link()), await open(await ada.link(), { viewport: phone })];
+  for (const page of pages) await hide(page);
+  // The server has heard by then that nobody looks.
+  await pages[0]?.evaluate(() => new Promise((resolve) => setTimeout(resolve, 300)));
+  const saidAt = Date.now();
+  const messageId = await say("@Ada come down to the quay");
+  for (const page of pages) {
+    await vi.waitFor(async () => expect(await shownIn(page)).toHaveLength(1), { timeout: 5000, interval: 50 });
+    expect(Date.now() - saidAt).toBeLessThan(1000);
+    expect(await shownIn(page)).toEqual([
+      { title: "Ben mentioned you", body: "@Ada come down to the quay", tag: `mention ${messageId}` },
+    ]);
+    await vi.waitFor(async () => expect(await page.title()).toMatch(/^\(1\) /));
+  }
+  const headers = { authorization: `Bearer ${ada.token}`, "content-type": "application/json" };
+  const read = { method: "POST", headers, body: JSON.stringify({ messageId }) };
+  expect((await fetch(`${house.url}/v1/spaces/${spaceId}/read`, read)).status).toBe(204);
+  for (const page of pages) {
+    await vi.waitFor(async () => expect(await shownIn(page)).toEqual([]), { timeout: 5000, interval: 50 });
+    await vi.waitFor(async () => expect(await page.title()).not.toMatch(/^\(/));
+  }
+});
+
+/** Has the browser's push service tell the service worker, as a real one would. */
+const pushTo = async (page: Page, data: object): Promise<void> => {
+  const session = await page.context().newCDPSession(page);
+  const registered = new Promise<string>((resolve) => {
+    session.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => {
+      const [own] = registrations;
+      if (own) resolve(own.registrationId);
+    });
+  });
+  await session.send("ServiceWorker.enable");
+  const told = { origin: house.url, registrationId: await registered, data: JSON.stringify(data) };
+  await session.send("ServiceWorker.deliverPushMessage", told);
+  await session.detach();
+};
+
+test("[I7] a push is shown, replaces what a page has shown, is withdrawn, and leads to its message", async () => {
+  const { ada, spaceId, say } = await scene();
+  const page = await open(await ada.link());
+  const worker = page.context().serviceWorkers()[0];
+  if (!worker) throw new Error("the page has no service worker");
+  await worker.evaluate(system);
+  const shown = () =>
+    worker.evaluate(async () => {
+      const { registration } = globalThis as unknown as { registration: ServiceWorkerRegistration };
+      return (await registration.getNotifications()).map(({ title, body, tag }) => ({ title, body, tag }));
+    });
+  const messageId = await say("@Ada the boat is in");
+  for (let line = 0; line < 60; line += 1) await say(`Line ${line}`);
+  const news = { type: "notification", id: `mention ${messageId}`, kind: "mention", spaceId, messageId };
+  await pushTo(page, { ...news, title: "Ben", body: "@Ada the boat is in", count: 2 });
+  await vi.waitFor(async () =>
+    expect(await shown()).toEqual([
+      { title: "Ben mentioned you", body: "@Ada the boat is in\n2 more in this space", tag: `mention ${messageId}` },
+    ]),
+  );
+  await pushTo(page, { ...news, title: "Ben", body: "@Ada the boat is in" });
+  await pushTo(page, { type: "of a newer server" });
+  await vi.waitFor(async () => expect(await shown()).toMatchObject([{ body: "@Ada the boat is in" }]));
+  // A click: what the worker does with it is its own.
+  await worker.evaluate(async () => {
+    const { registration } = globalThis as unknown as { registration: ServiceWorkerRegistration };
+    const [notification] = await registration.getNotifications();
+    const event = new Event("notificationclick");
+    Object.assign(event, { notification, waitUntil: () => undefined });
+    globalThis.dispatchEvent(event);
+  });
+  await page.getByText("the boat is in").first().waitFor();
+  expect(await page.evaluate(() => location.hash)).toBe(`#${spaceId}/${messageId}`);
+  await pushTo(page, { ...news, title: "Ben", body: "@Ada the boat is in" });
+  await vi.waitFor(async () => expect(await shown()).toHaveLength(1));
+  await pushTo(page, { type: "cleared", ids: [news.id] });
+  await vi.waitFor(async () => expect(await shown()).toEqual([]));
+});
+
+test("[I7] the address of a notification opens the page at its message, however old it is", async () => {
+  const { ada, spaceId, say } = await scene();
+  const messageId = await say("@Ada the boat is in");
+  for (let line = 0; line < 120; line += 1) await say(`Line ${line}`);
+  const page = await open(await ada.link());
+  await page.getByText("Line 119").first().waitFor();
+  await page.goto(`${house.url}/#${spaceId}/${messageId}`);
+  await page.reload();
+  const message = page.getByRole("article").filter({ hasText: "the boat is in" });
+  await message.waitFor();
+  await vi.waitFor(async () => expect(await message.boundingBox()).toMatchObject({ y: expect.any(Number) }));
+  const { y = -1 } = (await message.boundingBox()) ?? {};
+  expect(y).toBeGreaterThan(0);
+  expect(y).toBeLessThan(page.viewportSize()?.height ?? 0);
+});
+
+test("[I6] without a network the page shows its shell, and keeps no word of anybody", async () => {
+  const { ada, say } = await scene();
+  await say("A secret of the harbour");
+  const page = await open(await ada.link());
+  await page.getByText("A secret of the harbour").first().waitFor();
+  await page.reload();
+  await page.getByText("A secret of the harbour").first().waitFor();
+  const kept = await page.evaluate(async () => {
+    const names = await caches.keys();
+    const files = await Promise.all(names.map(async (name) => (await caches.open(name)).matchAll()));
+    return Promise.all(files.flat().map(async (file) => [new URL(file.url).pathname, await file.text()] as const));
+  });
+  expect(kept.map(([path]) => path)).toEqual(expect.arrayContaining(["/", "/icon.svg"]));
+  expect(kept.filter(([path]) => path.startsWith("/v1"))).toEqual([]);
+  expect(JSON.stringify(kept)).not.toContain("secret of the harbour");
+  await page.context().setOffline(true);
+  await page.reload();
+  await page.getByText("Colloquy does not answer").waitFor();
+});
