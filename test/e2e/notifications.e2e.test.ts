@@ -1,7 +1,10 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { answerPush, CamePushes } from "../support/push-service.ts";
 import { browserForFile, houseForFile } from "./support/for-file.ts";
-import { phone } from "./support/page.ts";
+import { phone, shoot } from "./support/page.ts";
 
 /** What a person is told by their browsers: in hidden pages, and by the service worker while no page is open. */
 const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
@@ -54,6 +57,12 @@ const scene = async () => {
   return { ada, ben, spaceId, say };
 };
 
+const markRead = async (token: string, spaceId: string, messageId: string): Promise<void> => {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const read = { method: "POST", headers, body: JSON.stringify({ messageId }) };
+  expect((await fetch(`${house.url}/v1/spaces/${spaceId}/read`, read)).status).toBe(204);
+};
+
 test("[I6] two hidden pages hear of a mention within a second, and forget it once it is read", async () => {
   const { ada, spaceId, say } = await scene();
   const pages = [await open(await ada.link()), await open(await ada.link(), { viewport: phone })];
@@ -70,9 +79,7 @@ test("[I6] two hidden pages hear of a mention within a second, and forget it onc
     ]);
     await vi.waitFor(async () => expect(await page.title()).toMatch(/^\(1\) /));
   }
-  const headers = { authorization: `Bearer ${ada.token}`, "content-type": "application/json" };
-  const read = { method: "POST", headers, body: JSON.stringify({ messageId }) };
-  expect((await fetch(`${house.url}/v1/spaces/${spaceId}/read`, read)).status).toBe(204);
+  await markRead(ada.token, spaceId, messageId);
   for (const page of pages) {
     await vi.waitFor(async () => expect(await shownIn(page)).toEqual([]), { timeout: 5000, interval: 50 });
     await vi.waitFor(async () => expect(await page.title()).not.toMatch(/^\(/));
@@ -147,6 +154,70 @@ test("[I7] the address of a notification opens the page at its message, however 
   const { y = -1 } = (await message.boundingBox()) ?? {};
   expect(y).toBeGreaterThan(0);
   expect(y).toBeLessThan(page.viewportSize()?.height ?? 0);
+});
+
+/** A push service, and a browser that subscribes there: the headless Chromium has none of its own. */
+const openPushService = async (name: string) => {
+  const server = createServer((request, response) => void answerPush(name, request, response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/push`;
+  const keys = await (await fetch(endpoint, { method: "PUT", body: "{}" })).json();
+  const subscribe = (json: object): void => {
+    let current: object | null = null;
+    const subscription = { toJSON: () => json, unsubscribe: async () => (current = null) };
+    Object.assign(PushManager.prototype, {
+      subscribe: async () => (current = subscription),
+      getSubscription: async () => current,
+    });
+  };
+  return {
+    /** Belongs before the page is opened anew. */
+    subscribeIn: (page: Page) => page.context().addInitScript(subscribe, { endpoint, keys }),
+    told: async (): Promise<Record<string, unknown>[]> =>
+      CamePushes.parse(await (await fetch(endpoint)).json()).map(({ payload }) => payload),
+  };
+};
+
+test("[I6] [I7] who turns notifications on is pushed a mention once all pages are closed, and its end", async () => {
+  const { ada, spaceId, say } = await scene();
+  const service = await openPushService("ada");
+  const [page, other] = [await open(await ada.link()), await open(await ada.link(), { viewport: phone })];
+  await service.subscribeIn(page);
+  await page.reload();
+  await page.getByRole("button", { name: "Notifications" }).click();
+  const dialog = page.getByRole("dialog", { name: "Notifications" });
+  await dialog.getByText("This browser tells you only while a page of Colloquy is open.").waitFor();
+  await dialog.getByRole("button", { name: "Turn on in this browser" }).click();
+  await dialog.getByText("This browser tells you, also while no page is open.").waitFor();
+  await dialog.getByText("Chrome on Linux (this one) by 127.0.0.1").waitFor();
+  await dialog.getByLabel("Somebody replies to you").selectOption("Never");
+  await dialog.getByLabel("Alert me of nothing by night").check();
+  await shoot("notifications", page, other);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect(await ada.api.get("/v1/me/settings")).toMatchObject({
+    notifications: { reply: "never", mention: "when_away" },
+    quietHours: { from: "22:00", to: "07:00", zone: expect.any(String) },
+  });
+  // What one page changes, the other one shows.
+  await page.getByRole("button", { name: "Mute this space" }).click();
+  await other.getByRole("button", { name: "Mute this space", pressed: true }).waitFor();
+  await other.getByRole("button", { name: "Mute this space" }).click();
+  await page.getByRole("button", { name: "Mute this space", pressed: false }).waitFor();
+  await page.getByRole("button", { name: "Notifications" }).click();
+  await dialog.getByLabel("Alert me of nothing by night").uncheck();
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.waitFor({ state: "detached" });
+
+  await say("@Ada while you look");
+  await Promise.all([page.close(), other.close()]);
+  const messageId = await say("@Ada once you are away");
+  const told = { type: "notification", kind: "mention", spaceId, messageId, title: "Ben" };
+  await vi.waitFor(async () => expect(await service.told()).toMatchObject([told]), { timeout: 10_000 });
+  await markRead(ada.token, spaceId, messageId);
+  const cleared = { type: "cleared", ids: [`mention ${messageId}`] };
+  await vi.waitFor(async () => expect((await service.told()).slice(1)).toEqual([cleared]), { timeout: 10_000 });
 });
 
 test("[I6] without a network the page shows its shell, and keeps no word of anybody", async () => {

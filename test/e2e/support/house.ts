@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Api, createApi } from "../../../scripts/api.ts";
+import { newVapidKeys } from "../../../scripts/keys.ts";
 import { freePort, type Server, startServer } from "../../../scripts/server.ts";
 
 export type Person = {
@@ -50,6 +51,7 @@ const variables = {
   SIGNING_SECRET: "end-to-end-signing-secret-of-32-bytes",
   ENVIRONMENT: "development",
   RATE_LIMITS: "off",
+  VAPID_KEYS: newVapidKeys(),
 };
 
 /** For agents whose test or bench names no limits: nobody reaches the bounds of a person or an hour. */
