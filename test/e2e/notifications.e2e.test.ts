@@ -101,7 +101,7 @@ const pushTo = async (page: Page, data: object): Promise<void> => {
   await session.detach();
 };
 
-test("[I7] a push is shown, replaces what a page has shown, is withdrawn, and leads to its message", async () => {
+test("[I7] a push is shown, replaces what was shown, is withdrawn, and leads to its message", async () => {
   const { ada, spaceId, say } = await scene();
   const page = await open(await ada.link());
   const worker = page.context().serviceWorkers()[0];
@@ -179,7 +179,7 @@ const openPushService = async (name: string) => {
   };
 };
 
-test("[I6] [I7] who turns notifications on is pushed a mention once all pages are closed, and its end", async () => {
+test("[I6] [I7] who turns notifications on is pushed a mention once no page is open", async () => {
   const { ada, spaceId, say } = await scene();
   const service = await openPushService("ada");
   const [page, other] = [await open(await ada.link()), await open(await ada.link(), { viewport: phone })];

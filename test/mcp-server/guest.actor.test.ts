@@ -117,7 +117,7 @@ test("[M1] [M8] what a guest's assistant gets wrong is its call's error, and the
   expect(await textsIn(at)).toEqual(["Hello", "Still here."]);
 });
 
-test("[C19] [M8] events of a confidential space come by its name alone, and its claim acts there", async () => {
+test("[C19] [M8] events of a confidential space come by its name alone, and are answered", async () => {
   const at = await desk();
   const vault = await at.house.space("Vault", [at.mona, at.courier], { confidential: true });
   const { call } = await connect(at.courier.token);

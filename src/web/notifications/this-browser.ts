@@ -42,6 +42,19 @@ const nameOfBrowser = (): string => {
 const bytesOf = (base64url: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(base64url.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
 
+const addDevice = async (client: Client, entityId: string, subscription: PushSubscription): Promise<void> => {
+  const { endpoint = "", keys } = subscription.toJSON();
+  const device = { name: nameOfBrowser(), endpoint, keys: { p256dh: keys?.p256dh ?? "", auth: keys?.auth ?? "" } };
+  remember("kept", key(entityId), (await client.addDevice(device)).id);
+};
+
+/** A device hangs on the session that added it: where this browser was one, it is one again with the session of now. */
+export const renewDevice = async (client: Client, entityId: string): Promise<void> => {
+  if (ownDevice(entityId) === null || (await toldNow(entityId)).by !== "push") return;
+  const subscription = await (await registration())?.pushManager.getSubscription();
+  if (subscription) await addDevice(client, entityId, subscription);
+};
+
 /** Asks for the browser's leave, and has its push service tell the person also while no page is open. */
 export const turnOn = async (client: Client, entityId: string): Promise<Told> => {
   if (isAble()) await Notification.requestPermission();
@@ -54,9 +67,7 @@ export const turnOn = async (client: Client, entityId: string): Promise<Told> =>
     // One that was made with another key is of no use any more.
     await (await worker.pushManager.getSubscription())?.unsubscribe();
     const subscription = await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
-    const { endpoint = "", keys } = subscription.toJSON();
-    const device = { name: nameOfBrowser(), endpoint, keys: { p256dh: keys?.p256dh ?? "", auth: keys?.auth ?? "" } };
-    remember("kept", key(entityId), (await client.addDevice(device)).id);
+    await addDevice(client, entityId, subscription);
     return { by: "push" };
   } catch (error) {
     return { by: "page", why: `${whileOpen} ${messageOf(error)}` };

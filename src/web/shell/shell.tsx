@@ -5,6 +5,7 @@ import { Button, IconButton } from "../look/button.tsx";
 import { Icon } from "../look/icon.tsx";
 import { useNotices } from "../notifications/notices.ts";
 import { SettingsContext, useOwnSettings } from "../notifications/settings.ts";
+import { renewDevice } from "../notifications/this-browser.ts";
 import { SpaceView } from "../open-space/space-view.tsx";
 import { ConfidentialSpacesContext, OwnSpacesContext } from "../session/own-spaces.ts";
 import { useSignedIn } from "../session/session.ts";
@@ -21,6 +22,8 @@ export const Shell = () => {
   const { state: line, live } = useLine(client);
   useNotices(entityId, line, live);
   const settings = useOwnSettings(line);
+  // Without it no push comes until the page is opened again: nothing else hangs on it.
+  useEffect(() => void renewDevice(client, entityId).catch(() => undefined), [client, entityId]);
   const { spaceId, led, isWorkspace, go } = useSpaceAddress();
   const main = useRef<HTMLElement>(null);
   const [isDrawerOpen, setDrawerOpen] = useState(false);
