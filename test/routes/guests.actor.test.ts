@@ -178,3 +178,17 @@ test("[G6] [S4] a frame that makes no sense is an error, and the socket goes on"
   expect(await codeOf(call(at("runtime"), { bearer: mona.token, ...upgrade }))).toBe("forbidden");
   expect(await codeOf(call(at("runtime"), { bearer: courier.token }))).toBe("upgrade_required");
 });
+
+test("[G6] [C19] a socket hears no word of a confidential space that it does not name", async () => {
+  const { send, answerOf, frames } = await openSocket(courier.token);
+  send({ type: "claim", id: "1" });
+  const vault = await house.space("Vault", [mona, courier], { confidential: true });
+  await house.say(vault.id, mona, "for the vault");
+  await house.say(spaceId, mona, "for the desk");
+  const { run } = ClaimedRun.parse(await answerOf("1"));
+  send({ type: "complete", id: "2", runId: run.id });
+  expect(await answerOf("2")).toMatchObject({ type: "ended" });
+  const told = JSON.stringify(frames);
+  expect(told).toContain("for the desk");
+  expect(told).not.toContain("for the vault");
+});
