@@ -151,6 +151,15 @@ const callerOf = (context: HttpContext, allowQueryToken: boolean): Promise<Calle
     return caller;
   });
 
+/** Throws once the caller of a socket would not be let in any more. It is no request, and is not counted. */
+export const requireStill = async (context: HttpContext, access: Access): Promise<void> => {
+  const admission: Admission = accesses[access];
+  const { env, req } = context;
+  const options = { allowQueryToken: admission.queryToken === true, now: systemClock.now(), waitUntil };
+  const caller = await authenticate(req.raw, env, context.get("ids"), { ...options, beforeLookUp: () => undefined });
+  if (caller.kind !== "operator") await admitted(context, admission, caller);
+};
+
 /** Lets the caller of a guarded route in, as the context's `principal`, or throws the refusal. */
 export const admit = async (context: HttpContext, access: Access, scopes: KeyScope[]): Promise<void> => {
   const admission: Admission = accesses[access];

@@ -11,11 +11,12 @@ import type { AskedAgent } from "./http-context.ts";
  * is the worker's own, so no object is kept awake by a program that only waits for the next run.
  *
  * Invariants
- * 1. Its credentials are proven anew every `proofMs`, and before a run is handed over. Once they do not hold, it closes (S5).
+ * 1. Its credentials are looked at every `proofMs`, before each act, and before a run is handed over. Once they do not hold, it
+ *    closes, and nothing more is done (S5, L7).
  * 2. A frame that makes no sense is answered by an error, and the socket stays open.
  * 3. A speech whose socket closes before its end breaks off: it is not said.
  */
-const proofMs = 30_000;
+const proofMs = 1000;
 /** How long an agent is asked to wait at a time. A run that comes for a program that left meanwhile waits for its lease. */
 const claimSeconds = 20;
 /** Frames that wait for their answers, and what one may hold, in characters. */
@@ -25,8 +26,10 @@ const maxFrameCharacters = 512 * 1024;
 type Answer = object;
 type Speech = { write(line: object): void; end(): void };
 
-/** `prove` throws once the caller's credentials do not hold any more, or are not for this agent. */
-export const serveGuest = (socket: WebSocket, agent: AskedAgent, prove: () => Promise<void>): void => {
+/** Both throw once the caller's credentials do not hold any more. `prove` is for a request, and counts it. */
+type Proofs = Record<"prove" | "holds", () => Promise<void>>;
+
+export const serveGuest = (socket: WebSocket, agent: AskedAgent, { prove, holds }: Proofs): void => {
   const underWay = new Set<string>();
   const speeches = new Map<string, Speech>();
   let isOpen = true;
@@ -46,14 +49,18 @@ export const serveGuest = (socket: WebSocket, agent: AskedAgent, prove: () => Pr
     clearInterval(proving);
     for (const { end } of speeches.values()) end();
   };
-  const proven = (): Promise<void> =>
-    prove().catch(() => close(closeCodes.tokenExpired, "these credentials do not hold any more"));
-  const proving = setInterval(() => waitUntil(proven()), proofMs);
+  const ended = (): void => close(closeCodes.tokenExpired, "these credentials do not hold any more");
+  const proven = (): Promise<void> => prove().catch(ended);
+  const proving = setInterval(() => waitUntil(holds().catch(ended)), proofMs);
+  /** Acts begin in the order in which they came, each once it is proven. */
+  let begun: Promise<unknown> = Promise.resolve();
 
   const claim = async (): Promise<Answer> => {
     while (isOpen) {
       await proven();
       const claimed = isOpen ? await agent.claimRun({ waitSeconds: claimSeconds }) : null;
+      // Whoever has lost their credentials meanwhile does not get it: it goes to the next claim once its lease is over.
+      if (claimed) await holds().catch(ended);
       if (claimed) return { type: "claimed", ...claimed };
     }
     return {};
@@ -100,6 +107,11 @@ export const serveGuest = (socket: WebSocket, agent: AskedAgent, prove: () => Pr
     if (text === pingText) return socket.send(pongText);
     const { frame, id, error } = frameIn(text);
     if (!frame) return refuse(id, error);
+    const isAct = !["claim", "speech.delta", "speech.done"].includes(frame.type);
+    const turn = begun.then(() => (isAct ? proven() : undefined));
+    begun = turn;
+    await turn;
+    if (!isOpen) return;
     const speech = speeches.get(frame.id);
     if (frame.type === "speech.delta" && speech) return speech.write({ delta: frame.delta });
     if (frame.type === "speech.done" && speech) return speech.write({ done: true });

@@ -17,7 +17,7 @@ import type { Principal } from "../protocol/principal.ts";
 import { Run } from "../protocol/run.ts";
 import { Timestamp } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { admit } from "./access.ts";
+import { admit, requireStill } from "./access.ts";
 import { serveGuest } from "./guest-socket.ts";
 import { Resource } from "./route.ts";
 import { streamQuery } from "./route-parts.ts";
@@ -157,10 +157,11 @@ guests.route("GET /v1/agents/{agentId}/runtime", {
     if (config.runtime !== "guest") throw new ColloquyError("conflict", thinksHere);
     // A key that only reads is let in by the method.
     await prove();
+    const holds = (): Promise<void> => requireStill(context, "guestStream");
     requireUpgrade(context, "claim by POST …/claims");
     const [client, server] = Object.values(new WebSocketPair());
     if (!client || !server) throw new Error("a WebSocketPair is two sockets");
-    serveGuest(server, agent, prove);
+    serveGuest(server, agent, { prove, holds });
     return new Response(null, { status: 101, webSocket: client });
   },
 });

@@ -119,12 +119,14 @@ test("[G6] [C19] what is said in a confidential space is claimed by naming it al
 });
 
 /** A program's socket, and the frames that it gets. */
-const openSocket = async (bearer: string) => {
-  const answer = await call(at("runtime"), { bearer, headers: { upgrade: "websocket" } });
+const openSocket = async (bearer: string, agentId = courier.id) => {
+  const answer = await call(`/v1/agents/${agentId}/runtime`, { bearer, headers: { upgrade: "websocket" } });
   const socket = answer.webSocket;
   if (!socket) throw new Error(`no socket: ${await answer.text()}`);
   const frames: Record<string, unknown>[] = [];
   socket.addEventListener("message", ({ data }) => void frames.push(JSON.parse(String(data))));
+  const ending = Promise.withResolvers<number>();
+  socket.addEventListener("close", ({ code }) => ending.resolve(code));
   socket.accept();
   onTestFinished(() => socket.close());
   const answerOf = (id: string) =>
@@ -137,6 +139,7 @@ const openSocket = async (bearer: string) => {
     send: (frame: object | string) => socket.send(typeof frame === "string" ? frame : JSON.stringify(frame)),
     answerOf,
     frames,
+    closed: () => ending.promise,
   };
 };
 
@@ -177,6 +180,27 @@ test("[G6] [S4] a frame that makes no sense is an error, and the socket goes on"
   expect(await codeOf(call(at("runtime"), { bearer: reader.secretKey, ...upgrade }))).toBe("forbidden");
   expect(await codeOf(call(at("runtime"), { bearer: mona.token, ...upgrade }))).toBe("forbidden");
   expect(await codeOf(call(at("runtime"), { bearer: courier.token }))).toBe("upgrade_required");
+});
+
+test("[G6] [L7] [S5] a sign-out closes a socket within a second, and nothing more is done by it", async () => {
+  const { id } = await house.agent({ name: "Leaving", runtime: "guest", continuity: "timeline" });
+  const bearer = await house.token(id);
+  const desk = await house.space("Leaving", [mona, { id }]);
+  const { send, answerOf, frames, closed } = await openSocket(bearer, id);
+  send({ type: "claim", id: "1" });
+  await house.say(desk.id, mona, "stay");
+  const { run } = ClaimedRun.parse(await answerOf("1"));
+  send({ type: "claim", id: "2" });
+  await call(`/v1/entities/${id}/sign-out`, { method: "POST", bearer: house.secretKey });
+  const endedAt = Date.now();
+  send({ type: "call", id: "3", runId: run.id, name: "send_message", input: { text: "after the end" }, key: "k" });
+  send({ type: "complete", id: "4", runId: run.id });
+  expect(await closed()).toBe(4401);
+  expect(Date.now() - endedAt).toBeLessThan(2000);
+  expect(frames.map(({ id: of }) => of)).toEqual(["1"]);
+  const page = call(`/v1/spaces/${desk.id}/messages`, { bearer: mona.token });
+  const { items } = await expectOk(z.object({ items: z.array(Message) }), page);
+  expect(items.map(({ text }) => text)).toEqual(["stay"]);
 });
 
 test("[G6] [C19] a socket hears no word of a confidential space that it does not name", async () => {
