@@ -88,6 +88,7 @@ const bytes = (count: number, what: string) =>
 export const NewDevice = strictComponent("NewDevice", {
   name: Name.optional(),
   endpoint: z.url().max(1024),
+  expirationTime: z.number().nullable().optional().meta({ description: "It is not looked at" }),
   keys: z.strictObject({
     p256dh: bytes(65, "an uncompressed point of P-256"),
     auth: bytes(16, "16 bytes"),

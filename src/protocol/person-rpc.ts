@@ -17,7 +17,7 @@ export type PersonDelivery = {
 };
 
 /** `origin`: the page that it comes from. `pushKey`: the deployment's key that it subscribed with. */
-export type AddedDevice = NewDevice & { id: string; origin: string; pushKey: string };
+export type AddedDevice = Omit<NewDevice, "expirationTime"> & { id: string; origin: string; pushKey: string };
 
 /** The person whose object is asked: a human of that workspace, as the worker has seen. */
 export type Self = { workspaceId: string; entityId: string };

@@ -104,7 +104,8 @@ me.route("POST /v1/me/devices", {
     await requireReachable(context, body);
     const id = context.get("ids").derive("dev", self.entityId, body.endpoint);
     const origin = ownOrigin(context.req.raw, context.env.PUBLIC_ORIGIN);
-    const added = { ...body, id, origin, pushKey };
+    const { expirationTime: _, ...subscription } = body;
+    const added = { ...subscription, id, origin, pushKey };
     let isNew = true;
     const device = await once(async () => {
       const answer = unwrap(await person.addDevice(self, added, principal));
