@@ -18,7 +18,7 @@ afterEach(() => {
 
 const isAll = inject("faults") === "all";
 /** No scenario has a device: test/person crashes its push. */
-const faultPoints = allPoints.filter((point) => point !== "person.after-push");
+const faultPoints: FaultPoint[] = allPoints.filter((point) => point !== "person.after-push");
 const cells = new Map<string, Map<FaultPoint, Cell>>();
 const pairs = new Map<string, Map<FaultPoint, Cell>>();
 const wholes = new Map<string, Played>();
