@@ -113,7 +113,7 @@ export const personToolset = (routeAt: (address: string) => ApiRoute): Toolset =
         name: "needs_you",
         title: "What waits for the person",
         description:
-          "Approvals, forms and choices that wait for the person's answer, as messages: toolCall.awaits says what is asked. Show an approval's awaits.shown whole.",
+          "What waits for the person, as messages. Approvals, forms and choices: toolCall.awaits says what is asked; answer answers them. Show an approval's awaits.shown whole. The others are agents' questions, unread mentions and replies: send_message answers them.",
         annotations: reads,
         call: needsYou,
       },

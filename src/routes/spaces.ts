@@ -113,9 +113,9 @@ spaces.route("GET /v1/spaces", {
 });
 
 spaces.route("GET /v1/needs-you", {
-  summary: "What waits for the caller's answer: approvals, forms and choices in their spaces",
+  summary: "What waits for the caller: approvals, forms, choices, agents' questions, mentions and replies",
   description:
-    "The messages that show such a call, oldest first in each space: those that the person may answer and has not. A page asks `limit` spaces, so one without any item may have a `nextCursor`. With `spaceId`, of that space alone.",
+    "Messages, oldest first in each space: those that show a call that the person may answer and has not, those by which an agent waits for them, and unread ones that mention them or reply to them. A line's `needsYou` is the same. A page asks `limit` spaces, so one without any item may have a `nextCursor`. With `spaceId`, of that space alone.",
   access: "entity",
   query: pageQuery(maxSpacesAsked).extend({ spaceId: spaceId.optional() }),
   answers: [listOf(Message), "Of a page of spaces"],

@@ -14,9 +14,9 @@ import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
 import { maxAskedAtOnce, maxLateReads, maxPageSize, maxSearchedMessages, maxUnreadScan } from "./bounds.ts";
-import { heardOf, type LogRow, messageOf, type Ordinals } from "./log/log.ts";
+import { heardOf, type LogRow, messageIn, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
-import { asks, standingFor } from "./people/standing.ts";
+import { asks, standingFor, waitingFor } from "./people/standing.ts";
 import { isUntold, publicRun, receiptsOf } from "./receipts.ts";
 import { acting, memberIn, readable, requireAwake, spaceIn } from "./rights.ts";
 import type { LateRead, ReadMark, ReadPlaces } from "./schema.ts";
@@ -93,7 +93,7 @@ export const searchMessages = (
   return { items, nextCursor: first && (isCut || upTo > looked.length) ? String(first.seq) : null };
 };
 
-/** The calls that wait for an answer of this person, oldest first. */
+/** What waits for this person, oldest first: calls that they may answer, agents' questions, unread mentions and replies. */
 export const askedOf = (services: SpaceServices, principal: Principal): Message[] => {
   const { confidentialFrom } = readable(services, principal);
   const member = principal.entityId === undefined ? undefined : services.members.find(principal.entityId);
@@ -104,8 +104,13 @@ export const askedOf = (services: SpaceServices, principal: Principal): Message[
     ({ seq, expiresAt, agentId }) =>
       seq > (confidentialFrom ?? 0) && (expiresAt ?? 0) > now && services.members.find(agentId) !== undefined,
   );
-  const messages = services.toolCalls.current(asked.map(({ message }) => message));
-  return messages.filter((message) => asks(message, member.entityId));
+  const calls = services.toolCalls.current(asked.map(({ message }) => message));
+  const said = waitingFor(services.ofPeople, member).flatMap(
+    ({ messageId }) => services.log.findMessage(messageId) ?? [],
+  );
+  if (member.follows !== "all") services.ofPeople.addressed.forget(member.entityId);
+  const waiting = [...calls.filter((message) => asks(message, member.entityId)), ...said.map(messageIn)];
+  return waiting.toSorted((one, other) => one.seq - other.seq);
 };
 
 /** The newest message and, for a member, how many of others' messages lie after its read mark. */

@@ -1,8 +1,11 @@
+import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { Message } from "../../src/protocol/message.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { maxSearchedMessages } from "../../src/space/bounds.ts";
-import { call, expectOk, type House, openHouse, type Participant } from "../support/house.ts";
+import { call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
+import { openLine } from "../support/line-listener.ts";
 import { question } from "../support/question.ts";
 import { problemIn } from "./operations.ts";
 
@@ -43,6 +46,39 @@ test("[M5] needs-you tells each call in their spaces that a person may answer an
   expect((await call(path, { bearer: mona.token, body: { result } })).status).toBe(200);
   expect(idsOf(await pageOf(mona, `/v1/needs-you?spaceId=${spaces[0]?.id}`))).toEqual([open[2]]);
   expect(idsOf(await pageOf(omar, `/v1/needs-you?spaceId=${spaces[0]?.id}`))).toContain(toolCall?.id);
+});
+
+test("[I1] [M5] needs-you tells unread mentions and replies, and agents that wait, as a line does", async () => {
+  const [ann, ben] = [await house.person("Ann"), await house.person("Ben")];
+  const hall = await house.space("Hall", [ann, ben, { id: agentId }]);
+  const own = await house.say(hall.id, ann, "Who comes?");
+  const mention = await house.say(hall.id, ben, "@Ann I do");
+  await house.say(hall.id, ben, "Nobody in particular");
+  const replied = { bearer: ben.token, body: { text: "And Cat", replyTo: own.id } };
+  const { message: reply } = await expectOk(
+    z.object({ message: Message }),
+    call(`/v1/spaces/${hall.id}/messages`, replied),
+  );
+  const waits = ids.deriveOwned("msg", hall.id, "waits");
+  unwrap(
+    await env.SPACE.getByName(hall.id).append({
+      ...{ workspaceId: house.workspaceId, agentId, runId: ids.mintOwned("run", agentId), messageId: waits },
+      ...{ root: { id: waits, kind: "agent" }, text: "@Ann which day?", awaits: [ann.id], expectsReply: true },
+    }),
+  );
+  const waiting = async () => (await pageOf(ann, `/v1/needs-you?spaceId=${hall.id}`)).items.map(({ id }) => id);
+  expect(await waiting()).toEqual([mention.id, reply.id, waits]);
+  const { welcome } = await openLine(ann.token);
+  expect(welcome.needsYou.map(({ kind, messageId }) => [kind, messageId])).toEqual([
+    ["mention", mention.id],
+    ["reply", reply.id],
+    ["wait", waits],
+  ]);
+  await call(`/v1/spaces/${hall.id}/read`, { bearer: ann.token, body: { messageId: waits } });
+  expect(await waiting()).toEqual([waits]);
+  await house.say(hall.id, ann, "Friday");
+  expect(await waiting()).toEqual([]);
+  expect((await pageOf(ben, `/v1/needs-you?spaceId=${hall.id}`)).items).toEqual([]);
 });
 
 test("[M5] [C19] needs-you tells nobody of a space that they do not read, and a service nothing", async () => {

@@ -14,7 +14,7 @@ import type { MemberRow } from "../members.ts";
 import type { Settings } from "../settings.ts";
 import type { LiveStreams } from "../streams/live-streams.ts";
 import type { ToolCalls } from "../tool-calls/tool-calls.ts";
-import type { createAddressed } from "./addressed.ts";
+import type { Addressed, createAddressed } from "./addressed.ts";
 
 export type Around = {
   log: Log;
@@ -49,8 +49,19 @@ const needOf = (message: Message): NeedsYou[] => {
 const previewOf = ({ id: messageId, sender, text, toolCall, deleted }: Message): SpaceSummary["preview"] =>
   deleted ? undefined : { messageId, sender, text: shortly(text ?? toolCall?.name ?? "") };
 
+/** What was said to this person that waits for them: until they speak, where an agent waits, else until they have read it. */
+export const waitingFor = (
+  { addressed }: Pick<Around, "addressed">,
+  { entityId, readCount }: Pick<MemberRow, "entityId" | "readCount">,
+): Addressed[] => {
+  const mine = addressed.of(entityId);
+  const open = mine.addressed.filter(({ waits, ordinal }) => ordinal > (waits ? mine.lastOwn : readCount));
+  return open.slice(-maxNeeds);
+};
+
 /** A space as it stands for one of its people: the same as a full look at its log would say. */
-export const standingFor = (around: Around, { entityId, readCount }: MemberRow): Standing => {
+export const standingFor = (around: Around, member: MemberRow): Standing => {
+  const { entityId, readCount } = member;
   const { log, settings, toolCalls, live, addressed } = around;
   const space = settings.find();
   if (!space) throw new Error("standing: the space has no settings");
@@ -59,10 +70,9 @@ export const standingFor = (around: Around, { entityId, readCount }: MemberRow):
   const { messageCount } = head;
   const mine = addressed.of(entityId);
   const asked = toolCalls.asked(head.seq, maxNeeds).map(({ message }) => message);
-  const open = mine.addressed.filter(({ waits, ordinal }) => ordinal > (waits ? mine.lastOwn : readCount));
   const needsYou: NeedsYou[] = [
     ...asked.filter((message) => asks(message, entityId)).flatMap(needOf),
-    ...open.slice(-maxNeeds).map(({ messageId, kind, waits, text, at }): NeedsYou => {
+    ...waitingFor(around, member).map(({ messageId, kind, waits, text, at }): NeedsYou => {
       const as = waits ? "wait" : kind;
       return { id: `${as} ${messageId}`, kind: as, spaceId, messageId, title: shortly(text), at };
     }),
