@@ -3,7 +3,7 @@ import { type Generation, generate } from "../edge/generate.ts";
 
 /**
  * The baseline of the benches: bare Durable Objects that do the least that could be called the same job.
- * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast;
+ * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast, to all sockets or to a group;
  * `Bare.newest` is one read. `Bare.edit` keeps a text by storing all of it again for each version, and answers
  * it as the product does. `Bare.tell` posts a text to a server again and again.
  */
@@ -26,9 +26,10 @@ export class Bare extends DurableObject<Env> {
     createMessages(ctx.storage.sql);
   }
 
-  override async fetch(): Promise<Response> {
+  override async fetch(request: Request): Promise<Response> {
     const { 0: client, 1: server } = new WebSocketPair();
-    this.ctx.acceptWebSocket(server);
+    const group = new URL(request.url).searchParams.get("group");
+    this.ctx.acceptWebSocket(server, group === null ? [] : [group]);
     return new Response(null, { status: 101, webSocket: client });
   }
 
@@ -42,9 +43,10 @@ export class Bare extends DurableObject<Env> {
     }
   }
 
-  async post(text: string): Promise<number> {
+  /** With a group, only its sockets are told. */
+  async post(text: string, group?: string): Promise<number> {
     const id = insert(this.ctx.storage.sql, text);
-    this.#broadcast(JSON.stringify({ type: "message", id, text }));
+    this.#broadcast(JSON.stringify({ type: "message", id, text }), group);
     return id;
   }
 
@@ -75,8 +77,8 @@ export class Bare extends DurableObject<Env> {
     return this.ctx.storage.sql.databaseSize;
   }
 
-  #broadcast(frame: string): void {
-    for (const socket of this.ctx.getWebSockets()) socket.send(frame);
+  #broadcast(frame: string, group?: string): void {
+    for (const socket of this.ctx.getWebSockets(group)) socket.send(frame);
   }
 }
 
@@ -98,8 +100,8 @@ export class Speaker extends DurableObject<Env> {
 }
 
 const postTo = async (bare: DurableObjectStub<Bare>, request: Request): Promise<number> => {
-  const { text } = await request.json<{ text: string }>();
-  return bare.post(text);
+  const { text, group } = await request.json<{ text: string; group?: string }>();
+  return bare.post(text, group);
 };
 
 export default {

@@ -122,6 +122,11 @@ export class Person extends RealPerson {
     count("request", "a frame from a socket to a person");
     return super.webSocketMessage(socket, data);
   }
+
+  override alarm(): Promise<void> {
+    count("request", "the alarm of a person");
+    return super.alarm();
+  }
 }
 
 /** A space that was filled begins anew. */

@@ -19,6 +19,7 @@ import type { Sources } from "./sources.ts";
  * Invariants
  * 1. The events of a source go out one after another, in its order. The next goes once the server took the one before.
  * 2. Events are read from their source just before they go out, also when they are tried again. So they are told as they are now.
+ *    The next ones are read while these go out, and anew once their source has told of a change.
  * 3. A delivery counts once its 2xx has come, and is stored `storeSentMs` later: what a crash cuts is sent again, under the
  *    same id.
  * 4. A source that fails delays itself alone. An endpoint that rests sends nothing.
@@ -137,14 +138,25 @@ export const createSending = (around: Around) => {
   jobs.handle(kind, {
     atOnce: maxSourcesAtOnce,
     async run({ key: sourceId }) {
+      let ahead: { for: EndpointConfig; generation: number; after: number; told: ReturnType<typeof read> } | undefined;
+      const readAt = (config: EndpointConfig, generation: number, after: number): ReturnType<typeof read> => {
+        const isRead = ahead?.for === config && ahead.generation === generation && ahead.after === after;
+        return isRead && ahead ? ahead.told : read(config, sourceId, after);
+      };
       for (;;) {
         const config = self();
         const source = sources.find(sourceId);
         if (!config || config.rests || !source || source.cursor >= source.head) break;
         const generation = sources.generation(sourceId);
-        const told = await read(config, sourceId, source.cursor);
+        const told = await readAt(config, generation, source.cursor);
+        ahead = undefined;
         if (!told) sources.drop(sourceId);
         else {
+          if (told.cursor < source.head) {
+            ahead = { for: config, generation, after: told.cursor, told: read(config, sourceId, told.cursor) };
+            // Where these do not go out, nobody asks for the next ones.
+            ahead.told.catch(() => undefined);
+          }
           const again = await sendAll(sourceId, told, generation);
           if (again !== undefined) return again === Number.POSITIVE_INFINITY ? undefined : again;
         }

@@ -16,7 +16,7 @@ export const openEndpoint = async (settings: Record<string, unknown> = {}, house
   const home = house ?? (await openHouse());
   const path = `/received/${crypto.randomUUID()}`;
   const url = `${inject("remote")}${path}`;
-  const answer = (how: { status?: number; secret?: string; answer?: string }) =>
+  const answer = (how: { status?: number; secret?: string; answer?: string; delayMs?: number }) =>
     fetch(url, { method: "PUT", body: JSON.stringify(how) });
   const ask = (method: string, of = "", body?: unknown) =>
     call(`/v1/workspace/endpoints${of}`, { method, bearer: home.secretKey, ...(body === undefined ? {} : { body }) });

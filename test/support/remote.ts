@@ -62,6 +62,7 @@ const Receiving = z.object({
   secret: z.string().optional(),
   status: z.int().default(200),
   answer: z.string().default(""),
+  delayMs: z.int().default(0),
 });
 const receiving = new Map<string, z.infer<typeof Receiving>>();
 
@@ -109,9 +110,10 @@ const answers: Record<string, (response: ServerResponse, query: URLSearchParams,
   },
   "/received": (response, _, seen) => {
     if (seen.method === "PUT") receiving.set(seen.url, Receiving.parse(JSON.parse(seen.body)));
-    const { secret, status, answer } = receiving.get(seen.url) ?? { status: 503, answer: "" };
+    const { secret, status, answer, delayMs } = receiving.get(seen.url) ?? { status: 503, answer: "", delayMs: 0 };
     seen.status = secret === undefined || seen.method === "PUT" || isVerified(secret, seen) ? status : 401;
-    response.writeHead(seen.status).end(answer);
+    const came = seen.status;
+    setTimeout(() => response.writeHead(came).end(answer), seen.method === "PUT" ? 0 : delayMs);
   },
   "/silent": () => undefined,
   "/reset": (response) => void response.socket?.resetAndDestroy(),
