@@ -39,7 +39,7 @@ const connect = async (token: string) => {
   return { client, call };
 };
 
-test("[M4] [M8] a client that knows nothing of us reads, is woken, answers, and asks for an approval", async () => {
+test("[M4] [M8] any client reads, is woken, answers, and asks for an approval", async () => {
   const mona = await house.addPerson("Mona");
   const spaceId = await house.addSpace("Desk", [mona.id]);
   const [make, join, mint] = commands;

@@ -48,7 +48,7 @@ test("[M5] needs-you tells each call in their spaces that a person may answer an
   expect(idsOf(await pageOf(omar, `/v1/needs-you?spaceId=${spaces[0]?.id}`))).toContain(toolCall?.id);
 });
 
-test("[I1] [M5] needs-you tells unread mentions and replies, and agents that wait, as a line does", async () => {
+test("[I1] [M5] needs-you tells mentions, replies and agents that wait, as a line does", async () => {
   const [ann, ben] = [await house.person("Ann"), await house.person("Ben")];
   const hall = await house.space("Hall", [ann, ben, { id: agentId }]);
   const own = await house.say(hall.id, ann, "Who comes?");
