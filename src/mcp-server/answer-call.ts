@@ -47,6 +47,16 @@ const requireShown = ({ shown, inputHash }: AnswerInput, awaits: AwaitedAnswer):
   );
 };
 
+const Decision = z.object({ approved: z.boolean(), note: z.string().optional(), inputHash: z.string().optional() });
+
+/** A decision that came in the form of a result is a decision. */
+const asDecision = (given: AnswerInput): AnswerInput => {
+  const { success, data } = Decision.safeParse(given.result);
+  if (!success) return given;
+  const { approved, note = given.note, inputHash = given.inputHash } = data;
+  return { ...given, result: undefined, approved, note, inputHash };
+};
+
 const bodyOf = ({ approved, note, inputHash, result, error }: AnswerInput): unknown => {
   const given = [approved, result, error].filter((one) => one !== undefined);
   if (given.length !== 1) throw new ColloquyError("invalid_request", "Send one of approved, result and error.");
@@ -56,8 +66,10 @@ const bodyOf = ({ approved, note, inputHash, result, error }: AnswerInput): unkn
 };
 
 export const answerCall = async (input: unknown, { ask }: Surroundings): Promise<unknown> => {
-  const given = inputOf(AnswerInput, input);
-  const awaits = given.approved ? await awaitedBy(ask, given) : undefined;
+  const asked = inputOf(AnswerInput, input);
+  const found = asked.error === undefined ? await awaitedBy(ask, asked) : undefined;
+  const given = found?.kind === "answer" ? asked : asDecision(asked);
+  const awaits = given.approved ? found : undefined;
   if (awaits) requireShown(given, awaits);
   // Where it does not wait for them the space says why, and approves nothing without a hash.
   const body = bodyOf({ ...given, inputHash: awaits && given.inputHash });

@@ -26,10 +26,13 @@ const maxFrameCharacters = 512 * 1024;
 type Answer = object;
 type Speech = { write(line: object): void; end(): void };
 
-/** Both throw once the caller's credentials do not hold any more. `prove` is for a request, and counts it. */
-type Proofs = Record<"prove" | "holds", () => Promise<void>>;
+/**
+ * All throw what ends the socket: `holds` once the caller's credentials do not hold any more, `reads` once they may not read in the
+ * confidential space that the socket is for. `prove` is both for a request, and counts it.
+ */
+type Proofs = Record<"prove" | "holds" | "reads", () => Promise<void>>;
 
-export const serveGuest = (socket: WebSocket, agent: AskedAgent, { prove, holds }: Proofs): void => {
+export const serveGuest = (socket: WebSocket, agent: AskedAgent, { prove, holds, reads }: Proofs): void => {
   const underWay = new Set<string>();
   const speeches = new Map<string, Speech>();
   let isOpen = true;
@@ -60,7 +63,7 @@ export const serveGuest = (socket: WebSocket, agent: AskedAgent, { prove, holds 
       await proven();
       const claimed = isOpen ? await agent.claimRun({ waitSeconds: claimSeconds }) : null;
       // Whoever has lost their credentials meanwhile does not get it: it goes to the next claim once its lease is over.
-      if (claimed) await holds().catch(ended);
+      if (claimed) await Promise.all([holds(), reads()]).catch(ended);
       if (claimed) return { type: "claimed", ...claimed };
     }
     return {};

@@ -19,6 +19,8 @@ import { Timestamp } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { admit, requireStill } from "./access.ts";
 import { serveGuest } from "./guest-socket.ts";
+import type { HttpContext } from "./http-context.ts";
+import { askedSpace, requireReader } from "./mind-query.ts";
 import { Resource } from "./route.ts";
 import { streamQuery } from "./route-parts.ts";
 import { requireUpgrade } from "./stream.ts";
@@ -27,6 +29,12 @@ import { requireUpgrade } from "./stream.ts";
 const requireOwn = (principal: Principal, agentId: string): void => {
   if (principal.kind === "key" || principal.entityId === agentId) return;
   throw new ColloquyError("forbidden", "This token is another agent's: a guest has its own runs alone.");
+};
+
+/** Whoever waited may not read any more what is said in the confidential space that they named (C19). */
+const requireStillReads = async (context: HttpContext): Promise<void> => {
+  const space = askedSpace(context.req.query());
+  if (space !== undefined) await requireReader(context, space);
 };
 
 const OneRun = z.object({ run: Run });
@@ -50,6 +58,7 @@ guests.route("POST /v1/agents/{agentId}/claims", {
   handle: async ({ context, principal, params, agent, body }) => {
     requireOwn(principal, params.agentId);
     const claimed = await agent.claimRun(body);
+    if (claimed) await requireStillReads(context);
     return claimed ? context.json(claimed) : new Response(null, { status: 204 });
   },
 });
@@ -151,6 +160,7 @@ guests.route("GET /v1/agents/{agentId}/runtime", {
     const prove = async (): Promise<void> => {
       await admit(context, "guestStream", []);
       requireOwn(context.var.principal, params.agentId);
+      await requireStillReads(context);
     };
     requireOwn(principal, params.agentId);
     const { config } = await agent.describe();
@@ -161,7 +171,7 @@ guests.route("GET /v1/agents/{agentId}/runtime", {
     requireUpgrade(context, "claim by POST …/claims");
     const [client, server] = Object.values(new WebSocketPair());
     if (!client || !server) throw new Error("a WebSocketPair is two sockets");
-    serveGuest(server, agent, { prove, holds });
+    serveGuest(server, agent, { prove, holds, reads: () => requireStillReads(context) });
     return new Response(null, { status: 101, webSocket: client });
   },
 });
