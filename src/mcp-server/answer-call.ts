@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { spaceId, toolCallId } from "../protocol/ids.ts";
 import { Message } from "../protocol/message.ts";
-import { type AwaitedAnswer, ShownField } from "../protocol/tool-call.ts";
+import { ApprovalResult, type AwaitedAnswer, ShownField } from "../protocol/tool-call.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { quoteJson } from "../shared/quote.ts";
 import { sameJson } from "../shared/same-json.ts";
@@ -47,14 +47,10 @@ const requireShown = ({ shown, inputHash }: AnswerInput, awaits: AwaitedAnswer):
   );
 };
 
-const Decision = z.object({ approved: z.boolean(), note: z.string().optional(), inputHash: z.string().optional() });
-
 /** A decision that came in the form of a result is a decision. */
 const asDecision = (given: AnswerInput): AnswerInput => {
-  const { success, data } = Decision.safeParse(given.result);
-  if (!success) return given;
-  const { approved, note = given.note, inputHash = given.inputHash } = data;
-  return { ...given, result: undefined, approved, note, inputHash };
+  const decided = given.approved === undefined ? ApprovalResult.safeParse(given.result).data : undefined;
+  return decided ? { ...given, ...decided, result: undefined } : given;
 };
 
 const bodyOf = ({ approved, note, inputHash, result, error }: AnswerInput): unknown => {

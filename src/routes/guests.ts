@@ -58,6 +58,8 @@ guests.route("POST /v1/agents/{agentId}/claims", {
   handle: async ({ context, principal, params, agent, body }) => {
     requireOwn(principal, params.agentId);
     const claimed = await agent.claimRun(body);
+    // Whoever may not have it any more does not get it: it goes to the next claim once its lease is over.
+    if (claimed) await requireStill(context, "guest");
     if (claimed) await requireStillReads(context);
     return claimed ? context.json(claimed) : new Response(null, { status: 204 });
   },
