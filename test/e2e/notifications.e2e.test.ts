@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContextOptions, Page, WebSocketRoute } from "playwright-core";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { answerPush, CamePushes } from "../support/push-service.ts";
 import { browserForFile, houseForFile } from "./support/for-file.ts";
@@ -16,15 +16,20 @@ const system = (): void => {
   Notification.requestPermission = async () => "granted";
   const { prototype } = ServiceWorkerRegistration as unknown as { prototype: Record<string, unknown> };
   prototype.showNotification = async (title: string, options: { tag: string }) => {
-    shown.set(options.tag, { title, ...options, close: () => shown.delete(options.tag) });
+    shown.set(options.tag, { title, ...options, shownAt: Date.now(), close: () => shown.delete(options.tag) });
   };
   prototype.getNotifications = async () => [...shown.values()];
 };
 
-const open = async (link: string, options: BrowserContextOptions = {}): Promise<Page> => {
+const open = async (
+  link: string,
+  options: BrowserContextOptions = {},
+  prepare?: (page: Page) => Promise<unknown>,
+): Promise<Page> => {
   const context = await browser.newContext(options);
   await context.addInitScript(system);
   const page = await context.newPage();
+  await prepare?.(page);
   await page.goto(link);
   await page.getByRole("heading", { level: 1, name: "Harbour" }).waitFor();
   await page.evaluate(() => navigator.serviceWorker.ready.then(() => undefined));
@@ -44,6 +49,13 @@ const shownIn = (page: Page): Promise<{ title: string; body: string; tag: string
   page.evaluate(async () => {
     const worker = await navigator.serviceWorker.ready;
     return (await worker.getNotifications()).map(({ title, body, tag }) => ({ title, body, tag }));
+  });
+
+/** When the only one that is shown came. */
+const shownAt = (page: Page): Promise<number> =>
+  page.evaluate(async () => {
+    const [only] = await (await navigator.serviceWorker.ready).getNotifications();
+    return (only as unknown as { shownAt: number }).shownAt;
   });
 
 const scene = async () => {
@@ -69,11 +81,11 @@ test("[I6] two hidden pages hear of a mention within a second, and forget it onc
   for (const page of pages) await hide(page);
   // The server has heard by then that nobody looks.
   await pages[0]?.evaluate(() => new Promise((resolve) => setTimeout(resolve, 300)));
-  const saidAt = Date.now();
   const messageId = await say("@Ada come down to the quay");
+  const saidAt = Date.now();
   for (const page of pages) {
     await vi.waitFor(async () => expect(await shownIn(page)).toHaveLength(1), { timeout: 5000, interval: 50 });
-    expect(Date.now() - saidAt).toBeLessThan(1000);
+    expect((await shownAt(page)) - saidAt).toBeLessThan(1000);
     expect(await shownIn(page)).toEqual([
       { title: "Ben mentioned you", body: "@Ada come down to the quay", tag: `mention ${messageId}` },
     ]);
@@ -84,6 +96,50 @@ test("[I6] two hidden pages hear of a mention within a second, and forget it onc
     await vi.waitFor(async () => expect(await shownIn(page)).toEqual([]), { timeout: 5000, interval: 50 });
     await vi.waitFor(async () => expect(await page.title()).not.toMatch(/^\(/));
   }
+});
+
+const pause = (page: Page, ms: number): Promise<void> =>
+  page.evaluate((wait) => new Promise<void>((resolve) => setTimeout(resolve, wait)), ms);
+
+test("[I5] what is unread stays shown while the line of a hidden page comes back", async () => {
+  const { ada, spaceId, say } = await scene();
+  const lines: WebSocketRoute[] = [];
+  const page = await open(await ada.link(), {}, (one) =>
+    one.routeWebSocket(/\/v1\/stream(?:\?|$)/, (line) => {
+      line.connectToServer();
+      lines.push(line);
+    }),
+  );
+  await hide(page);
+  await pause(page, 300);
+  await say("@Ada come down to the quay");
+  await vi.waitFor(async () => expect(await shownIn(page)).toHaveLength(1), { timeout: 5000 });
+  await lines.at(-1)?.close({ code: 1012, reason: "dropped by the test" });
+  await vi.waitFor(() => expect(lines.length).toBeGreaterThan(1), { timeout: 10_000 });
+  const last = await say("@Ada bring a rope");
+  const bodies = async () => (await shownIn(page)).map(({ body }) => body);
+  await vi.waitFor(async () => expect(await bodies()).toContain("@Ada bring a rope"), { timeout: 10_000 });
+  await pause(page, 1500);
+  expect(await bodies()).toEqual(["@Ada come down to the quay", "@Ada bring a rope"]);
+  await markRead(ada.token, spaceId, last);
+  await vi.waitFor(async () => expect(await shownIn(page)).toEqual([]), { timeout: 5000 });
+});
+
+test("[C14] who signs out leaves no count and no name of a space in the title and on the icon", async () => {
+  const { ada, say } = await scene();
+  const page = await open(await ada.link(), {}, (one) =>
+    one.addInitScript(() => {
+      Object.assign(navigator, { setAppBadge: async (count: number) => Object.assign(globalThis, { badge: count }) });
+    }),
+  );
+  const badge = () => page.evaluate(() => (globalThis as unknown as { badge?: number }).badge);
+  await hide(page);
+  await say("Low water at six");
+  await vi.waitFor(async () => expect([await page.title(), await badge()]).toEqual(["(1) Harbour · Colloquy", 1]), {
+    timeout: 5000,
+  });
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await vi.waitFor(async () => expect([await page.title(), await badge()]).toEqual(["Colloquy", 0]), { timeout: 5000 });
 });
 
 /** Has the browser's push service tell the service worker, as a real one would. */
@@ -124,6 +180,10 @@ test("[I7] a push is shown, replaces what was shown, is withdrawn, and leads to 
   await pushTo(page, { ...news, title: "Ben", body: "@Ada the boat is in" });
   await pushTo(page, { type: "of a newer server" });
   await vi.waitFor(async () => expect(await shown()).toMatchObject([{ body: "@Ada the boat is in" }]));
+  // A window of ours that is no page stands before it.
+  const other = await page.context().newPage();
+  await other.goto(`${house.url}/healthz`);
+  await other.bringToFront();
   // A click: what the worker does with it is its own.
   await worker.evaluate(async () => {
     const { registration } = globalThis as unknown as { registration: ServiceWorkerRegistration };
@@ -150,10 +210,35 @@ test("[I7] the address of a notification opens the page at its message, however 
   await page.reload();
   const message = page.getByRole("article").filter({ hasText: "the boat is in" });
   await message.waitFor();
-  await vi.waitFor(async () => expect(await message.boundingBox()).toMatchObject({ y: expect.any(Number) }));
-  const { y = -1 } = (await message.boundingBox()) ?? {};
-  expect(y).toBeGreaterThan(0);
-  expect(y).toBeLessThan(page.viewportSize()?.height ?? 0);
+  const isInView = async (): Promise<boolean> => {
+    const { y = -1 } = (await message.boundingBox({ timeout: 1000 }).catch(() => null)) ?? {};
+    return y > 0 && y < (page.viewportSize()?.height ?? 0);
+  };
+  await vi.waitFor(async () => expect(await isInView()).toBe(true), { timeout: 15_000 });
+});
+
+test("[I7] an older message is found while much is said meanwhile", async () => {
+  const { ada, spaceId, say } = await scene();
+  const messageId = await say("@Ada the boat is in");
+  for (let line = 0; line < 60; line += 1) await say(`Line ${line}`);
+  const page = await open(await ada.link());
+  await page.getByText("Line 59").first().waitFor();
+  // A page of older messages takes its time.
+  let isAsked = false;
+  const { promise: letThrough, resolve: answer } = Promise.withResolvers<void>();
+  await page.route(/\/messages\?.*before=/, async (route) => {
+    isAsked = true;
+    await letThrough;
+    await route.continue();
+  });
+  await page.evaluate((address) => {
+    location.hash = address;
+  }, `${spaceId}/${messageId}`);
+  await vi.waitFor(() => expect(isAsked).toBe(true));
+  for (let line = 0; line < 40; line += 1) await say(`News ${line}`);
+  await pause(page, 500);
+  answer();
+  await page.getByRole("article").filter({ hasText: "the boat is in" }).waitFor({ timeout: 10_000 });
 });
 
 /** A push service, and a browser that subscribes there: the headless Chromium has none of its own. */
@@ -247,4 +332,19 @@ test("[I6] without a network the page shows its shell, and keeps no word of anyb
   await page.context().setOffline(true);
   await page.reload();
   await page.getByText("Colloquy does not answer").waitFor();
+});
+
+test("a file whose name outlives its build comes from the server, and without a network from the worker", async () => {
+  const { ada } = await scene();
+  const page = await open(await ada.link());
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Harbour" }).waitFor();
+  await page.evaluate(async () => {
+    const [shell = ""] = await caches.keys();
+    await (await caches.open(shell)).put("/theme.js", new Response("/* of an older build */"));
+  });
+  const theme = () => page.evaluate(async () => (await fetch("/theme.js")).text());
+  expect(await theme()).not.toContain("older build");
+  await page.context().setOffline(true);
+  expect(await theme()).toContain("older build");
 });

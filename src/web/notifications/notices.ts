@@ -21,23 +21,27 @@ export const toShow = (
 
 const mayShow = (): boolean => "Notification" in globalThis && Notification.permission === "granted";
 
-/** Shows these, and takes back those that were read, changed or deleted. One with the same id replaces the other. */
-const show = async (news: NotificationEvent[], unread: readonly NotificationEvent[]): Promise<void> => {
+/** One with the same id replaces the other. */
+const show = async (news: NotificationEvent[]): Promise<void> => {
   const worker = await registration();
-  if (!worker) return;
-  const ids = new Set(unread.map(({ id }) => id));
-  for (const shown of await worker.getNotifications()) if (!ids.has(shown.tag)) shown.close();
   for (const each of news) {
     const { title, options } = asShown(each);
-    await worker.showNotification(title, options);
+    await worker?.showNotification(title, options);
   }
 };
 
-/** Nobody is signed in any more: what was shown is not for whoever comes next. */
-export const closeNotifications = async (): Promise<void> => {
+/** A line that opens tells of what is unread one by one, after its welcome: until then nothing counts as read. */
+const settledMs = 250;
+
+/** Takes back what was read, changed or deleted. */
+const closeOthers = async (unread: readonly NotificationEvent[]): Promise<void> => {
   const worker = await registration();
-  for (const shown of (await worker?.getNotifications()) ?? []) shown.close();
+  const ids = new Set(unread.map(({ id }) => id));
+  for (const shown of (await worker?.getNotifications()) ?? []) if (!ids.has(shown.tag)) shown.close();
 };
+
+/** Nobody is signed in any more: what was shown is not for whoever comes next. */
+export const closeNotifications = (): Promise<void> => closeOthers([]);
 
 /**
  * Shows the notifications of a line by the system, each once in this browser, tells the line whether the page is looked at, and
@@ -52,7 +56,9 @@ export const useNotices = (entityId: string, state: LineState, live: Line | null
     const shownUpTo = Number(recall("kept", key) ?? cursor);
     const newest = Math.max(shownUpTo, ...notifications.map((each) => each.cursor));
     remember("kept", key, String(newest));
-    void show(toShow(notifications, { shownUpTo, isHidden: document.hidden, now: Date.now() }), notifications);
+    void show(toShow(notifications, { shownUpTo, isHidden: document.hidden, now: Date.now() }));
+    const timer = setTimeout(() => void closeOthers(notifications), settledMs);
+    return () => clearTimeout(timer);
   }, [entityId, notifications, cursor]);
 
   useEffect(() => {
@@ -64,7 +70,7 @@ export const useNotices = (entityId: string, state: LineState, live: Line | null
 
   const unread = state.status === "ready" ? state.spaces.reduce((sum, space) => sum + space.unread, 0) : 0;
   useEffect(() => {
-    if (unread > 0) navigator.setAppBadge?.(unread).catch(() => undefined);
-    else navigator.clearAppBadge?.().catch(() => undefined);
+    navigator.setAppBadge?.(unread).catch(() => undefined);
+    return () => void navigator.setAppBadge?.(0).catch(() => undefined);
   }, [unread]);
 };

@@ -1,11 +1,16 @@
-/** The page's side of its service worker. Undefined where the browser has none, or the page does not come by https. */
-export const registration = async (): Promise<ServiceWorkerRegistration | undefined> =>
-  "serviceWorker" in navigator ? navigator.serviceWorker.ready : undefined;
+let registering: Promise<ServiceWorkerRegistration | undefined> = Promise.resolve(undefined);
+
+/** The page's side of its service worker. Undefined where the browser has or allows none, or the page comes without https. */
+export const registration = (): Promise<ServiceWorkerRegistration | undefined> => registering;
 
 /** Without it, as with a server for development, the page works and notifies of nothing. */
 export const registerServiceWorker = (): void => {
   if (!("serviceWorker" in navigator)) return;
-  navigator.serviceWorker.register("/sw.js").catch(() => undefined);
+  const { serviceWorker } = navigator;
+  registering = serviceWorker.register("/sw.js").then(
+    () => serviceWorker.ready,
+    () => undefined,
+  );
 };
 
 /** A notification was clicked: its message is shown in this page. */

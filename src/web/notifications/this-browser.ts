@@ -27,7 +27,14 @@ export const toldNow = async (entityId: string): Promise<Told> => {
     };
   }
   if (Notification.permission !== "granted") return { by: "nothing" };
-  const subscription = await (await registration())?.pushManager?.getSubscription();
+  const worker = await registration();
+  if (!worker) {
+    return {
+      by: "nothing",
+      why: "It keeps no data of this site, which that needs: allow that in its settings, or leave the private window.",
+    };
+  }
+  const subscription = await worker.pushManager?.getSubscription();
   return subscription && ownDevice(entityId) !== null ? { by: "push" } : { by: "page", why: whileOpen };
 };
 
@@ -48,11 +55,17 @@ const addDevice = async (client: Client, entityId: string, subscription: PushSub
   remember("kept", key(entityId), (await client.addDevice(device)).id);
 };
 
-/** A device hangs on the session that added it: where this browser was one, it is one again with the session of now. */
+/**
+ * A device hangs on the session that added it: where this browser was one, it is one again with the session of now. What
+ * was subscribed with another key of the deployment is of no use any more.
+ */
 export const renewDevice = async (client: Client, entityId: string): Promise<void> => {
   if (ownDevice(entityId) === null || (await toldNow(entityId)).by !== "push") return;
   const subscription = await (await registration())?.pushManager.getSubscription();
-  if (subscription) await addDevice(client, entityId, subscription);
+  if (!subscription) return;
+  const used = new Uint8Array(subscription.options.applicationServerKey ?? []);
+  if (String(used) === String(bytesOf(await client.getPushKey()))) await addDevice(client, entityId, subscription);
+  else await turnOn(client, entityId);
 };
 
 /** Asks for the browser's leave, and has its push service tell the person also while no page is open. */

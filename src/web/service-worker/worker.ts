@@ -6,7 +6,8 @@ import { readPushed } from "./pushed.ts";
  *
  * Invariants
  * 1. It keeps files of one build alone, and no answer of the API: no word of anybody.
- * 2. A page comes from the server where that answers. Only without a network it comes from here.
+ * 2. A page comes from the server where that answers, and so does each file whose name outlives its build. Only without a
+ *    network they come from here.
  */
 declare const self: ServiceWorkerGlobalScope;
 /** The files of the build that this worker belongs to, by their paths, and their print. Set by the build. */
@@ -31,10 +32,10 @@ self.addEventListener("fetch", (event) => {
   const { request } = event;
   const { pathname, origin } = new URL(request.url);
   if (request.method !== "GET" || origin !== location.origin) return;
-  if (request.mode === "navigate" && pathname === "/") {
-    event.respondWith(fetch(request).catch(async () => (await caches.match("/")) ?? Response.error()));
-  } else if (shellFiles.includes(pathname)) {
+  if (pathname.startsWith("/assets/") && shellFiles.includes(pathname)) {
     event.respondWith(caches.match(pathname).then((kept) => kept ?? fetch(request)));
+  } else if (shellFiles.includes(pathname) || (request.mode === "navigate" && pathname === "/")) {
+    event.respondWith(fetch(request).catch(async () => (await caches.match(pathname)) ?? Response.error()));
   }
 });
 
@@ -53,7 +54,9 @@ self.addEventListener("push", (event) => {
 /** Shows the message in a page that is open, else in a new one. */
 const open = async ({ spaceId, messageId }: { spaceId: string; messageId: string }): Promise<void> => {
   const address = addressOfMessage(spaceId, messageId);
-  const [page] = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  // Another one may show what the API or the deployment answers by itself.
+  const page = windows.find(({ url }) => new URL(url).pathname === "/");
   if (!page) return void (await self.clients.openWindow(`/${address}`));
   page.postMessage({ type: "open", address });
   await page.focus();

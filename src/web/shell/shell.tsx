@@ -49,6 +49,9 @@ export const Shell = () => {
   const unread = spaces.reduce((sum, space) => sum + space.unread, 0);
   useEffect(() => {
     document.title = `${unread > 0 ? `(${unread}) ` : ""}${title ? `${title} · ` : ""}Colloquy`;
+    return () => {
+      document.title = "Colloquy";
+    };
   }, [unread, title]);
 
   const openDrawer = (): void => setDrawerOpen(true);

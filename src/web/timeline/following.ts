@@ -18,6 +18,8 @@ export type Following = {
   follows: () => boolean;
   /** Belongs before the list scrolls to a row by itself. */
   leaveEnd: () => void;
+  /** Whether it did so, and the reader has done nothing since. */
+  isLed: () => boolean;
 };
 
 /**
@@ -27,6 +29,8 @@ export type Following = {
  */
 export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => void): Following => {
   const follows = useRef(true);
+  /** Whether a link led away from the end, and the reader has done nothing since. */
+  const isLed = useRef(false);
   const wasAtEnd = useRef(true);
   const tell = useCallback(
     (isAtEnd: boolean) => {
@@ -54,7 +58,7 @@ export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => 
         if (isUp || up <= 0) [top, height] = [list.scrollTop, list.scrollHeight];
         const below = pixelsBelow(list);
         if (isUp) follows.current = below < 1;
-        else if (below <= nearPx) follows.current = true;
+        else if (below <= nearPx && !isLed.current) follows.current = true;
         if (isTouched && below > nearPx) keepUp();
         else tell(below <= nearPx);
       };
@@ -68,6 +72,9 @@ export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => 
       for (const type of ["pointerdown", "wheel", "keydown", "focusin"]) {
         document.addEventListener(type, () => (isTouched = true), { once: true, capture: true, passive: true, signal });
       }
+      const free = (): boolean => (isLed.current = false);
+      for (const type of ["pointerdown", "wheel", "keydown"])
+        document.addEventListener(type, free, { capture: true, passive: true, signal });
       detach.current = () => {
         observer.disconnect();
         listening.abort();
@@ -82,6 +89,8 @@ export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => 
     follows: useCallback(() => follows.current && !isAnswering(), []),
     leaveEnd: useCallback(() => {
       follows.current = false;
+      isLed.current = true;
     }, []),
+    isLed: useCallback(() => isLed.current, []),
   };
 };

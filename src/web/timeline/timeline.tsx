@@ -60,7 +60,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
   useEffect(() => {
     followed.current = { newestSeq, onAtBottom };
   }, [newestSeq, onAtBottom]);
-  const { scrollerRef, follows, leaveEnd } = useFollowing(
+  const { scrollerRef, follows, leaveEnd, isLed } = useFollowing(
     useCallback(() => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER }), []),
     useCallback((isFollowing: boolean) => {
       setSeenSeq(isFollowing ? null : followed.current.newestSeq);
@@ -95,7 +95,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
     }),
     [onReply, leaveEnd],
   );
-  useSought(led, rows, actions.onGoTo, state.history.status === "ready" && state.history.hasOlder ? loadOlder : null);
+  useSought(led, rows, actions.onGoTo, isLed, state.history, loadOlder);
 
   return (
     <div className="timeline">
@@ -135,13 +135,16 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
 
 /** So many pages are loaded to find a message that a link leads to. */
 const maxPagesSought = 20;
+const goesAgainMs = [200, 500, 1000, 2000];
 
 /** Goes to the message that the address or a card leads to, once: older pages are loaded until it is there. */
 const useSought = (
   led: Led | null,
   rows: readonly Row[],
   goTo: (messageId: string) => void,
-  loadOlder: (() => void) | null,
+  isLed: () => boolean,
+  history: SpaceState["history"],
+  loadOlder: () => void,
 ): void => {
   const sought = useRef<{ led: Led; pages: number } | null>(null);
   useEffect(() => {
@@ -153,14 +156,16 @@ const useSought = (
     const { messageId } = current.led;
     if (rows.some((row) => row.kind === "message" && row.message.id === messageId)) {
       sought.current = null;
-      // The list first takes in the rows that came before.
+      // The list first takes in the rows that came before, and finds their heights: it goes there anew meanwhile.
       requestAnimationFrame(() => requestAnimationFrame(() => goTo(messageId)));
-    } else if (!loadOlder || current.pages >= maxPagesSought) sought.current = null;
-    else {
+      for (const ms of goesAgainMs) setTimeout(() => isLed() && goTo(messageId), ms);
+    } else if (history.status !== "ready" || !history.hasOlder || current.pages >= maxPagesSought)
+      sought.current = null;
+    else if (!history.loadingOlder) {
       current.pages += 1;
       loadOlder();
     }
-  }, [led, rows, goTo, loadOlder]);
+  }, [led, rows, goTo, isLed, history, loadOlder]);
 };
 
 const TimelineHeader = ({ context }: { context?: { state: SpaceState } }) =>
