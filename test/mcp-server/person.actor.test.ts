@@ -117,6 +117,21 @@ describe.each(revisions)("over revision %s", (revision) => {
     expect(foreign.json.code).toBe("not_found");
   });
 
+  test("[M4] an approval in the form of a result takes effect with all that is approved alone", async () => {
+    const { house, mona } = await kitchen();
+    const robo = await house.agent({ name: "Robo" });
+    const lab = await house.space("Lab", [mona, robo]);
+    const toolCallId = await question(house.workspaceId, lab.id, robo.id, "approval");
+    const { call } = await connect(mona.token, revision);
+    const { shown, inputHash } = (await call("needs_you")).json.items[0].toolCall.awaits;
+    const own = { spaceId: lab.id, toolCallId, result: { approved: true, inputHash } };
+    for (const seen of [{}, { inputHash }, { inputHash, shown: shown.slice(1) }]) {
+      const refused = await call("answer", { ...own, ...seen });
+      expect([refused.isError, refused.json.code]).toEqual([true, "approval_changed"]);
+    }
+    expect((await call("answer", { ...own, shown })).json.message.toolCall.status).toBe("running");
+  });
+
   test("[M1] what a route refuses is the tool's error, and the connection goes on", async () => {
     const { house, mona, omar, spaceId } = await kitchen();
     const board = await house.space("Board", [omar], { confidential: true });

@@ -119,8 +119,8 @@ test("[G6] [C19] what is said in a confidential space is claimed by naming it al
 });
 
 /** A program's socket, and the frames that it gets. */
-const openSocket = async (bearer: string, agentId = courier.id) => {
-  const answer = await call(`/v1/agents/${agentId}/runtime`, { bearer, headers: { upgrade: "websocket" } });
+const openSocket = async (bearer: string, agentId = courier.id, query = "") => {
+  const answer = await call(`/v1/agents/${agentId}/runtime${query}`, { bearer, headers: { upgrade: "websocket" } });
   const socket = answer.webSocket;
   if (!socket) throw new Error(`no socket: ${await answer.text()}`);
   const frames: Record<string, unknown>[] = [];
@@ -215,4 +215,55 @@ test("[G6] [C19] a socket hears no word of a confidential space that it does not
   const told = JSON.stringify(frames);
   expect(told).toContain("for the desk");
   expect(told).not.toContain("for the vault");
+});
+
+/** A confidential space of Mona, a guest and an admin who made the guest's token, and how the admin leaves it. */
+const boardOf = async (name: string) => {
+  const boss = await house.person("Boss", "admin");
+  const { id } = await house.agent({ name, runtime: "guest", continuity: "timeline" });
+  const board = await house.space(name, [mona, boss, { id }], { confidential: true });
+  const minted = call("/v1/tokens", { bearer: boss.token, body: { entityId: id } });
+  const { token: bearer } = await expectOk(z.object({ token: z.string() }), minted);
+  // What its program asked before has come to the agent by then.
+  const leave = async () => {
+    expect((await call(`/v1/agents/${id}/toolset?space=${board.id}`, { bearer })).status).toBe(200);
+    const left = await call(`/v1/spaces/${board.id}/members/${boss.id}`, { method: "DELETE", bearer: boss.token });
+    expect(left.ok).toBe(true);
+  };
+  return { id, board, bearer, leave };
+};
+
+test("[G6] [C19] a socket by an admin's token hears nothing once the admin has left the space", async () => {
+  const { id, board, bearer, leave } = await boardOf("Spied");
+  const { send, answerOf, frames, closed } = await openSocket(bearer, id, `?space=${board.id}`);
+  send({ type: "claim", id: "1" });
+  await leave();
+  await house.say(board.id, mona, "without the admin");
+  await Promise.race([answerOf("1"), closed()]);
+  expect(JSON.stringify(frames)).not.toContain("without the admin");
+  expect(await closed()).toBe(4401);
+});
+
+test("[G6] [C19] a claim by an admin's token gets nothing once the admin has left the space", async () => {
+  const { id, board, bearer, leave } = await boardOf("Waiting");
+  const claims = `/v1/agents/${id}/claims?space=${board.id}`;
+  await house.say(board.id, mona, "with the admin");
+  const first = await expectOk(ClaimedRun, call(claims, { bearer, body: { waitSeconds: 5 } }));
+  await call(`/v1/agents/${id}/runs/${first.run.id}/complete?space=${board.id}`, { bearer, body: {} });
+  const claimed = call(claims, { bearer, body: { waitSeconds: 5 } });
+  await leave();
+  await house.say(board.id, mona, "without the admin");
+  const answer = await claimed;
+  expect([answer.status, await answer.text()]).toEqual([403, expect.not.stringContaining("without the admin")]);
+});
+
+test("[G6] [L7] a claim that waits gets nothing once its agent was signed out", async () => {
+  const { id } = await house.agent({ name: "Patient", runtime: "guest", continuity: "timeline" });
+  const bearer = await house.token(id);
+  const desk = await house.space("Patient", [mona, { id }]);
+  const claimed = call(`/v1/agents/${id}/claims`, { bearer, body: { waitSeconds: 5 } });
+  expect((await call(`/v1/agents/${id}/toolset`, { bearer })).status).toBe(200);
+  await call(`/v1/entities/${id}/sign-out`, { method: "POST", bearer: house.secretKey });
+  await house.say(desk.id, mona, "who hears this?");
+  expect(await codeOf(claimed)).toBe("unauthorized");
 });
