@@ -334,7 +334,7 @@ test("[I6] without a network the page shows its shell, and keeps no word of anyb
   await page.getByText("Colloquy does not answer").waitFor();
 });
 
-test("a file whose name outlives its build comes from the server, and without a network from the worker", async () => {
+test("a file whose name outlives its build comes from the server while there is a network", async () => {
   const { ada } = await scene();
   const page = await open(await ada.link());
   await page.reload();
