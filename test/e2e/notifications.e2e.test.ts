@@ -217,6 +217,28 @@ test("[I7] the address of a notification opens the page at its message, however 
   await vi.waitFor(async () => expect(await isInView()).toBe(true), { timeout: 15_000 });
 });
 
+test("[I7] who goes on from the message that a link leads to is not led back to it", async () => {
+  const { ada, ben, spaceId, say } = await scene();
+  const first = await say("The boat has a leak");
+  for (let line = 0; line < 40; line += 1) await say(`Line ${line}`);
+  const answer = { text: "@Ada all is dry", replyTo: first };
+  const { message } = (await ben.api.post(`/v1/spaces/${spaceId}/messages`, answer)) as { message: { id: string } };
+  const page = await open(await ada.link());
+  const [quoted, quoting] = ["The boat has a leak", "@Ada all is dry"].map((text) =>
+    page.locator(".timeline-list .markdown", { hasText: text }),
+  );
+  await quoting?.waitFor();
+  await page.evaluate((address) => {
+    location.hash = address;
+  }, `${spaceId}/${message.id}`);
+  await page.locator(".message[data-target=true]", { hasText: "all is dry" }).waitFor();
+  await page.getByRole("button", { name: "Answers Ben" }).click();
+  await quoted?.waitFor();
+  await pause(page, 2500);
+  await expect(quoted?.boundingBox({ timeout: 1000 })).resolves.toMatchObject({ y: expect.any(Number) });
+  expect(await quoted?.evaluate((words) => words.getBoundingClientRect().top)).toBeGreaterThan(0);
+});
+
 test("[I7] an older message is found while much is said meanwhile", async () => {
   const { ada, spaceId, say } = await scene();
   const messageId = await say("@Ada the boat is in");

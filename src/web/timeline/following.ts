@@ -16,10 +16,10 @@ export type Following = {
   scrollerRef: (list: HTMLElement | Window | null) => void;
   /** Whether new rows are to be scrolled to. */
   follows: () => boolean;
-  /** Belongs before the list scrolls to a row by itself. */
-  leaveEnd: () => void;
-  /** Whether it did so, and the reader has done nothing since. */
-  isLed: () => boolean;
+  /** Belongs before the list scrolls to a message by itself. */
+  leaveEnd: (messageId: string) => void;
+  /** Whether it last did so to this message, and the reader has done nothing since. */
+  isLedTo: (messageId: string) => boolean;
 };
 
 /**
@@ -29,8 +29,8 @@ export type Following = {
  */
 export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => void): Following => {
   const follows = useRef(true);
-  /** Whether a link led away from the end, and the reader has done nothing since. */
-  const isLed = useRef(false);
+  /** The message that a link led to, while the reader has done nothing since. */
+  const ledTo = useRef<string | null>(null);
   const wasAtEnd = useRef(true);
   const tell = useCallback(
     (isAtEnd: boolean) => {
@@ -58,7 +58,7 @@ export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => 
         if (isUp || up <= 0) [top, height] = [list.scrollTop, list.scrollHeight];
         const below = pixelsBelow(list);
         if (isUp) follows.current = below < 1;
-        else if (below <= nearPx && !isLed.current) follows.current = true;
+        else if (below <= nearPx && ledTo.current === null) follows.current = true;
         if (isTouched && below > nearPx) keepUp();
         else tell(below <= nearPx);
       };
@@ -72,7 +72,7 @@ export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => 
       for (const type of ["pointerdown", "wheel", "keydown", "focusin"]) {
         document.addEventListener(type, () => (isTouched = true), { once: true, capture: true, passive: true, signal });
       }
-      const free = (): boolean => (isLed.current = false);
+      const free = (): null => (ledTo.current = null);
       for (const type of ["pointerdown", "wheel", "keydown"])
         document.addEventListener(type, free, { capture: true, passive: true, signal });
       detach.current = () => {
@@ -87,10 +87,10 @@ export const useFollowing = (toEnd: () => void, onChange: (isAtEnd: boolean) => 
   return {
     scrollerRef,
     follows: useCallback(() => follows.current && !isAnswering(), []),
-    leaveEnd: useCallback(() => {
+    leaveEnd: useCallback((messageId) => {
       follows.current = false;
-      isLed.current = true;
+      ledTo.current = messageId;
     }, []),
-    isLed: useCallback(() => isLed.current, []),
+    isLedTo: useCallback((messageId) => ledTo.current === messageId, []),
   };
 };

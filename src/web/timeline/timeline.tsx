@@ -60,7 +60,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
   useEffect(() => {
     followed.current = { newestSeq, onAtBottom };
   }, [newestSeq, onAtBottom]);
-  const { scrollerRef, follows, leaveEnd, isLed } = useFollowing(
+  const { scrollerRef, follows, leaveEnd, isLedTo } = useFollowing(
     useCallback(() => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER }), []),
     useCallback((isFollowing: boolean) => {
       setSeenSeq(isFollowing ? null : followed.current.newestSeq);
@@ -87,7 +87,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
       onGoTo: (messageId: string) => {
         const index = shownRows.current.findIndex((row) => row.kind === "message" && row.message.id === messageId);
         if (index < 0) return;
-        leaveEnd();
+        leaveEnd(messageId);
         list.current?.scrollToIndex({ index, align: "center" });
         setTargetId(messageId);
       },
@@ -95,7 +95,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
     }),
     [onReply, leaveEnd],
   );
-  useSought(led, rows, actions.onGoTo, isLed, state.history, loadOlder);
+  useSought(led, rows, actions.onGoTo, isLedTo, state.history, loadOlder);
 
   return (
     <div className="timeline">
@@ -142,7 +142,7 @@ const useSought = (
   led: Led | null,
   rows: readonly Row[],
   goTo: (messageId: string) => void,
-  isLed: () => boolean,
+  isLedTo: (messageId: string) => boolean,
   history: SpaceState["history"],
   loadOlder: () => void,
 ): void => {
@@ -158,14 +158,14 @@ const useSought = (
       sought.current = null;
       // The list first takes in the rows that came before, and finds their heights: it goes there anew meanwhile.
       requestAnimationFrame(() => requestAnimationFrame(() => goTo(messageId)));
-      for (const ms of goesAgainMs) setTimeout(() => isLed() && goTo(messageId), ms);
+      for (const ms of goesAgainMs) setTimeout(() => isLedTo(messageId) && goTo(messageId), ms);
     } else if (history.status !== "ready" || !history.hasOlder || current.pages >= maxPagesSought)
       sought.current = null;
     else if (!history.loadingOlder) {
       current.pages += 1;
       loadOlder();
     }
-  }, [led, rows, goTo, isLed, history, loadOlder]);
+  }, [led, rows, goTo, isLedTo, history, loadOlder]);
 };
 
 const TimelineHeader = ({ context }: { context?: { state: SpaceState } }) =>
