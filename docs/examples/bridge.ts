@@ -37,7 +37,7 @@ const carryIn = async ({ id, author, text, replyTo, root }: ChatMessage): Promis
   const url = `${COLLOQUY_URL}/v1/spaces/${SPACE_ID}/messages`;
   const headers = { authorization: `Bearer ${COLLOQUY_KEY}`, "x-entity-id": SERVICE_ID, "idempotency-key": id };
   const body = { text: `${author}: ${text}` };
-  // What answers to a message of here goes on with its root, so that agents on both sides do not talk for ever.
+  // A reply to one of our messages passes its root on. So agents on both sides do not wake each other for ever.
   const chained = repliedTo?.root === undefined ? headers : { ...headers, "colloquy-root": repliedTo.root };
   const response = await sent(url, chained, body);
   // A root is good for a day.

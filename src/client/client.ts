@@ -199,9 +199,9 @@ export const createClient = ({ baseUrl, ...who }: ClientOptions) => {
     /** Newest first. */
     blockHistory: (block: BlockRef, query: PageQuery = {}) =>
       http({ path: atBlock(block, "history"), query, answer: pageOf(BlockChange) }),
-    /** What alerts this person, and when. */
+    /** Reads which events alert this person, and when. */
     getSettings: () => http({ path: at("me", "settings"), answer: Settings }),
-    /** What is left out stays; null takes away. */
+    /** Changes the fields that `body` has. A field that is null is taken away. */
     changeSettings: (body: ChangeSettings) =>
       http({ method: "PATCH", path: at("me", "settings"), body, answer: Settings }),
     /** The devices that are told by Web Push. */

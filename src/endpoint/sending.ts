@@ -59,7 +59,7 @@ export const createSending = (around: Around) => {
     return Promise.all(living.map(open));
   };
 
-  /** Tells the server what a message came of, so that what it says here in turn can bring that. The same whenever it is told. */
+  /** Adds the sealed root of a message, which the server may pass on. The same event always has the same text. */
   const withRoot = async (workspaceId: string, { root, ...event }: ToldEvent): Promise<ToldEvent> => {
     if (!root || event.timestamp === undefined) return event;
     const sealed = await sealRoot(env, workspaceId, root, Date.parse(event.timestamp));

@@ -47,7 +47,7 @@ const requireShown = ({ shown, inputHash }: AnswerInput, awaits: AwaitedAnswer):
   );
 };
 
-/** A decision that came in the form of a result is a decision. */
+/** Reads an approval in the form of a result as the decision that it is. */
 const asDecision = (given: AnswerInput): AnswerInput => {
   const decided = given.approved === undefined ? ApprovalResult.safeParse(given.result).data : undefined;
   return decided ? { ...given, ...decided, result: undefined } : given;

@@ -5,7 +5,7 @@ import type { NotificationEvent, Settled } from "./notifications.ts";
 import { type PersonServices, readsConfidential } from "./services.ts";
 import { alerts } from "./settings.ts";
 
-/** How much spaces are to tell: all of it while a line is open, what concerns the person while a device can be told. */
+/** `all` while a line is open. `mine`, which is what concerns the person, while only a device can be told. */
 export const followsNow = ({ sockets, opening, devices, people }: PersonServices): Follows | null => {
   if (sockets.size > 0 || opening.size > 0) return "all";
   const self = people.find();
@@ -44,7 +44,10 @@ export const hear = (services: PersonServices, delivery: PersonDelivery, follows
   });
 };
 
-/** What alerts goes to all devices. Words of a confidential space go to none that another's session added (C19). */
+/**
+ * Notes a push of each loud notification for each device. A device that somebody else's session added gets none of a
+ * confidential space (C19).
+ */
 const pushAll = (
   { devices, pushes, pushing }: PersonServices,
   events: NotificationEvent[],
@@ -67,7 +70,7 @@ const cleared = ({ devices, pushes, pushing }: PersonServices, { ids, shown }: S
   return ids.length > 0 ? [{ type: "notification.cleared", ids }] : [];
 };
 
-/** Nobody can be reached: what was told is not kept, since nobody tells of its deletion. In a transaction. */
+/** Forgets what spaces told. They no longer tell of its deletion. Belongs into a transaction. */
 export const forgetAll = ({ spaces, notifications }: PersonServices): void => {
   notifications.forgetAll();
   for (const id of spaces.ids()) spaces.remove(id);

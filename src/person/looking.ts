@@ -60,7 +60,7 @@ export const look = async (services: PersonServices, self: Self): Promise<Entity
 export const requirePerson = async (services: PersonServices, self: Self): Promise<void> =>
   void (await spacesOf(services, self));
 
-/** The person is in a space that is new to them, and can be reached. */
+/** Has a space that the person has joined asked to tell them. */
 export const joined = ({ jobs }: Pick<PersonServices, "jobs">, spaceId: string): void =>
   jobs.set({ kind: askKind, key: spaceId });
 
@@ -85,7 +85,7 @@ export const handleAsking = (services: PersonServices): void => {
       const self = people.self();
       if (!self || people.find()?.rests || services.devices.all().length === 0) return undefined;
       const { spaceIds } = await spacesOf(services, self);
-      // Those that tell all do so already.
+      // A space that is known here already tells everything.
       for (const id of spaceIds) if (!spaces.find(id)) joined(services, id);
       return clock.now() + renewMs;
     },

@@ -8,7 +8,7 @@ import { notifications } from "./schema.ts";
 export type NotificationEvent = Extract<LineEvent, { type: "notification" }>;
 type Row = typeof notifications.$inferSelect;
 
-/** What is done with: its ids, and which of them some device may show. */
+/** Notifications that were taken away. `shown`: those that a device may still show. */
 export type Settled = { ids: string[]; shown: string[] };
 
 const toldOf = ({ cursor, notification }: Row): NotificationEvent => ({
@@ -55,7 +55,7 @@ export const createNotifications = (db: Database) => {
     find: (id: string): Notification | undefined =>
       db.select().from(notifications).where(eq(notifications.id, id)).get()?.notification,
 
-    /** Some device may show it from now on. */
+    /** Notes that a device may show it from now on. */
     pushed: (id: string): void =>
       void db.update(notifications).set({ pushed: true }).where(eq(notifications.id, id)).run(),
 

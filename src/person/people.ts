@@ -6,7 +6,7 @@ import { defaultSettings } from "./settings.ts";
 
 type Row = typeof people.$inferSelect;
 
-/** Who the person is, and what they set. Of one who never looked and set nothing there is no row, and no table. */
+/** The person's identity and settings. A person who never looked and set nothing has no row and no table. */
 export const createPeople = (db: Database, isCreated: () => boolean) => {
   const row = new Remembered(db, () => (isCreated() ? db.select().from(people).get() : undefined));
 

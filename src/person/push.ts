@@ -7,7 +7,7 @@ import { pushAnswerMs } from "./bounds.ts";
 import type { DeviceRow } from "./devices.ts";
 import type { PushPayload } from "./pushes.ts";
 
-/** What came of a push. `gone`: there is no such subscription any more. `dropped`: its service will not take it. */
+/** The result of a push. `gone`: the subscription has ended. `dropped`: the push service refuses this push. */
 export type Pushed =
   | { result: "sent" | "gone" }
   | { result: "dropped"; reason: string }

@@ -7,7 +7,7 @@ import { pushes } from "./schema.ts";
 
 export type PushRow = typeof pushes.$inferSelect;
 
-/** What the service worker of a page gets. `count`: how many others of the space it stands for. */
+/** The payload that a page's service worker gets. `count`: how many other notifications of the space it stands for. */
 export type PushPayload =
   | ({ type: "notification"; count?: number } & Pick<
       Notification,
@@ -19,7 +19,7 @@ const cleared = "cleared";
 /** The topic of a notification: those of a space go together, what needs the person goes by itself. */
 const topicOf = ({ kind, id, spaceId }: Notification): string => (kind === "needs_you" ? id : spaceId);
 
-/** What a row is as it is sent: of those that are still unread the newest, which stands for the others. Pure. */
+/** The payload of a row now: its newest unread notification, which stands for the others. Pure. */
 export const payloadOf = (
   { topic, ids }: Pick<PushRow, "topic" | "ids">,
   find: (id: string) => Notification | undefined,
@@ -34,7 +34,7 @@ export const payloadOf = (
 };
 
 /**
- * What waits to be pushed to devices.
+ * The pushes that wait for devices.
  *
  * Invariants
  * 1. A row holds ids alone: what they say is read as it is sent. So it says nothing that was read, edited or deleted meanwhile.
@@ -60,18 +60,18 @@ export const createPushes = (db: Database, clock: Clock) => {
   };
 
   return {
-    /** In the transaction that stores the notification. */
+    /** Notes a push of the notification. Belongs into the transaction that stores it. */
     note: (deviceId: string, notification: Notification): void =>
       append(deviceId, topicOf(notification), [notification.id]),
 
-    /** What it shows of these is to go. In the transaction that takes them away. */
+    /** Notes that the device must stop showing these. Belongs into the transaction that takes them away. */
     clear: (deviceId: string, ids: string[]): void => append(deviceId, cleared, ids),
 
     /** The one of a device that is due first. */
     next: (deviceId: string): PushRow | undefined =>
       db.select().from(pushes).where(eq(pushes.deviceId, deviceId)).orderBy(asc(pushes.dueAt)).limit(1).get(),
 
-    /** These of its ids are done with, sent or not. Those that came meanwhile wait until a pause is over. */
+    /** Takes these ids out of the row, sent or not. Ids that came meanwhile wait for the end of the pause. */
     done(row: PushRow, ids: string[], wasSent: boolean): void {
       const left = (find(row)?.ids ?? []).filter((id) => !ids.includes(id));
       if (left.length === 0 && !(wasSent && row.topic.startsWith("spc_"))) db.delete(pushes).where(isIt(row)).run();

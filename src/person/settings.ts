@@ -37,7 +37,7 @@ const changedSpace = (
   return { ...(isMuted && { muted: true as const }), ...(hasKinds && own && { notifications: own }) };
 };
 
-/** What is left out stays; null takes away. Throws `limit_reached`. */
+/** The settings after a change. A field that is left out stays. One that is null is taken away. Throws `limit_reached`. */
 export const changedSettings = (before: Settings, changes: ChangeSettings): Settings => {
   const spaces = new Map(Object.entries(before.spaces));
   for (const [id, change] of Object.entries(changes.spaces ?? {})) {

@@ -62,7 +62,7 @@ export const serveGuest = (socket: WebSocket, agent: AskedAgent, { prove, holds,
     while (isOpen) {
       await proven();
       const claimed = isOpen ? await agent.claimRun({ waitSeconds: claimSeconds }) : null;
-      // Whoever has lost their credentials meanwhile does not get it: it goes to the next claim once its lease is over.
+      // A caller whose right has ended meanwhile does not get the run. The next claim gets it, once the lease is over.
       if (claimed) await Promise.all([holds(), reads()]).catch(ended);
       if (claimed) return { type: "claimed", ...claimed };
     }

@@ -31,7 +31,7 @@ const requireOwn = (principal: Principal, agentId: string): void => {
   throw new ColloquyError("forbidden", "This token is another agent's: a guest has its own runs alone.");
 };
 
-/** Whoever waited may not read any more what is said in the confidential space that they named (C19). */
+/** Refuses a caller who no longer reads the confidential space that they named (C19). */
 const requireStillReads = async (context: HttpContext): Promise<void> => {
   const space = askedSpace(context.req.query());
   if (space !== undefined) await requireReader(context, space);
@@ -58,9 +58,8 @@ guests.route("POST /v1/agents/{agentId}/claims", {
   handle: async ({ context, principal, params, agent, body }) => {
     requireOwn(principal, params.agentId);
     const claimed = await agent.claimRun(body);
-    // Whoever may not have it any more does not get it: it goes to the next claim once its lease is over.
-    if (claimed) await requireStill(context, "guest");
-    if (claimed) await requireStillReads(context);
+    // A caller whose right has ended meanwhile does not get the run. The next claim gets it, once the lease is over.
+    if (claimed) await Promise.all([requireStill(context, "guest"), requireStillReads(context)]);
     return claimed ? context.json(claimed) : new Response(null, { status: 204 });
   },
 });

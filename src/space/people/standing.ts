@@ -49,7 +49,7 @@ const needOf = (message: Message): NeedsYou[] => {
 const previewOf = ({ id: messageId, sender, text, toolCall, deleted }: Message): SpaceSummary["preview"] =>
   deleted ? undefined : { messageId, sender, text: shortly(text ?? toolCall?.name ?? "") };
 
-/** What was said to this person that waits for them: until they speak, where an agent waits, else until they have read it. */
+/** Messages that wait for this person: an agent's question until they speak, a mention or a reply until they read it. */
 export const waitingFor = (
   { addressed }: Pick<Around, "addressed">,
   { entityId, readCount }: Pick<MemberRow, "entityId" | "readCount">,

@@ -40,7 +40,7 @@ const closeOthers = async (unread: readonly NotificationEvent[]): Promise<void> 
   for (const shown of (await worker?.getNotifications()) ?? []) if (!ids.has(shown.tag)) shown.close();
 };
 
-/** Nobody is signed in any more: what was shown is not for whoever comes next. */
+/** Closes all of them. Whoever signs in next is not shown them. */
 export const closeNotifications = (): Promise<void> => closeOthers([]);
 
 /**
