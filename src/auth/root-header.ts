@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createCipheriv, createHmac } from "node:crypto";
 import * as z from "zod";
 import type { Root } from "../protocol/rpc.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -25,8 +25,7 @@ const version = "v2";
 const nonceBytes = 12;
 const Sealed = z.tuple([z.string(), z.enum(["person", "service", "plan", "agent"]), z.string().nullable(), z.int()]);
 
-const keyOf = (secret: string, workspaceId: string): Promise<CryptoKey> =>
-  crypto.subtle.importKey("raw", deriveKey(secret, `root:${workspaceId}`), "AES-GCM", false, ["encrypt", "decrypt"]);
+const keyOf = (secret: string, workspaceId: string): Uint8Array => deriveKey(secret, `root:${workspaceId}`);
 
 /**
  * A root as open minds may know it. One that began in a confidential space gets an id that tells nothing of it. All
@@ -45,21 +44,18 @@ export const toldOutside = (
   return isInside ? { ...root, id: ids.deriveOwned("evt", workspaceId, "root", root.id) } : root;
 };
 
-/** `at`: when the call was begun that sends it, in milliseconds since the epoch. */
-export const sealRoot = async (
-  env: RingEnv,
-  workspaceId: string,
-  { id, kind, by }: Root,
-  at: number,
-): Promise<string> => {
-  const text = JSON.stringify([id, kind, by ?? null, at] satisfies z.infer<typeof Sealed>);
-  // The nonce follows from the text: it is never used for another one.
+/** Seals roots of a workspace. `at`: when the call was begun that sends it, in milliseconds since the epoch. */
+export const rootSealer = (env: RingEnv, workspaceId: string): ((root: Root, at: number) => string) => {
   const { secret } = ringOf(env).first;
-  const nonceKey = deriveKey(secret, `root-nonce:${workspaceId}`);
-  const iv = new Uint8Array(createHmac("sha256", nonceKey).update(text).digest().subarray(0, nonceBytes));
-  const key = await keyOf(secret, workspaceId);
-  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, key, new TextEncoder().encode(text));
-  return [version, Buffer.from(iv).toString("base64url"), Buffer.from(sealed).toString("base64url")].join(".");
+  const [key, nonceKey] = [keyOf(secret, workspaceId), deriveKey(secret, `root-nonce:${workspaceId}`)];
+  return ({ id, kind, by }, at) => {
+    const text = JSON.stringify([id, kind, by ?? null, at] satisfies z.infer<typeof Sealed>);
+    // The nonce follows from the text: it is never used for another one.
+    const iv = createHmac("sha256", nonceKey).update(text).digest().subarray(0, nonceBytes);
+    const cipher = createCipheriv("aes-256-gcm", key, iv);
+    const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+    return [version, iv.toString("base64url"), sealed.toString("base64url")].join(".");
+  };
 };
 
 const refused = (message: string, cause?: unknown): ColloquyError => {
@@ -74,7 +70,7 @@ const unsealed = async (env: RingEnv, workspaceId: string, header: string): Prom
   const plain = await openedByAny(ringOf(env).secrets, async (secret) =>
     crypto.subtle.decrypt(
       { name: "AES-GCM", iv: Buffer.from(iv, "base64url") },
-      await keyOf(secret, workspaceId),
+      await crypto.subtle.importKey("raw", keyOf(secret, workspaceId), "AES-GCM", false, ["decrypt"]),
       Buffer.from(body, "base64url"),
     ),
   );

@@ -2,7 +2,7 @@ import { signStandard } from "../auth/webhooks/standard.ts";
 import type { ToldEvent } from "../protocol/endpoint-rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { fetchOutgoing } from "../shared/fetch-outgoing.ts";
-import { settledWithin, timeoutSignal } from "../shared/timeouts.ts";
+import { settledWithin, withinTime } from "../shared/timeouts.ts";
 import { answerMs, answerTextMs, disableAfterMs, maxAnswerBytes, maxBatchEvents } from "./bounds.ts";
 
 /** The pauses before a delivery is tried again. The last one is repeated. */
@@ -76,8 +76,9 @@ export const send = async (
     ...(status !== undefined && { status }),
   });
   try {
-    const options = { fetch, allowLoopback, signal: timeoutSignal(answerMs), isDirect: true };
-    const told = await fetchOutgoing({ method: "POST", url, headers, body }, options);
+    const told = await withinTime(answerMs, (signal) =>
+      fetchOutgoing({ method: "POST", url, headers, body }, { fetch, allowLoopback, signal, isDirect: true }),
+    );
     if (!told.ok) return failed(`It could not be asked: ${told.reason}`);
     const { status, ok } = told.response;
     const ms = clock.now() - begun;

@@ -1,4 +1,4 @@
-import { sealRoot } from "../auth/root-header.ts";
+import { rootSealer } from "../auth/root-header.ts";
 import { endpointSecretName, unseal } from "../auth/sealing.ts";
 import type { Env } from "../env/env.ts";
 import type { EndpointConfig, ToldEvent, ToldEvents } from "../protocol/endpoint-rpc.ts";
@@ -60,10 +60,10 @@ export const createSending = (around: Around) => {
   };
 
   /** Adds the sealed root of a message, which the server may pass on. The same event always has the same text. */
-  const withRoot = async (workspaceId: string, { root, ...event }: ToldEvent): Promise<ToldEvent> => {
+  const withRoot = (seal: ReturnType<typeof rootSealer>, { root, ...event }: ToldEvent): ToldEvent => {
     if (!root || event.timestamp === undefined) return event;
-    const sealed = await sealRoot(env, workspaceId, root, Date.parse(event.timestamp));
-    return { ...event, data: `${event.data.slice(0, -1)},"root":${JSON.stringify(sealed)}}` };
+    const sealed = JSON.stringify(seal(root, Date.parse(event.timestamp)));
+    return { ...event, data: `${event.data.slice(0, -1)},"root":${sealed}}` };
   };
 
   /** The next events of a source; undefined where it has none for this endpoint any more. */
@@ -74,7 +74,8 @@ export const createSending = (around: Around) => {
     const told = await withTimeout(sourceTimeoutMs, asked);
     if (!told.ok && told.problem.code === "not_found") return undefined;
     const { events, cursor } = unwrap(told);
-    return { events: await Promise.all(events.map((event) => withRoot(workspaceId, event))), cursor };
+    const seal = rootSealer(env, workspaceId);
+    return { events: events.map((event) => withRoot(seal, event)), cursor };
   };
 
   const store = (): void => {

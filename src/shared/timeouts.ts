@@ -42,6 +42,17 @@ export const timeoutSignal = (timeoutMs: number): AbortSignal => {
   return over.signal;
 };
 
+/** Does `work` under a signal that is aborted with `unavailable` after `timeoutMs`. Leaves no timer behind. */
+export const withinTime = async <T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(tooLate(timeoutMs)), timeoutMs);
+  try {
+    return await work(over.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
 /** Resolves after so long; rejects with the signal's reason as soon as it aborts. Tests see by it who pauses. */
 export const pause = (milliseconds: number, signal?: AbortSignal): Promise<void> => {
   const over = new Promise<void>((resolve) => setTimeout(resolve, milliseconds));

@@ -69,7 +69,7 @@ export const joinAs = (url: string, spaceId: string, signed: Signed): Person => 
       sent.push(one);
       // Half of what is said answers the newest message.
       const newest = live.getSnapshot().messages.at(-1);
-      const replyTo = newest?.kind === "text" && newest.deleted === undefined ? newest.id : undefined;
+      let replyTo = newest?.kind === "text" && newest.deleted === undefined ? newest.id : undefined;
       if (by === "socket") return void live.send(text);
       while (!over && one.acknowledgedAt === undefined) {
         try {
@@ -77,6 +77,11 @@ export const joinAs = (url: string, spaceId: string, signed: Signed): Person => 
           acknowledge(text);
         } catch (error) {
           if (!(error instanceof ColloquyError)) throw error;
+          // What it replies to was deleted meanwhile: it is said without, as the refusal asks.
+          if (error.code === "gone" && replyTo !== undefined) {
+            replyTo = undefined;
+            continue;
+          }
           if (error.code !== "unavailable") {
             one.refused = error.code;
             return;

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { openRoot, rootHeaderMs, sealRoot } from "../../src/auth/root-header.ts";
+import { openRoot, rootHeaderMs, rootSealer } from "../../src/auth/root-header.ts";
 import type { Root } from "../../src/protocol/rpc.ts";
 import { WaitingToolCall } from "../../src/protocol/tool-call.ts";
 import { armFault } from "../../src/shared/fault.ts";
@@ -250,18 +250,19 @@ describe("the header Colloquy-Root", () => {
   const root: Root = { id: "msg_1", kind: "person", by: "ent_1" };
   const [own, other] = [ids.mint("wsp"), ids.mint("wsp")];
   const sealedNow = (workspaceId: string, { id = root.id, agoMs = 0 } = {}) =>
-    sealRoot(env, workspaceId, { ...root, id }, Date.now() - agoMs);
+    rootSealer(env, workspaceId)({ ...root, id }, Date.now() - agoMs);
 
   test("[C9] is the same for the same call of a root, opaque, and opens in its workspace alone", async () => {
     const at = 1_800_000_000_000;
-    const sealed = await sealRoot(env, own, root, at);
-    expect(await sealRoot(env, own, { ...root }, at)).toBe(sealed);
-    expect(await sealRoot(env, own, { ...root, by: "ent_2" }, at)).not.toBe(sealed);
-    expect(await sealRoot(env, other, root, at)).not.toBe(sealed);
+    const seal = rootSealer(env, own);
+    const sealed = seal(root, at);
+    expect(seal({ ...root }, at)).toBe(sealed);
+    expect(seal({ ...root, by: "ent_2" }, at)).not.toBe(sealed);
+    expect(rootSealer(env, other)(root, at)).not.toBe(sealed);
     expect(Buffer.from(sealed.split(".")[2] ?? "", "base64url").toString()).not.toContain("ent_1");
     expect(await openRoot(env, own, sealed, at)).toEqual(root);
     const bare = { id: "evt_1", kind: "service" } as const;
-    expect(await openRoot(env, own, await sealRoot(env, own, bare, at), at)).toEqual(bare);
+    expect(await openRoot(env, own, seal(bare, at), at)).toEqual(bare);
     await expect(openRoot(env, other, sealed, at)).rejects.toMatchObject({ code: "invalid_request" });
     await expect(
       openRoot({ SIGNING_SECRET: "another secret of thirty-two bytes" }, own, sealed, at),
@@ -274,7 +275,7 @@ describe("the header Colloquy-Root", () => {
     gateway(async () => undefined);
     const { house, agent, trigger } = await openChain();
     const hook = await hookOf(house, agent);
-    const old = rootOf(await sealedNow(house.workspaceId, { agoMs: rootHeaderMs }));
+    const old = rootOf(sealedNow(house.workspaceId, { agoMs: rootHeaderMs }));
     const sent = signed.standard(hook.secret, "msg_1", "{}");
     const delivery = deliver(hook.hookId, { ...sent, headers: { ...sent.headers, ...old } });
     for (const answer of [await trigger(old), await delivery]) {
@@ -283,7 +284,7 @@ describe("the header Colloquy-Root", () => {
       expect(problem.detail).toMatch(/rootHeaderMs \(24 h\): leave it out/);
     }
     expect(await inboxOf(house.workspaceId, agent)).toEqual([]);
-    const young = rootOf(await sealedNow(house.workspaceId, { agoMs: rootHeaderMs - 60_000 }));
+    const young = rootOf(sealedNow(house.workspaceId, { agoMs: rootHeaderMs - 60_000 }));
     await expectOk(Accepted, trigger(young));
     expect(await ended(house.workspaceId, agent, 1)).toMatchObject([{ roots: [root.id] }]);
   });
@@ -297,14 +298,14 @@ describe("the header Colloquy-Root", () => {
       await expectOk(Accepted, trigger());
       await ended(house.workspaceId, agent, count);
     }
-    const headers = rootOf(await sealedNow(house.workspaceId));
+    const headers = rootOf(sealedNow(house.workspaceId));
     for (let count = 1; count <= 2 * maxWakesPerRoot; count += 1) await expectOk(Accepted, trigger(headers));
     const waking = async () => (await inboxOf(house.workspaceId, agent)).filter(({ wakes }) => wakes).length;
     expect(await waking()).toBe(maxWakesPerRoot);
     // Headers of many roots have no more wait than an hour has runs.
     const codes: number[] = [];
     for (const id of ["msg_2", "msg_3", "msg_4", "msg_5"]) {
-      codes.push((await trigger(rootOf(await sealedNow(house.workspaceId, { id })))).status);
+      codes.push((await trigger(rootOf(sealedNow(house.workspaceId, { id })))).status);
     }
     expect(codes).toEqual([202, 202, 429, 429]);
     expect(await waking()).toBe(maxRunsPerHour);
@@ -314,9 +315,9 @@ describe("the header Colloquy-Root", () => {
     gateway(async () => undefined);
     const { house, agent, trigger } = await openChain();
     const elsewhere = await openHouse();
-    const own = await sealedNow(house.workspaceId);
+    const own = sealedNow(house.workspaceId);
     const bent = `${own.slice(0, -2)}${own.endsWith("AA") ? "BB" : "AA"}`;
-    const foreign = await sealedNow(elsewhere.workspaceId);
+    const foreign = sealedNow(elsewhere.workspaceId);
     const hook = await hookOf(house, agent);
     for (const forged of ["", "x", "v1..", "v1.AAAA.AAAA", "v2.AAAA.AAAA", bent, foreign, "a".repeat(1001)]) {
       expect(await problemIn(await trigger(rootOf(forged)))).toMatchObject({ status: 400, code: "invalid_request" });
@@ -338,7 +339,7 @@ describe("the header Colloquy-Root", () => {
   test("[C9] [D5] a trigger that comes again with its key is the same event", async () => {
     gateway(async () => undefined);
     const { house, agent, trigger, runs } = await openChain({ limits: { maxWakesPerRoot: 1 } });
-    const headers = { ...rootOf(await sealedNow(house.workspaceId)), "idempotency-key": "one" };
+    const headers = { ...rootOf(sealedNow(house.workspaceId)), "idempotency-key": "one" };
     const first = await expectOk(Accepted, trigger(headers));
     const [run] = await ended(house.workspaceId, agent, 1);
     expect(run?.roots).toEqual([root.id]);
@@ -364,7 +365,7 @@ describe("the header Colloquy-Root", () => {
       expect(problem).toMatchObject({ status: 429, code: "rate_limited" });
       expect(problem.detail).toContain("maxRunsPerHour (2)");
     }
-    const chained = rootOf(await sealedNow(house.workspaceId));
+    const chained = rootOf(sealedNow(house.workspaceId));
     await expectOk(Accepted, trigger(chained));
     await expectOk(Accepted, deliver(hook.hookId, { ...sent, headers: { ...sent.headers, ...chained } }));
     expect(await inboxOf(house.workspaceId, agent)).toMatchObject([{ wakes: true }, { wakes: true }]);
@@ -376,7 +377,7 @@ describe("the header Colloquy-Root", () => {
     const { house, agent } = await openChain();
     const hook = await hookOf(house, agent);
     const { headers, ...sent } = signed.standard(hook.secret, "msg_1", "{}");
-    const chained = rootOf(await sealedNow(house.workspaceId));
+    const chained = rootOf(sealedNow(house.workspaceId));
     await expectOk(Accepted, deliver(hook.hookId, { ...sent, headers: { ...headers, ...chained } }));
     expect(await ended(house.workspaceId, agent, 1)).toMatchObject([{ roots: [root.id] }]);
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openRoot, sealRoot } from "../../src/auth/root-header.ts";
+import { openRoot, rootSealer } from "../../src/auth/root-header.ts";
 import { isSealedAnew, resealed, seal, unseal } from "../../src/auth/sealing.ts";
 import { mintToken, verifyToken } from "../../src/auth/tokens.ts";
 import { createIds } from "../../src/shared/ids.ts";
@@ -62,7 +62,7 @@ test("[L5] tokens and roots of before are taken while their secret is in the rin
   const root = { id: "msg_1", kind: "person" as const };
   const made = async (env: RingEnv) => ({
     token: await mintToken(env, claims),
-    header: await sealRoot(env, claims.workspaceId, root, now),
+    header: rootSealer(env, claims.workspaceId)(root, now),
   });
   const [old, fresh] = [await made(before), await made(during)];
   for (const { token, header } of [old, fresh]) {

@@ -77,7 +77,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
     data: { toolCallId: callId, agentId: services.identity.get().id, spaceId, name: tool.name, input },
   });
   const signed = signStandard([key], callId, services.clock.now(), body);
-  const chained = await outside.chained(row.root, begunAt(row));
+  const chained = outside.chained(row.root, begunAt(row));
   const own = Object.entries({ ...signed, ...chained, "content-type": "application/json", "idempotency-key": callId });
   const ownNames = new Set(own.map(([name]) => name));
   const all = [...headers.filter(([name]) => !ownNames.has(name.toLowerCase())), ...own];
@@ -143,10 +143,8 @@ export const claimCall = async (
   callId: string,
   { holder, leaseSeconds }: ClaimToolCall,
 ): Promise<WaitingToolCall> => {
-  const asked = external(services, callId);
-  const { [rootHeader]: root } = await outsideOf(services).chained(asked.root, begunAt(asked));
-  // Others may have claimed it meanwhile.
   const row = external(services, callId);
+  const { [rootHeader]: root } = outsideOf(services).chained(row.root, begunAt(row));
   if (isOver(row)) throw new ColloquyError("gone", `the call is over: it is ${statusOf(row)}`);
   // Words may have been deleted from it since it was listed.
   const changed = changedSinceApproval(row, row.lease !== null);

@@ -1,4 +1,4 @@
-import { rootHeader, sealRoot, toldOutside } from "../../../auth/root-header.ts";
+import { rootHeader, rootSealer, toldOutside } from "../../../auth/root-header.ts";
 import type { Root } from "../../../protocol/rpc.ts";
 import type { SecretUse } from "../../../protocol/secret.ts";
 import type { ToolConfig } from "../../../protocol/tool.ts";
@@ -23,8 +23,8 @@ export const outsideOf = ({ identity, env, ids }: Pick<ToolServices, "identity" 
   fetch: (...request: Parameters<typeof fetch>) => globalThis.fetch(...request),
   allowLoopback: env.ENVIRONMENT === "development",
   /** The header by which what a request sets off stays in its chain. `begunAt`: when its call was. */
-  chained: async (root: Root, begunAt: number): Promise<Record<string, string>> => ({
-    [rootHeader]: await sealRoot(env, identity.get().workspaceId, toldOutside(identity.get(), ids, root), begunAt),
+  chained: (root: Root, begunAt: number): Record<string, string> => ({
+    [rootHeader]: rootSealer(env, identity.get().workspaceId)(toldOutside(identity.get(), ids, root), begunAt),
   }),
 });
 
@@ -56,8 +56,7 @@ const runGateway = async (tool: Gateway, input: unknown, call: CallContext): Pro
   if (!headers.has("user-agent")) headers.set("user-agent", "Colloquy");
   if (request.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
   if (method !== "GET" && !headers.has("idempotency-key")) headers.set("idempotency-key", call.callId);
-  for (const [name, value] of Object.entries(await outside.chained(call.root(), call.begunAt)))
-    headers.set(name, value);
+  for (const [name, value] of Object.entries(outside.chained(call.root(), call.begunAt))) headers.set(name, value);
 
   const timeout = AbortSignal.timeout(tool.timeoutMs);
   const signal = AbortSignal.any([call.signal, timeout]);

@@ -191,7 +191,7 @@ export const createMcp = (db: Database, { clock, timers, servers, listsInUse, cl
       const { code, message } = mayBeDone && !tool.idempotent ? unknownOutcome(failure.message) : failure;
       return new ColloquyError(code, `MCP server "${server.name}": ${message}`, { cause: failure });
     };
-    const headers = await outside.chained(root(), begunAt);
+    const headers = outside.chained(root(), begunAt);
     // The connection holds them: each call that sends them along is on record.
     const use = { kind: "mcp", name: server.name, url: server.url, cause: useOf(runId, callId) } as const;
     await unsealSecrets(secretNames(server.headers), (name) => outside.unsealSecret(name, use));
