@@ -7,7 +7,7 @@ import { postJson, withRivals } from "./support/servers.ts";
 
 /**
  * An endpoint sends a space's messages again, one after another, to a server that answers at once. Held against a bare
- * object that posts a text of the same length in a loop. Then messages go to two spaces in turn. Of one space an endpoint is told
+ * object that posts one of these requests in a loop: it has been signed before. Then messages go to two spaces in turn. Of one space an endpoint is told
  * whose server never answers. It must not delay the other endpoint of that space.
  */
 const messages = 500;
@@ -20,12 +20,15 @@ const words = "x".repeat(200);
 
 /** A server that notes when what came. `isSilent`: it answers nothing. */
 const openReceiver = async (isSilent = false) => {
-  let came: { at: number; body: string }[] = [];
+  let came: { at: number; body: string; headers: Record<string, string> }[] = [];
   const server = createServer((request, response) => {
     let body = "";
     request.setEncoding("utf8").on("data", (chunk) => (body += chunk));
     request.on("end", () => {
-      came.push({ at: performance.now(), body });
+      const headers = Object.entries(request.headers).filter(([name]) =>
+        /^(?:webhook-|content-type|user-agent)/.test(name),
+      );
+      came.push({ at: performance.now(), body, headers: Object.fromEntries(headers) as Record<string, string> });
       if (!isSilent) response.end();
     });
   });
@@ -61,12 +64,12 @@ const rates = async (house: House, baseline: string): Promise<{ ours: number; ba
     await ann.api.post(`/v1/spaces/${spaceId}/messages`, { text: words });
   }
   await receiver.until(messages);
-  const text = receiver.came()[0]?.body ?? "";
+  const { body: text, headers } = receiver.came()[0] ?? { body: "", headers: {} };
   const [ours, bare]: [number[], number[]] = [[], []];
   // The first round compiles and connects.
   for (let round = -1; round < rounds; round += 1) {
     receiver.clear();
-    await postJson(`${baseline}/tell?name=endpoints`, { url: receiver.url, text, times: messages });
+    await postJson(`${baseline}/tell?name=endpoints`, { url: receiver.url, text, headers, times: messages });
     if (round >= 0) bare.push(receiver.rate());
     await pause(500);
     receiver.clear();

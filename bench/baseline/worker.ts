@@ -12,7 +12,7 @@ type Env = { BARE: DurableObjectNamespace<Bare>; SPEAKER: DurableObjectNamespace
 /** Replaces `length` characters at `at`. */
 type Edit = { at: number; length: number; text: string };
 
-type Telling = { url: string; text: string; times: number };
+type Telling = { url: string; text: string; headers: Record<string, string>; times: number };
 
 const createMessages = (sql: SqlStorage): void => {
   sql.exec("CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY, text TEXT NOT NULL)");
@@ -65,8 +65,7 @@ export class Bare extends DurableObject<Env> {
     return { ...sql.exec<{ version: number }>(insert, after).one(), rendered: after, value: after };
   }
 
-  async tell({ url, text, times }: Telling): Promise<void> {
-    const headers = { "content-type": "application/json" };
+  async tell({ url, text, headers, times }: Telling): Promise<void> {
     for (let told = 0; told < times; told += 1) {
       const answer = await fetch(url, { method: "POST", headers, body: text });
       await answer.text();
