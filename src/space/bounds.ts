@@ -123,7 +123,7 @@ export const descriptionsKeptMs = 5 * 60_000;
 
 /** A search goes through so many messages at a time, from the newest back. The next page goes on from there. */
 export const maxSearchedMessages = 1000;
-/** Calls that wait for people, of which one answer looks at the oldest. */
+/** Calls that wait for a person, of which one answer has the newest. */
 export const maxAskedAtOnce = 200;
 
 /** Tool calls that run or wait in one space at a time. */

@@ -16,7 +16,7 @@ import { compartmentId } from "../shared/ids.ts";
 import { maxAskedAtOnce, maxLateReads, maxPageSize, maxSearchedMessages, maxUnreadScan } from "./bounds.ts";
 import { heardOf, type LogRow, messageIn, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
-import { asks, standingFor, waitingFor } from "./people/standing.ts";
+import { standingFor, waitingFor } from "./people/standing.ts";
 import { isUntold, publicRun, receiptsOf } from "./receipts.ts";
 import { acting, memberIn, readable, requireAwake, spaceIn } from "./rights.ts";
 import type { LateRead, ReadMark, ReadPlaces } from "./schema.ts";
@@ -99,7 +99,7 @@ export const askedOf = (services: SpaceServices, principal: Principal): Message[
   const member = principal.entityId === undefined ? undefined : services.members.find(principal.entityId);
   if (member?.type !== "human") return [];
   const now = services.clock.now();
-  const asked = services.toolCalls.asked(services.log.head().seq, maxAskedAtOnce).filter(
+  const asked = services.toolCalls.askedOf(member.entityId, maxAskedAtOnce).filter(
     // Nobody waits for the others any more: the events that say so come in a moment.
     ({ seq, expiresAt, agentId }) =>
       seq > (confidentialFrom ?? 0) && (expiresAt ?? 0) > now && services.members.find(agentId) !== undefined,
@@ -109,7 +109,7 @@ export const askedOf = (services: SpaceServices, principal: Principal): Message[
     ({ messageId }) => services.log.findMessage(messageId) ?? [],
   );
   if (member.follows !== "all") services.ofPeople.addressed.forget(member.entityId);
-  const waiting = [...calls.filter((message) => asks(message, member.entityId)), ...said.map(messageIn)];
+  const waiting = [...calls, ...said.map(messageIn)];
   return waiting.toSorted((one, other) => one.seq - other.seq);
 };
 

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import type { NeedsYou, Standing } from "../../src/protocol/line.ts";
+import { maxNeeds, type NeedsYou, type Standing } from "../../src/protocol/line.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
@@ -114,3 +114,27 @@ test("[I1] unread, mentions and what needs a person are what a full scan of the 
     { numRuns: 8, seed: 18 },
   );
 }, 60_000);
+
+test("[I1] [M5] calls that wait for others alone hide none that waits for a person", async () => {
+  const [ann, ben, robo] = [entity("human", "Ann"), entity("human", "Ben"), entity("agent", "Robo")];
+  const home = await house([ann, ben, robo]);
+  const awaits = { kind: "answer" as const, quorum: 2, expiresAt: "2099-01-01T00:00:00.000Z" };
+  const ask = async (name: string, approvers?: string[]) =>
+    unwrap(
+      await home.rpc.recordToolCall(
+        called(home, robo, name, { status: "requires_action", awaits: { ...awaits, ...(approvers && { approvers }) } }),
+      ),
+    );
+  const answered = called(home, robo, "answered").toolCallId;
+  await ask("answered");
+  unwrap(await home.rpc.answerToolCall(home.as(ann), answered, { result: "yes" }));
+  for (let count = 0; count < 200; count += 1) await ask(`of Ben ${count}`, [ben.id]);
+  const [first, last] = [called(home, robo, "of Ann").messageId, called(home, robo, "of all").messageId];
+  await ask("of Ann", [ann.id]);
+  await ask("of all");
+  const { needsYou } = unwrap(await home.rpc.attend(home.workspaceId, ann.id, "mine"));
+  expect(needsYou.map(({ messageId }) => messageId)).toEqual([first, last]);
+  expect(unwrap(await home.rpc.asked(home.as(ann))).map(({ id }) => id)).toEqual([first, last]);
+  const { needsYou: newest } = unwrap(await home.rpc.attend(home.workspaceId, ben.id, "mine"));
+  expect([newest.length, newest.at(-1)?.messageId]).toEqual([maxNeeds, last]);
+});

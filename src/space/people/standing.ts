@@ -69,9 +69,8 @@ export const standingFor = (around: Around, member: MemberRow): Standing => {
   const head = log.head();
   const { messageCount } = head;
   const mine = addressed.of(entityId);
-  const asked = toolCalls.asked(head.seq, maxNeeds).map(({ message }) => message);
   const needsYou: NeedsYou[] = [
-    ...asked.filter((message) => asks(message, entityId)).flatMap(needOf),
+    ...toolCalls.askedOf(entityId, maxNeeds).flatMap(({ message }) => needOf(message)),
     ...waitingFor(around, member).map(({ messageId, kind, waits, text, at }): NeedsYou => {
       const as = waits ? "wait" : kind;
       return { id: `${as} ${messageId}`, kind: as, spaceId, messageId, title: shortly(text), at };

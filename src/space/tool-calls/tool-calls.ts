@@ -1,4 +1,4 @@
-import { and, asc, eq, isNotNull, lte, min, notInArray, sql } from "drizzle-orm";
+import { and, asc, desc, eq, isNotNull, lte, min, notInArray, sql } from "drizzle-orm";
 import type { Message } from "../../protocol/message.ts";
 import { among, type Database } from "../../shared/database.ts";
 import { isOwnedBy } from "../../shared/ids.ts";
@@ -88,6 +88,18 @@ export const createToolCalls = (db: Database) => {
     asked(upTo: number, limit: number): CallRow[] {
       const isAsked = and(isNotNull(toolCalls.expiresAt), lte(toolCalls.seq, upTo));
       return db.select().from(toolCalls).where(isAsked).orderBy(asc(toolCalls.seq)).limit(limit).all();
+    },
+
+    /** The newest of those that wait for this person, who has not answered; the oldest of these first. */
+    askedOf(entityId: string, limit: number): CallRow[] {
+      const [approvers, answers] = ["approvers", "answers"].map((of) => `$.toolCall.awaits.${of}`);
+      const isAsked = and(
+        isNotNull(toolCalls.expiresAt),
+        sql`(json_type(${toolCalls.message}, ${approvers}) is null
+          or ${entityId} in (select value from json_each(${toolCalls.message}, ${approvers})))`,
+        sql`${entityId} not in (select value ->> 'entityId' from json_each(${toolCalls.message}, ${answers}))`,
+      );
+      return db.select().from(toolCalls).where(isAsked).orderBy(desc(toolCalls.seq)).limit(limit).all().reverse();
     },
 
     /** Those whose time is up, the earliest first. */
