@@ -29,7 +29,7 @@ export const keyProofLeadMs = 15_000;
 export const keyProofAnswerMs = 10_000;
 
 export const maxPageSize = 200;
-/** Messages after a read mark that are looked at to count the unread. */
+/** The newest messages, among which the unread and those that address a person are counted. */
 export const maxUnreadScan = 1000;
 /**
  * Events after a message among which its receipts are looked for. Who reads it later has read it, by no run. As many

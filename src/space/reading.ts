@@ -10,13 +10,12 @@ import {
   type SpaceRpc,
   type SpaceWindow,
 } from "../protocol/rpc.ts";
-import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { compartmentId } from "../shared/ids.ts";
-import { maxAskedAtOnce, maxLateReads, maxPageSize, maxSearchedMessages, maxUnreadScan } from "./bounds.ts";
+import { maxAskedAtOnce, maxLateReads, maxPageSize, maxSearchedMessages } from "./bounds.ts";
 import { heardOf, type LogRow, messageIn, messageOf, type Ordinals } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
-import { standingFor, waitingFor } from "./people/standing.ts";
+import { standingFor, unreadOf, waitingFor } from "./people/standing.ts";
 import { isUntold, publicRun, receiptsOf } from "./receipts.ts";
 import { acting, memberIn, readable, requireAwake, spaceIn } from "./rights.ts";
 import type { LateRead, ReadMark, ReadPlaces } from "./schema.ts";
@@ -123,9 +122,7 @@ export const latest = (
   const [lastMessage] = current(services, { over: messageCount - 1, upTo: messageCount });
   const member = principal.entityId === undefined ? undefined : services.members.find(principal.entityId);
   if (!member) return { lastMessage };
-  const unread = { over: member.readCount, upTo: Math.min(messageCount, member.readCount + maxUnreadScan) };
-  const unreadCount = services.log.countOthers(member.entityId, unread, maxUnreadCount);
-  return { lastMessage, unreadCount };
+  return { lastMessage, unreadCount: unreadOf(services, member) };
 };
 
 /** A person asks to be told of the space from now on, and is told how it stands. */

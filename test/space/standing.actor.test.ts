@@ -5,6 +5,7 @@ import { maxNeeds, type NeedsYou, type Standing } from "../../src/protocol/line.
 import type { Message } from "../../src/protocol/message.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { maxUnreadScan } from "../../src/space/bounds.ts";
 import type { Routing } from "../../src/space/wake.ts";
 import { called, entity, type House, house, recordReceivers, said } from "./fixture.ts";
 
@@ -137,4 +138,24 @@ test("[I1] [M5] calls that wait for others alone hide none that waits for a pers
   expect(unwrap(await home.rpc.asked(home.as(ann))).map(({ id }) => id)).toEqual([first, last]);
   const { needsYou: newest } = unwrap(await home.rpc.attend(home.workspaceId, ben.id, "mine"));
   expect([newest.length, newest.at(-1)?.messageId]).toEqual([maxNeeds, last]);
+});
+
+test("[I1] what is new is unread, however many deleted messages lie before it", async () => {
+  const [ann, ben] = [entity("human", "Ann"), entity("human", "Ben")];
+  const home = await house([ann, ben]);
+  await runInDurableObject(home.stub, (_, { storage }) => {
+    storage.sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+       INSERT INTO log (seq, type, entity_id, message_id, message_count, frame)
+       SELECT head.seq + i, 'space.message', ?2, 'msg_' || i, head.message_count + i, json_object('type', 'space.message')
+       FROM n, (SELECT seq, message_count FROM log ORDER BY seq DESC LIMIT 1) AS head`,
+      maxUnreadScan,
+      ben.id,
+    );
+  });
+  await evictDurableObject(home.stub);
+  for (const text of ["one", "two"]) unwrap(await home.rpc.post(home.as(ben), { text }));
+  const { summary } = unwrap(await home.rpc.attend(home.workspaceId, ann.id, "mine"));
+  expect(summary.unread).toBe(2);
+  expect(unwrap(await home.rpc.latest(home.as(ann))).unreadCount).toBe(2);
 });

@@ -59,6 +59,15 @@ export const waitingFor = (
   return open.slice(-maxNeeds);
 };
 
+/** How many of others' messages are unread, among the newest `maxUnreadScan`. */
+export const unreadOf = (
+  { log }: Pick<Around, "log">,
+  { entityId, readCount }: Pick<MemberRow, "entityId" | "readCount">,
+): number => {
+  const { messageCount: upTo } = log.head();
+  return log.countOthers(entityId, { over: Math.max(readCount, upTo - maxUnreadScan), upTo }, maxUnreadCount);
+};
+
 /** A space as it stands for one of its people: the same as a full look at its log would say. */
 export const standingFor = (around: Around, member: MemberRow): Standing => {
   const { entityId, readCount } = member;
@@ -77,13 +86,12 @@ export const standingFor = (around: Around, member: MemberRow): Standing => {
     }),
   ];
   const [newest] = toolCalls.current(log.messages({ over: messageCount - 1, upTo: messageCount }));
-  const unread = { over: readCount, upTo: Math.min(messageCount, readCount + maxUnreadScan) };
   const mentions = mine.addressed.filter(({ ordinal }) => ordinal > readCount).length;
   const preview = newest && previewOf(newest);
   const summary: SpaceSummary = {
     ...{ spaceId, name, seq: head.seq },
     ...(confidentialFrom !== null && { confidential: true as const }),
-    unread: log.countOthers(entityId, unread, maxUnreadCount),
+    unread: unreadOf(around, member),
     mentions: Math.min(mentions, maxUnreadCount),
     ...(preview && { preview }),
     working: [...new Set(live.active().map((each) => each.entityId))],
