@@ -1,11 +1,14 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { maxNeeds, type NeedsYou, type Standing } from "../../src/protocol/line.ts";
+import { maxNeeds, maxPreviewCharacters, type NeedsYou, type Standing } from "../../src/protocol/line.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { maxUnreadScan } from "../../src/space/bounds.ts";
+import { createLog } from "../../src/space/log/log.ts";
+import { createAddressed } from "../../src/space/people/addressed.ts";
 import type { Routing } from "../../src/space/wake.ts";
 import { called, entity, type House, house, recordReceivers, said } from "./fixture.ts";
 
@@ -158,4 +161,16 @@ test("[I1] what is new is unread, however many deleted messages lie before it", 
   const { summary } = unwrap(await home.rpc.attend(home.workspaceId, ann.id, "mine"));
   expect(summary.unread).toBe(2);
   expect(unwrap(await home.rpc.latest(home.as(ann))).unreadCount).toBe(2);
+});
+
+test("[B3] of each message that addresses a person who looks its beginning is in memory", async () => {
+  const [ann, ben] = [entity("human", "Ann"), entity("human", "Ben")];
+  const home = await house([ann, ben]);
+  unwrap(await home.rpc.post(home.as(ben), { text: `@Ann ${"x".repeat(30_000)}` }));
+  const lengths = await runInDurableObject(home.stub, (_, { storage }) =>
+    createAddressed(createLog(openDatabase(storage)))
+      .of(ann.id)
+      .addressed.map(({ text }) => text.length),
+  );
+  expect(lengths).toEqual([maxPreviewCharacters]);
 });

@@ -1,9 +1,10 @@
+import { maxPreviewCharacters } from "../../protocol/line.ts";
 import type { Message } from "../../protocol/message.ts";
 import { maxUnreadScan } from "../bounds.ts";
 import type { Log, LogRow } from "../log/log.ts";
 import { isChange } from "../log/row-kinds.ts";
 
-/** A message that mentions a person or replies to them. `waits`: an agent waits for what they say to it. */
+/** A message that mentions a person or replies to them, and how it begins. `waits`: an agent waits for what they say to it. */
 export type Addressed = {
   seq: number;
   ordinal: number;
@@ -13,6 +14,12 @@ export type Addressed = {
   from: string;
   text: string;
   at: string;
+};
+
+/** The beginning of a text, never half of a character. */
+export const shortly = (text: string): string => {
+  const characters = [...text.slice(0, 2 * maxPreviewCharacters)];
+  return characters.length > maxPreviewCharacters ? `${characters.slice(0, maxPreviewCharacters - 1).join("")}…` : text;
 };
 
 /** How a message addresses this person; undefined where it does not. Nobody is addressed by words of their own. */
@@ -29,7 +36,8 @@ export const addressedIn = (row: LogRow, personId: string): Addressed | undefine
   const { message } = JSON.parse(row.frame) as { message: Message };
   const { id: messageId, sender, text = "", createdAt: at, expectsReply } = message;
   const waits = expectsReply === true && sender.type === "agent";
-  return { seq: row.seq, ordinal: row.messageCount, messageId, kind, waits, from: sender.name, text, at };
+  const beginning = shortly(text);
+  return { seq: row.seq, ordinal: row.messageCount, messageId, kind, waits, from: sender.name, text: beginning, at };
 };
 
 type Known = { upTo: number; addressed: Addressed[]; lastOwn: number };

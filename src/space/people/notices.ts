@@ -2,8 +2,8 @@ import type { DurableEvent } from "../../protocol/events.ts";
 import type { Notice } from "../../protocol/line.ts";
 import { type Log, type LogRow, messageIn } from "../log/log.ts";
 import type { MemberRow } from "../members.ts";
-import { howAddressed } from "./addressed.ts";
-import { asks, shortly } from "./standing.ts";
+import { howAddressed, shortly } from "./addressed.ts";
+import { asks } from "./standing.ts";
 
 /** Of the log: who said a message, and what. */
 type Known = { findMessage: Log["findMessage"]; nameOf(entityId: string): string | undefined };

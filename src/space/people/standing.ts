@@ -1,10 +1,4 @@
-import {
-  maxNeeds,
-  maxPreviewCharacters,
-  type NeedsYou,
-  type SpaceSummary,
-  type Standing,
-} from "../../protocol/line.ts";
+import { maxNeeds, type NeedsYou, type SpaceSummary, type Standing } from "../../protocol/line.ts";
 import type { Message } from "../../protocol/message.ts";
 import { maxUnreadCount } from "../../protocol/space.ts";
 import { isoTime } from "../../shared/clock.ts";
@@ -14,7 +8,7 @@ import type { MemberRow } from "../members.ts";
 import type { Settings } from "../settings.ts";
 import type { LiveStreams } from "../streams/live-streams.ts";
 import type { ToolCalls } from "../tool-calls/tool-calls.ts";
-import type { Addressed, createAddressed } from "./addressed.ts";
+import { type Addressed, type createAddressed, shortly } from "./addressed.ts";
 
 export type Around = {
   log: Log;
@@ -22,12 +16,6 @@ export type Around = {
   toolCalls: ToolCalls;
   live: Pick<LiveStreams, "active">;
   addressed: ReturnType<typeof createAddressed>;
-};
-
-/** The beginning of a text, never half of a character. */
-export const shortly = (text: string): string => {
-  const characters = [...text.slice(0, 2 * maxPreviewCharacters)];
-  return characters.length > maxPreviewCharacters ? `${characters.slice(0, maxPreviewCharacters - 1).join("")}…` : text;
 };
 
 /** Whether the call of this message waits for this person, who has not answered. */
@@ -82,7 +70,7 @@ export const standingFor = (around: Around, member: MemberRow): Standing => {
     ...toolCalls.askedOf(entityId, maxNeeds).flatMap(({ message }) => needOf(message)),
     ...waitingFor(around, member).map(({ messageId, kind, waits, text, at }): NeedsYou => {
       const as = waits ? "wait" : kind;
-      return { id: `${as} ${messageId}`, kind: as, spaceId, messageId, title: shortly(text), at };
+      return { id: `${as} ${messageId}`, kind: as, spaceId, messageId, title: text, at };
     }),
   ];
   const [newest] = toolCalls.current(log.messages({ over: messageCount - 1, upTo: messageCount }));
