@@ -277,13 +277,15 @@ const keepLate = (services: SpaceServices, member: MemberRow, read: LateRead): v
   if (!mark || mark.late?.some(({ run }) => run.id === read.run.id) || !isUntold(services, member, read)) return;
   const { late: before = [], ...told } = mark;
   const late = [...before, read];
-  // Endpoints hear of it from the log alone.
-  if (late.length < maxLateReads && services.subscribers.endpoints().length === 0) {
+  // Endpoints hear of it from the log alone, and of a failure people do.
+  const isFollowed = services.members.all().some(({ follows }) => follows !== null);
+  const isAwaited = services.subscribers.endpoints().length > 0 || (read.run.outcome === "failed" && isFollowed);
+  if (late.length < maxLateReads && !isAwaited) {
     services.transaction(() => services.members.change(member, { mark: { ...told, late } }));
     return;
   }
   services.record((append) => {
-    const places = placesOf(member.readSeq, mark, late);
+    const places = { ...placesOf(member.readSeq, mark, late), again: true as const };
     append({ type: "member.read", ...publicMark(member.entityId, mark), places });
     services.members.change(member, { mark: told });
   });

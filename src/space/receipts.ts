@@ -2,10 +2,10 @@ import { DurableEvent } from "../protocol/events.ts";
 import type { ReadReceipt } from "../protocol/message.ts";
 import { isoTime } from "../shared/clock.ts";
 import { maxReceiptScan } from "./bounds.ts";
-import type { LogRow } from "./log/log.ts";
-import type { MemberRow } from "./members.ts";
+import type { Log, LogRow } from "./log/log.ts";
+import { type Read, readsIn, took } from "./log/reads.ts";
+import type { MemberRow, Members } from "./members.ts";
 import type { LateRead, ReadMark } from "./schema.ts";
-import type { SpaceServices } from "./services.ts";
 
 /**
  * Who read a message, and what came of it: from the read marks in the log, and the newest ones.
@@ -15,28 +15,11 @@ import type { SpaceServices } from "./services.ts";
  *    failure gives way, to what a second try came to.
  * 2. At most `maxReceiptScan` events are looked through, however long the log is, and as many members who left.
  */
-type Read = Partial<LateRead> & { seq: number };
-
-/** The reads that a row of the log tells of. Rows of earlier versions have no places and no time. */
-const readsIn = ({ log }: SpaceServices, { frame, read }: LogRow): Read[] => {
-  const event = DurableEvent.parse(JSON.parse(frame));
-  if (event.type === "member.left") return read ? [...(read.late ?? []), { seq: read.seq, at: read.at }] : [];
-  if (event.type !== "member.read") return [];
-  const { messageId, runId: id, outcome = "silent", reason, reads } = event;
-  const seq = read?.seq ?? log.findMessage(messageId)?.seq ?? 0;
-  const own: Read = { seq, ...(read && { at: read.at }) };
-  if (id !== undefined) own.run = { id, firstSeq: read?.firstSeq, taken: read?.taken, outcome, reason, reads };
-  return [...(read?.late ?? []), own];
-};
+type Around = { log: Log; members: Members };
 
 /** The newest reads, from the member's row. */
 const newestOf = ({ readSeq: seq, mark }: Reader): Read[] =>
   mark ? [...(mark.late ?? []), { seq, at: mark.at, ...(mark.run && { run: mark.run }) }] : [];
-
-const took = ({ run, seq: last }: Read, seq: number): boolean => {
-  const stretches = run ? (run.taken ?? [[run.firstSeq ?? last, last] as const]) : [];
-  return stretches.some(([from, to]) => from <= seq && seq <= to);
-};
 
 /** A second try of the same message comes to something. */
 const isSecondTry = (failed: Read, { run }: Read): boolean =>
@@ -45,7 +28,7 @@ const isSecondTry = (failed: Read, { run }: Read): boolean =>
 type Reader = Pick<MemberRow, "entityId" | "name" | "type" | "readSeq"> & { mark: Omit<ReadMark, "messageId"> | null };
 
 /** The members who left after they had read the message at `seq`. The log tells what they read. */
-const goneAfter = ({ log, members }: SpaceServices, seq: number): Reader[] => {
+const goneAfter = ({ log, members }: Around, seq: number): Reader[] => {
   const gone = log.leftAfter(seq, maxReceiptScan).flatMap(({ entityId, read, frame }): Reader[] => {
     const event = DurableEvent.parse(JSON.parse(frame));
     if (event.type !== "member.left" || !read?.type || entityId === null || members.find(entityId)) return [];
@@ -55,7 +38,7 @@ const goneAfter = ({ log, members }: SpaceServices, seq: number): Reader[] => {
 };
 
 /** The reads of the message at `seq` by these members. */
-const readsAt = (services: SpaceServices, seq: number, members: readonly Reader[]): Map<string, Read> => {
+const readsAt = (services: Around, seq: number, members: readonly Reader[]): Map<string, Read> => {
   const found = new Map<string, Read>();
   const take = (entityId: string, read: Read): void => {
     const known = found.get(entityId);
@@ -77,13 +60,13 @@ const readsAt = (services: SpaceServices, seq: number, members: readonly Reader[
 };
 
 /** Whether a run's end, which the agent's mark has passed, is news of the message at its place. */
-export const isUntold = (services: SpaceServices, member: MemberRow, read: LateRead): boolean => {
+export const isUntold = (services: Around, member: MemberRow, read: LateRead): boolean => {
   const known = readsAt(services, read.seq, [member]).get(member.entityId);
   return !known || !took(known, read.seq) || (known.run?.outcome === "failed" && known.run.id !== read.run.id);
 };
 
 /** The members who have read up to a message, those who left after that too, without its sender. A run that took it says what came of it. */
-export const receiptsOf = (services: SpaceServices, { seq, entityId: senderId }: LogRow): ReadReceipt[] => {
+export const receiptsOf = (services: Around, { seq, entityId: senderId }: LogRow): ReadReceipt[] => {
   const all: Reader[] = [...services.members.all(), ...goneAfter(services, seq)];
   const readers = all.filter((row) => row.entityId !== senderId && row.readSeq >= seq);
   const found = readsAt(services, seq, readers);

@@ -60,9 +60,15 @@ export type LateRead = { seq: number; at: number; run: RunMark };
 
 /**
  * When and where a read mark was set, and the late reads since the member's mark before. `type`: of a member who left,
- * whose last mark it was.
+ * whose last mark it was. `again`: for its late reads alone the mark is told again.
  */
-export type ReadPlaces = Taken & { seq: number; at: number; late?: LateRead[] | undefined; type?: EntityType };
+export type ReadPlaces = Taken & {
+  seq: number;
+  at: number;
+  late?: LateRead[] | undefined;
+  type?: EntityType;
+  again?: true;
+};
 
 /**
  * Everything that happened, in order. Rows written are what a message costs, and an index is a row: a read mark

@@ -1,10 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import fc from "fast-check";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { Person } from "../../src/person/person.ts";
 import type { ChannelFrame } from "../../src/protocol/events.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
-import { unwrap } from "../../src/shared/errors.ts";
+import { ok, unwrap } from "../../src/shared/errors.ts";
 import { maxLateReads, maxReceiptScan } from "../../src/space/bounds.ts";
 import { counted } from "./counted.ts";
 import { entity, grow, type House, house, ids, recordReceivers, settled } from "./fixture.ts";
@@ -75,6 +76,54 @@ test("[E1] endpoints hear of a run that a newer one passed, though its agent res
   const asked = { endpointId: endpoint.id, after: 0, types: endpoint.types };
   const { events } = unwrap(await home.rpc.toldTo(home.workspaceId, asked));
   expect([...new Set(events.map(({ id }) => id))]).toEqual([newer, older].map((id) => `${id}_${home.space.id}`));
+});
+
+/** Whom a space tells that a run failed at which message of theirs. */
+const failuresTold = async (home: House, ...people: EntityRef[]): Promise<[string, string][]> => {
+  const told: [string, string][] = [];
+  const spied = vi.spyOn(Person.prototype, "hear").mockImplementation(async function (this: Person, { notices = [] }) {
+    const { name = "" } = Reflect.get(this, "ctx").id;
+    for (const { kind, messageId } of notices) if (kind === "run_failed") told.push([name, messageId]);
+    return ok({ follows: "all" });
+  });
+  onTestFinished(() => spied.mockRestore());
+  for (const { id } of people) unwrap(await home.rpc.attend(home.workspaceId, id, "all"));
+  return told;
+};
+
+test("[I5] each person hears that a run failed at what they said, whoever spoke last", async () => {
+  const home = await house([ann, ben, robo]);
+  const told = await failuresTold(home, ann, ben);
+  const one = await say(home, "one");
+  unwrap(await home.rpc.post(home.as(ben), { text: "aside" }));
+  const two = await say(home, "two");
+  const { message: three } = unwrap(await home.rpc.post(home.as(ben), { text: "three" }));
+  const taken = [one, two, three].map(({ seq }): [number, number] => [seq, seq]);
+  await run(home, robo, "batch", {
+    ...{ type: "read", messageId: three.id, firstMessageId: one.id, taken, outcome: "failed" },
+  });
+  await vi.waitFor(() =>
+    expect(told.toSorted()).toEqual(
+      [
+        [ann.id, two.id],
+        [ben.id, three.id],
+      ].toSorted(),
+    ),
+  );
+});
+
+test("[I5] a person hears once of a failed run that a newer one passed, though its agent rests", async () => {
+  const home = await house([ann, robo]);
+  const told = await failuresTold(home, ann);
+  const [zero, one, two] = [await say(home, "zero"), await say(home, "one"), await say(home, "two")];
+  await run(home, robo, "two", { type: "read", messageId: two.id, outcome: "failed" });
+  await run(home, robo, "one", { type: "read", messageId: one.id, outcome: "failed" });
+  await vi.waitFor(() => expect(told).toContainEqual([ann.id, one.id]));
+  await run(home, robo, "zero", { type: "read", messageId: zero.id, outcome: "answered" });
+  const last = await say(home, "last");
+  await run(home, robo, "last", { type: "read", messageId: last.id, outcome: "silent" });
+  await settled(home);
+  expect(told).toEqual([two, one].map(({ id }) => [ann.id, id]));
 });
 
 test("a second try's outcome replaces the failure, also where the failure is told again", async () => {

@@ -7,7 +7,7 @@ import { deliverTimeoutMs } from "../bounds.ts";
 import { type LogRow, messageIn } from "../log/log.ts";
 import { isChange } from "../log/row-kinds.ts";
 import type { Members } from "../members.ts";
-import { concernedBy, noticeOf } from "../people/notices.ts";
+import { concernedBy, noticesOf } from "../people/notices.ts";
 import { type Around as OfStanding, standingFor } from "../people/standing.ts";
 import type { Batch, Follower, Place } from "./follower.ts";
 
@@ -26,12 +26,12 @@ export const createPersonFollower = (around: Around): Follower<PersonBatch> & { 
   const { people, members, settings, log } = around;
   /** How often each has asked to be told. */
   const asked = new Map<string, number>();
-  const known = { findMessage: log.findMessage, nameOf: (id: string) => members.find(id)?.name };
+  const known = { log, nameOf: (id: string) => members.find(id)?.name };
 
   /** All but what the router decided, and how far others have read, unless a run failed at what this person said. */
   const concerns = (id: string, row: LogRow): boolean =>
     row.type === "member.read"
-      ? row.entityId === id || noticeOf(row, id, known) !== undefined
+      ? row.entityId === id || noticesOf(row, id, known).length > 0
       : row.type !== "message.routed";
 
   return {
@@ -43,7 +43,7 @@ export const createPersonFollower = (around: Around): Follower<PersonBatch> & { 
       const pending = rows.some((row) => concerns(id, row));
       return {
         ...{ cursor: rows.at(-1)?.seq ?? cursor, inside: true, left: false, pending, isPaced: true },
-        notices: rows.flatMap((row) => noticeOf(row, id, known) ?? []),
+        notices: rows.flatMap((row) => noticesOf(row, id, known)),
         changed: rows.filter(isChange).map((row) => messageIn(row).id),
       };
     },
