@@ -25,7 +25,7 @@ const isLookedAt = ({ sockets, clock, pingedAt }: PersonServices): boolean =>
  */
 export const hear = (services: PersonServices, delivery: PersonDelivery, follows: Follows): void => {
   const { spaces, notifications, people, clock, change } = services;
-  const { spaceId, standing, readSeq = 0, notices = [], changed } = delivery;
+  const { spaceId, standing, readSeq = 0, notices = [], changed, left = [] } = delivery;
   change(spaceId, () => {
     if (!standing) return [...spaces.remove(spaceId), ...cleared(services, notifications.forgetSpace(spaceId))];
     const told = follows === "all" ? spaces.store(spaceId, standing) : spaces.remove(spaceId);
@@ -39,7 +39,7 @@ export const hear = (services: PersonServices, delivery: PersonDelivery, follows
       alerts(settings, { kind, spaceId }, now),
     );
     pushAll(services, noted, standing.summary.confidential === true);
-    const done = notifications.settle(spaceId, { readSeq, changed, asking });
+    const done = notifications.settle(spaceId, { readSeq, changed, left, asking });
     return [...told, ...noted, ...cleared(services, done)];
   });
 };

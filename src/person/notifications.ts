@@ -17,8 +17,8 @@ const toldOf = ({ cursor, notification }: Row): NotificationEvent => ({
   ...notification,
 });
 
-/** What of a space is done with: read up to a place, edited or deleted, or asked of nobody any more. */
-type Done = { readSeq: number; changed: string[]; asking: Set<string> };
+/** What of a space is done with: read up to a place, edited or deleted, of who left, or asked of nobody any more. */
+type Done = { readSeq: number; changed: string[]; left: string[]; asking: Set<string> };
 
 /**
  * What the person was told one by one, until it is read.
@@ -61,10 +61,11 @@ export const createNotifications = (db: Database) => {
 
     /** In the transaction that stores how the space stands. Answers those that are new. `alerts`: what is not quiet. */
     note(spaceId: string, notices: Notice[], alerts: (kind: NoticeKind) => boolean): NotificationEvent[] {
-      const events = notices.flatMap(({ seq, kind, messageId, title, body, at }) => {
+      const events = notices.flatMap(({ seq, ...notice }) => {
+        const { kind, messageId } = notice;
         const id = `${kind} ${messageId}`;
         const quiet = alerts(kind) ? {} : { quiet: true as const };
-        const values = { id, spaceId, seq, notification: { id, kind, spaceId, messageId, title, body, at, ...quiet } };
+        const values = { id, spaceId, seq, notification: { ...notice, id, spaceId, ...quiet } };
         return db.insert(notifications).values(values).onConflictDoNothing().returning().all().map(toldOf);
       });
       const oldest = db.select({ cursor: notifications.cursor }).from(notifications);
@@ -74,10 +75,10 @@ export const createNotifications = (db: Database) => {
     },
 
     /** Takes away what is done with. */
-    settle: (spaceId: string, { readSeq, changed, asking }: Done): Settled =>
+    settle: (spaceId: string, { readSeq, changed, left, asking }: Done): Settled =>
       forget(
-        ofSpace(spaceId).filter(({ seq, notification: { kind, messageId } }) => {
-          if (changed.includes(messageId)) return true;
+        ofSpace(spaceId).filter(({ seq, notification: { kind, messageId, by } }) => {
+          if (changed.includes(messageId) || left.includes(by ?? "")) return true;
           return kind === "needs_you" ? !asking.has(messageId) : seq <= readSeq;
         }),
       ),

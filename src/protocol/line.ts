@@ -98,4 +98,4 @@ export type Follows = "all" | "mine";
 export type Standing = { summary: SpaceSummary; needsYou: NeedsYou[] };
 
 /** What concerns the person. `seq`: its place in the log, which a read mark passes. */
-export type Notice = Pick<Notification, "kind" | "messageId" | "title" | "body" | "at"> & { seq: number };
+export type Notice = Pick<Notification, "kind" | "messageId" | "title" | "body" | "at" | "by"> & { seq: number };

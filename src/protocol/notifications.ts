@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { deviceId, messageId, spaceId } from "./ids.ts";
+import { deviceId, entityId, messageId, spaceId } from "./ids.ts";
 import { component, Name, strictComponent, Timestamp, TimeZone } from "./text.ts";
 
 /** What a person is told of one by one, what alerts them, and the devices that are told by Web Push. */
@@ -20,6 +20,7 @@ export const Notification = component("Notification", {
   title: z.string(),
   body: z.string(),
   at: Timestamp,
+  by: entityId.optional().describe("Of `run_failed`: the agent. It is taken back once the agent has left the space"),
   quiet: z.literal(true).optional().describe("The person's settings ask that it alerts nobody"),
 });
 export type Notification = z.infer<typeof Notification>;

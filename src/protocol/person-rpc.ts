@@ -5,7 +5,7 @@ import type { Rpc } from "./rpc.ts";
 
 /**
  * All that is new for one person in one space: how it stands, their read mark, and what concerns them since the delivery before.
- * These three are left out once the person has left the space. `changed`: messages that were edited or deleted.
+ * These three are left out once the person has left the space. `changed`: messages that were edited or deleted. `left`: who left.
  */
 export type PersonDelivery = {
   workspaceId: string;
@@ -14,6 +14,7 @@ export type PersonDelivery = {
   readSeq?: number;
   notices?: Notice[];
   changed: string[];
+  left?: string[];
 };
 
 /** `origin`: the page that it comes from. `pushKey`: the deployment's key that it subscribed with. */

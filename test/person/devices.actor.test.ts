@@ -1,8 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { maxDevices } from "../../src/protocol/notifications.ts";
 import { problemIn } from "../routes/operations.ts";
-import { adminKey, type Call, call, openHouse } from "../support/house.ts";
+import { adminKey, type Call, call, ids, openHouse } from "../support/house.ts";
 import { cookieBy, withCookie } from "../support/session.ts";
 import { addDevice, change, devicesOf, followed, openPushService, ring, rowsOf, scene, stubOf } from "./fixture.ts";
 
@@ -177,6 +178,32 @@ test("[L16] nothing is left of who is removed, or whose workspace is deleted", a
   await call(`${operator}/suspend`, { bearer: adminKey, body: { reason: "unpaid" } });
   await vi.waitFor(async () => expect((await call(operator, { method: "DELETE", bearer: adminKey })).status).toBe(202));
   await vi.waitFor(async () => expect(await rowsOf(ann, ...tables)).toEqual([]), { timeout: 15_000 });
+});
+
+test("[L16] a failure that a person was told of names nobody once its agent is erased", async () => {
+  const { house, ann, hall } = await scene();
+  const { workspaceId, secretKey: bearer } = house;
+  const marvin = await house.agent({ name: "Marvin", runtime: "guest" });
+  await call(`/v1/spaces/${hall.id}/members`, { bearer, body: { entityId: marvin.id } });
+  const { id: messageId } = await house.say(hall.id, ann, "Anyone?");
+  const { readable, writable } = new IdentityTransformStream();
+  const open = { workspaceId, agentId: marvin.id, runId: ids.mintOwned("run", marvin.id) };
+  const spoken = env.SPACE.getByName(hall.id).speak(open, readable);
+  const writer = writable.getWriter();
+  for (const frame of [{ type: "read", messageId, outcome: "failed" }, { type: "end" }])
+    await writer.write(new TextEncoder().encode(`${JSON.stringify(frame)}\n`));
+  await writer.close();
+  await spoken;
+  await vi.waitFor(async () => expect(JSON.stringify(await rowsOf(ann, "notifications"))).toContain("Marvin"));
+  await call("/v1/erasures", { bearer, body: { kind: "agent", id: marvin.id } });
+  await vi.waitFor(
+    async () =>
+      expect(await (await call(`/v1/erasures/${marvin.id}`, { bearer })).json()).toMatchObject({
+        erasure: { state: "done" },
+      }),
+    { timeout: 15_000 },
+  );
+  await vi.waitFor(async () => expect(await rowsOf(ann, "notifications")).toEqual([]));
 });
 
 test("[L6] devices rest while the workspace is suspended, and are told of what comes after it", async () => {

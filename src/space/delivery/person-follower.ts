@@ -11,7 +11,7 @@ import { concernedBy, noticesOf } from "../people/notices.ts";
 import { type Around as OfStanding, standingFor } from "../people/standing.ts";
 import type { Batch, Follower, Place } from "./follower.ts";
 
-type PersonBatch = Batch & { notices: Notice[]; changed: string[] };
+type PersonBatch = Batch & { notices: Notice[]; changed: string[]; gone: string[] };
 
 type Around = OfStanding & { people: ActorNamespace<Pick<PersonRpc, "hear">>; members: Members };
 
@@ -45,6 +45,7 @@ export const createPersonFollower = (around: Around): Follower<PersonBatch> & { 
         ...{ cursor: rows.at(-1)?.seq ?? cursor, inside: true, left: false, pending, isPaced: true },
         notices: rows.flatMap((row) => noticesOf(row, id, known)),
         changed: rows.filter(isChange).map((row) => messageIn(row).id),
+        gone: rows.flatMap(({ type, entityId }) => (type === "member.left" && entityId ? [entityId] : [])),
       };
     },
 
@@ -54,9 +55,9 @@ export const createPersonFollower = (around: Around): Follower<PersonBatch> & { 
       const space = settings.find();
       if (!space) throw new Error("delivery: the space has no settings");
       const member = deleted ? undefined : members.find(id);
-      const { cursor, notices, changed } = batch;
+      const { cursor, notices, changed, gone: left } = batch;
       const delivery: PersonDelivery = {
-        ...{ workspaceId: space.workspaceId, spaceId: space.id, changed },
+        ...{ workspaceId: space.workspaceId, spaceId: space.id, changed, left },
         ...(member && { standing: standingFor(around, member), readSeq: member.readSeq, notices }),
       };
       const before = asked.get(id);

@@ -33,15 +33,19 @@ const failuresIn = (row: LogRow, personId: string, { log, nameOf }: Known): Noti
     const asked = taken.findLast((one) => one.type === "space.message" && one.routing && one.entityId === personId);
     if (!asked) return [];
     const { id: messageId, createdAt: at } = messageIn(asked);
-    const title = nameOf(entityId ?? "") ?? "An agent";
-    return [{ kind: "run_failed", seq, messageId, title, body: each.run.reason ?? "", at }];
+    const by = entityId ?? "";
+    // It is taken back with the agent: one that left before has none.
+    const title = nameOf(by);
+    return title === undefined
+      ? []
+      : [{ kind: "run_failed", seq, messageId, title, by, body: each.run.reason ?? "", at }];
   });
 };
 
 /** Those among these people whom a row concerns: they are told though they do not look. */
 export const concernedBy = (row: LogRow, people: readonly Pick<MemberRow, "entityId">[], known: Known): string[] => {
   const isOwnMark = (id: string): boolean => row.type === "member.read" && row.entityId === id;
-  const isOver = row.type === "message.updated" || row.type === "message.deleted";
+  const isOver = ["message.updated", "message.deleted", "member.left"].includes(row.type);
   const endsAsking = row.type === "space.message.updated" && messageIn(row).toolCall?.awaits !== undefined;
   return people
     .map(({ entityId }) => entityId)
