@@ -2,7 +2,7 @@ import { and, asc, eq } from "drizzle-orm";
 import type { Notification } from "../protocol/notifications.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
-import { maxClearedIds, pushPauseMs, pushTtlMs } from "./bounds.ts";
+import { maxClearedIds, maxNotifications, pushPauseMs, pushTtlMs } from "./bounds.ts";
 import { pushes } from "./schema.ts";
 
 export type PushRow = typeof pushes.$inferSelect;
@@ -37,7 +37,7 @@ export const payloadOf = (
  * The pushes that wait for devices.
  *
  * Invariants
- * 1. A row holds ids alone: what they say is read as it is sent. So it says nothing that was read, edited or deleted meanwhile.
+ * 1. A row holds ids alone, the newest `maxNotifications`: what they say is read as it is sent. So it says nothing that was read, edited or deleted meanwhile.
  * 2. A row stays until its push service has answered and its pause is over. What is sent again after a crash has the same id.
  */
 export const createPushes = (db: Database, clock: Clock) => {
@@ -50,7 +50,7 @@ export const createPushes = (db: Database, clock: Clock) => {
     const before = find({ deviceId, topic });
     const now = clock.now();
     const values = {
-      ...{ deviceId, topic, ids: [...(before?.ids ?? []), ...ids], until: now + pushTtlMs },
+      ...{ deviceId, topic, ids: [...(before?.ids ?? []), ...ids].slice(-maxNotifications), until: now + pushTtlMs },
       dueAt: before?.dueAt ?? now,
     };
     db.insert(pushes)

@@ -1,7 +1,11 @@
-import { evictDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
 import { vapidKeysOf } from "../../src/auth/vapid.ts";
+import { maxNotifications } from "../../src/person/bounds.ts";
+import { createPushes } from "../../src/person/pushes.ts";
+import { systemClock } from "../../src/shared/clock.ts";
+import { openDatabase } from "../../src/shared/database.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { call } from "../support/house.ts";
 import { openLine } from "../support/line-listener.ts";
@@ -287,4 +291,25 @@ test("[I2] who is away is told what concerns them alone, and nothing without a d
   await house.say(hall.id, ben, "@Ann bye");
   await followed(ann, [hall.id], null);
   expect(await rowsOf(ann, "notifications", "spaces")).toEqual([]);
+});
+
+test("[B3] of what waits for a device whose push service is down the newest is kept", async () => {
+  const { ann, hall, device } = await scene();
+  const ids = Array.from({ length: maxNotifications + 50 }, (_, index) => `mention msg_${index}`);
+  await runInDurableObject(stubOf(ann), (_, { storage }) => {
+    const pushes = createPushes(openDatabase(storage), systemClock);
+    const told = {
+      kind: "mention",
+      spaceId: hall.id,
+      title: "Ben",
+      body: "@Ann",
+      at: "2026-11-28T12:00:00.000Z",
+    } as const;
+    for (const id of ids) {
+      pushes.note(device.id, { ...told, id, messageId: id });
+      pushes.clear(device.id, [id]);
+    }
+  });
+  const rows = await rowsOf(ann, "pushes");
+  expect(rows.map(({ ids: kept }) => JSON.parse(String(kept)))).toEqual([0, 1].map(() => ids.slice(-maxNotifications)));
 });
