@@ -84,7 +84,7 @@ export class Endpoint extends DurableObject<Env> implements EndpointRpc {
     return this.#answer(workspaceId, () => {
       sources.store();
       const again = deliveries.firstSince(from).filter(({ sourceId, seq }) => sources.rewind(sourceId, seq - 1));
-      for (const { sourceId } of again) sending.begin(sourceId);
+      for (const id of sources.refresh()) sending.begin(id);
       return again.length;
     });
   }

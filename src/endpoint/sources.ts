@@ -97,7 +97,7 @@ export const createSources = (db: Database) => {
       unstored.delete(id);
     },
 
-    /** Its server is another one, or is there again: those that failed are as new. Answers those that have something to send. */
+    /** Its server may be another one, or be there again: those that failed are as new. Answers those that have something to send. */
     refresh(): string[] {
       store();
       const failing = or(gt(sources.failures, 0), lt(sources.cursor, sources.head));

@@ -234,6 +234,25 @@ test("[E4] what was sent is listed, and sent again in order from a time, under t
   expect((await own("POST", "/redeliver", { from: new Date(Date.now() + 60_000).toISOString() })).status).toBe(202);
 });
 
+test("[E4] what waits for its next try goes at once with a redelivery from any time", async () => {
+  const { house, answer, secret, seen, texts, own, pause, ring } = await openEndpoint();
+  await answer({ status: 503 });
+  const ann = await house.person("Ann");
+  const space = await house.space("Hall", [ann]);
+  await house.say(space.id, ann, "one");
+  for (const [failed, pauseMs] of [5000, 60_000].entries()) {
+    await vi.waitFor(async () => expect(await seen()).toHaveLength(failed + 1));
+    await vi.waitFor(async () => expect(await pause()).toBeGreaterThan(pauseMs - 3000));
+    if (failed === 0) await ring(pauseMs);
+  }
+  await answer({ secret });
+  // Its own clock is not moved: by it the signature is of the future.
+  vi.useRealTimers();
+  const from = new Date(Date.now() + 60_000).toISOString();
+  expect((await own("POST", "/redeliver", { from })).status).toBe(202);
+  await vi.waitFor(async () => expect(await texts()).toEqual(["one"]));
+});
+
 test("[L6] [L16] an endpoint rests while its workspace is suspended, and ends with it", async () => {
   const { house, texts, seen, own, rows, stub } = await openEndpoint();
   const ann = await house.person("Ann");
