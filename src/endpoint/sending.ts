@@ -104,11 +104,11 @@ export const createSending = (around: Around) => {
     deliveries.note({ ...what, at, attempt, isDelivered, status, ms, answer, error });
   };
 
-  /** Sends these in order, as long as they are what the source tells. Answers when to try again; undefined: all went out. */
-  const sendAll = async (sourceId: string, told: ToldEvents, generation: number): Promise<number | undefined> => {
+  /** Sends these in order, as long as they are what the source tells. False where one failed, and waits for its next try. */
+  const sendAll = async (sourceId: string, told: ToldEvents, generation: number): Promise<boolean> => {
     for (const envelope of envelopesOf(told.events, self()?.batch ?? false)) {
       const config = self();
-      if (!config || config.rests || sources.generation(sourceId) !== generation) return undefined;
+      if (!config || config.rests || sources.generation(sourceId) !== generation) return true;
       const target = {
         url: config.url,
         secrets: await secretsOf(config),
@@ -129,11 +129,13 @@ export const createSending = (around: Around) => {
       const { failures, since } = sources.failed(sourceId, clock.now());
       const again = retryAt(failures, since, clock.now());
       if (again === undefined && self()?.version === config.version) giveUp(config, sent.error ?? "");
+      // What was told meanwhile waits for that too. One that was changed during its last try is tried once more, as it is now.
+      else jobs.set({ kind, key: sourceId, dueAt: again ?? clock.now() });
       store();
-      return again ?? Number.POSITIVE_INFINITY;
+      return false;
     }
     if (sources.generation(sourceId) === generation) sources.come(sourceId, told.cursor, generation);
-    return undefined;
+    return true;
   };
 
   jobs.handle(kind, {
@@ -158,8 +160,7 @@ export const createSending = (around: Around) => {
             // Where these do not go out, nobody asks for the next ones.
             ahead.told.catch(() => undefined);
           }
-          const again = await sendAll(sourceId, told, generation);
-          if (again !== undefined) return again === Number.POSITIVE_INFINITY ? undefined : again;
+          if (!(await sendAll(sourceId, told, generation))) return undefined;
         }
       }
       if (self()) store();

@@ -146,6 +146,37 @@ test("[E2] a failing server is tried later and later, then disabled, and goes on
   expect((await dead.describe())?.disabled).toBeUndefined();
 });
 
+test("[E2] an endpoint that is changed during its last try is tried once more, then disabled", async () => {
+  const { house, answer, seen, change, describe, pause, ring } = await openEndpoint();
+  await answer({ status: 500 });
+  const ann = await house.person("Ann");
+  const space = await house.space("Hall", [ann]);
+  await house.say(space.id, ann, "one");
+  await vi.waitFor(async () => expect(await pause()).toBeGreaterThan(2000));
+  await answer({ status: 500, delayMs: 1000 });
+  const tried = (await seen()).length;
+  await ring(3 * 86_400_000);
+  await vi.waitFor(async () => expect(await seen()).toHaveLength(tried + 1));
+  await change({ batch: true });
+  await vi.waitFor(async () => expect((await describe())?.disabled).toMatchObject({ reason: "refused" }), {
+    timeout: 60_000,
+  });
+});
+
+test("[E2] the first pause is 5 s, whatever its space tells during the first try", async () => {
+  const { house, answer, seen, deliveries, pause } = await openEndpoint();
+  await answer({ status: 503, delayMs: 1000 });
+  const ann = await house.person("Ann");
+  const space = await house.space("Hall", [ann]);
+  await house.say(space.id, ann, "one");
+  await vi.waitFor(async () => expect(await seen()).toHaveLength(1));
+  await house.say(space.id, ann, "two");
+  await vi.waitFor(async () => expect(await deliveries()).not.toEqual([]));
+  await vi.waitFor(async () => expect(await pause()).toBeGreaterThan(2000));
+  expect(await pause()).toBeLessThanOrEqual(5000);
+  expect(await seen()).toHaveLength(1);
+});
+
 test("[E3] what is said in a confidential space goes to endpoints alone that name it", async () => {
   const open = await openEndpoint({ types: ["space.*", "run.*"] });
   const { house } = open;
