@@ -3,6 +3,7 @@ import type { EndpointDelivery } from "../protocol/endpoint.ts";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
 import { type Clock, isoTime } from "../shared/clock.ts";
 import { type Database, placeholders, prepared } from "../shared/database.ts";
+import { ColloquyError } from "../shared/errors.ts";
 import { pageOf } from "../shared/page.ts";
 import { withoutNulls } from "../shared/without-nulls.ts";
 import { deliveriesAgeMs, maxDeliveries } from "./bounds.ts";
@@ -48,16 +49,18 @@ export const createDeliveries = (db: Database, clock: Clock) => {
     return db.update(deliveries).set(set).where(isMeant).returning({ at: deliveries.at }).all().length;
   };
 
-  /** What is too old, or too much, leaves. Answers when to look again. */
+  /** The places of the tries that are kept. */
+  const places = (): { first: number; newest: number } => {
+    const { position } = deliveries;
+    const row = db
+      .select({ first: min(position), newest: max(position) })
+      .from(deliveries)
+      .get();
+    return { first: row?.first ?? 0, newest: row?.newest ?? 0 };
+  };
+
+  /** What is too old leaves. Answers when to look again. */
   const prune = (): number | undefined => {
-    const newest =
-      db
-        .select({ position: max(deliveries.position) })
-        .from(deliveries)
-        .get()?.position ?? 0;
-    db.delete(deliveries)
-      .where(lte(deliveries.position, newest - maxDeliveries))
-      .run();
     db.delete(deliveries)
       .where(lt(deliveries.at, clock.now() - deliveriesAgeMs))
       .run();
@@ -69,7 +72,11 @@ export const createDeliveries = (db: Database, clock: Clock) => {
   };
 
   const store = (): void => {
+    if (untold.length === 0) return;
     for (const each of untold.splice(0)) insert(db).run({ ...each, isDelivered: Number(each.isDelivered) });
+    db.delete(deliveries)
+      .where(lte(deliveries.position, places().newest - maxDeliveries))
+      .run();
   };
 
   return {
@@ -92,9 +99,16 @@ export const createDeliveries = (db: Database, clock: Clock) => {
       return pageOf(request, read, viewOf);
     },
 
-    /** Of each source, the first place of what was sent since then. */
+    /** Of each source, the first place of what was sent since then. Throws `limit_reached` where not all of it is known. */
     firstSince(from: number): { sourceId: string; seq: number }[] {
       store();
+      const { first, newest } = places();
+      const known =
+        db.select({ at: deliveries.at }).from(deliveries).where(eq(deliveries.position, first)).get()?.at ?? 0;
+      if (from < known && newest - first + 1 >= maxDeliveries) {
+        const most = `The newest ${maxDeliveries} deliveries alone are known (maxDeliveries)`;
+        throw new ColloquyError("limit_reached", `${most}: send again from ${isoTime(known)} on`);
+      }
       const seq = min(deliveries.seq);
       const rows = db.select({ sourceId: deliveries.sourceId, seq }).from(deliveries).where(gte(deliveries.at, from));
       return rows

@@ -126,7 +126,7 @@ endpoints.route("POST /v1/workspace/endpoints/{endpointId}/redeliver", {
   body: Redeliver,
   status: 202,
   answers: [z.object({ sources: z.int() }), "How many spaces, and the workspace itself, are told again"],
-  problems: ["not_found"],
+  problems: ["not_found", "limit_reached"],
   handle: async ({ context, principal, workspaceId, params: { endpointId: id }, body: { from } }) => {
     const sources = unwrap(await context.env.ENDPOINT.getByName(id).redeliver(workspaceId, Date.parse(from)));
     const note = { action: "endpoint.redelivered", actor: actorOf(principal), target: id, detail: { from } } as const;

@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
+import { maxDeliveries } from "../../src/endpoint/bounds.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { maxEndpoints } from "../../src/workspace/bounds.ts";
 import { endedRun } from "../routes/inside-things.ts";
@@ -282,6 +283,29 @@ test("[E4] what waits for its next try goes at once with a redelivery from any t
   const from = new Date(Date.now() + 60_000).toISOString();
   expect((await own("POST", "/redeliver", { from })).status).toBe(202);
   await vi.waitFor(async () => expect(await texts()).toEqual(["one"]));
+});
+
+test("[B3] [E4] the newest tries are kept, and a time before them is refused by name", async () => {
+  const { house, own, stub, rows, texts } = await openEndpoint();
+  const ann = await house.person("Ann");
+  const space = await house.space("Hall", [ann]);
+  await house.say(space.id, ann, "one");
+  await vi.waitFor(async () => expect(await rows("deliveries")).toHaveLength(1));
+  await runInDurableObject(stub(), (_, { storage }) =>
+    storage.sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+       INSERT INTO deliveries (source_id, seq, webhook_id, type, events, at, attempt, is_delivered, ms)
+       SELECT ?2, i, 'late', 'space.message', 1, ?3, 1, 1, 1 FROM n`,
+      ...[maxDeliveries, space.id, Date.now()],
+    ),
+  );
+  await house.say(space.id, ann, "two");
+  await vi.waitFor(async () => expect(await texts()).toEqual(["one", "two"]));
+  await vi.waitFor(async () => expect(await rows("deliveries")).toHaveLength(maxDeliveries));
+  const { code, detail } = await problemIn(await own("POST", "/redeliver", { from: new Date(0).toISOString() }));
+  expect([code, detail]).toEqual(["limit_reached", expect.stringContaining("maxDeliveries")]);
+  const from = /from (\S+) on/.exec(detail)?.[1];
+  expect((await own("POST", "/redeliver", { from })).status).toBe(202);
 });
 
 test("[L6] [L16] an endpoint rests while its workspace is suspended, and ends with it", async () => {
