@@ -21,6 +21,7 @@ import { type AskApi, askFor, inputOf, jsonOf, type Surroundings } from "./tools
  */
 export const maxWaitSeconds = 55;
 const maxEntityPages = 10;
+const maxMessagePages = 10;
 
 export const AskAgentInput = z.strictObject({
   agent: z.string().min(1).max(200).describe("The agent's id, or its name"),
@@ -35,7 +36,7 @@ export const AskAgentInput = z.strictObject({
 });
 
 const Entities = z.object({ items: z.array(Entity), nextCursor: z.string().nullable() });
-const Messages = z.object({ items: z.array(Message) });
+const Messages = z.object({ items: z.array(Message), nextCursor: z.string().nullable() });
 const Receipts = z.object({ items: z.array(ReadReceipt) });
 const OneSpace = z.object({ space: Space });
 const OneMessage = z.object({ message: Message });
@@ -86,14 +87,27 @@ const addressed = (text: string, agent: Named, isShared: boolean): string =>
 
 type Asked = { spaceId: string; message: Message; agent: Named };
 
+/** What an agent has said after a place in the space. */
+const saidAfter = async (ask: AskApi, { spaceId: id, agent, message }: Asked): Promise<Message[]> => {
+  const said: Message[] = [];
+  let after: string | null = String(message.seq);
+  for (let page = 0; page < maxMessagePages && after !== null; page += 1) {
+    const path = `/v1/spaces/${id}/messages?after=${after}&limit=200`;
+    const next: z.infer<typeof Messages> = await askFor(ask, Messages, path);
+    said.push(...next.items.filter(({ sender, deleted }) => sender.id === agent.id && !deleted));
+    after = next.nextCursor;
+  }
+  return said;
+};
+
 /** What the agent has said since, and whether it is done: by its receipt of the question, or since it asks people. */
-const look = async (ask: AskApi, { spaceId: id, message, agent }: Asked) => {
-  const [{ items: receipts }, { items }] = await Promise.all([
+const look = async (ask: AskApi, asked: Asked) => {
+  const { spaceId: id, message, agent } = asked;
+  const [{ items: receipts }, said] = await Promise.all([
     askFor(ask, Receipts, `/v1/spaces/${id}/messages/${message.id}/reads`),
-    askFor(ask, Messages, `/v1/spaces/${id}/messages?after=${message.seq}&limit=200`),
+    saidAfter(ask, asked),
   ]);
   const { outcome, reason } = receipts.find(({ entityId }) => entityId === agent.id) ?? {};
-  const said = items.filter(({ sender, deleted }) => sender.id === agent.id && !deleted);
   const asksPeople = said.some(({ toolCall }) => toolCall?.status === "requires_action");
   const status = asksPeople ? "needs_answer" : outcome;
   return { status, reason, said };

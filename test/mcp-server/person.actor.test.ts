@@ -219,3 +219,20 @@ test("[M3] ask_agent comes back at once where the agent waits for a person", asy
   expect((await asked).json).toMatchObject({ status: "needs_answer", answer: [{ toolCall: { id: toolCallId } }] });
   gate.open();
 });
+
+test("[M3] ask_agent finds the answer, however much others have said since it was asked", async () => {
+  const { house, mona, omar } = await kitchen();
+  const ada = await house.agent({ name: "Ada" });
+  const hall = await house.space("Hall", [mona, omar, ada], { wakePolicy: "addressed" });
+  const gate = createGate();
+  const [first, ...rest] = answer(hall.id, "Forty-two.");
+  back.push(installModel(scriptedModel([step(waitAt(gate), ...(first?.parts ?? [])), ...rest])));
+  const { call } = await connect(mona.token);
+  const ask = { agent: "Ada", text: "What is it?", spaceId: hall.id };
+  const { json } = await call("ask_agent", { ...ask, waitSeconds: 0 });
+  await gate.reached;
+  for (let count = 0; count < 200; count += 1) await house.say(hall.id, omar, `aside ${count}`);
+  gate.open();
+  const again = await call("ask_agent", { ...ask, idempotencyKey: json.idempotencyKey });
+  expect(again.json).toMatchObject({ status: "answered", answer: [{ text: "Forty-two." }] });
+});
