@@ -48,6 +48,8 @@ line.route("GET /v1/events", {
   headers: z.object({ "last-event-id": z.string().optional() }),
   responses: { 200: { description: "The events", content: { "text/event-stream": { schema: z.string() } } } },
   problems: ["not_found", "invalid_cursor", "acting_entity_required"],
-  handle: async ({ context, query: { cursor }, headers: asked }) =>
-    asEvents(context, await openLine(context, asked["last-event-id"] || cursor)),
+  handle: async ({ context, query, headers }) => {
+    const cursor = headers["last-event-id"] || query.cursor;
+    return asEvents(context, await openLine(context, cursor), cursor !== undefined);
+  },
 });

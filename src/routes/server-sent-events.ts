@@ -18,17 +18,21 @@ const slowDown = {
   reason: `${maxWaitingFrames} frames wait for the client (maxWaitingFrames): reconnect with the last event's id`,
 };
 
-/** One frame as an event. A welcome's cursor is where the client stands, so it is an id too. */
-export const eventOf = (data: string): string => {
+/**
+ * One frame as an event. A welcome's cursor is where the client stands, so it is an id too. `isBehind`: it is not, and what
+ * the client missed follows it.
+ */
+export const eventOf = (data: string, isBehind = false): string => {
   const { type, cursor } = Frame.parse(JSON.parse(data));
-  return `event: ${type}\n${cursor === undefined ? "" : `id: ${cursor}\n`}data: ${data}\n\n`;
+  const id = isBehind && type === "welcome" ? undefined : cursor;
+  return `event: ${type}\n${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`;
 };
 
 const closedEvent = (code: number, reason: string): string =>
   `event: closed\ndata: ${JSON.stringify({ code, reason })}\n\n`;
 
 /** Bridges an accepted socket onto an event stream. */
-export const bridge = (socket: WebSocket, signal: AbortSignal): ReadableStream<Uint8Array> => {
+export const bridge = (socket: WebSocket, signal: AbortSignal, isBehind = false): ReadableStream<Uint8Array> => {
   const encoder = new TextEncoder();
   let heartbeat: ReturnType<typeof setInterval> | undefined;
   let isOver = false;
@@ -52,7 +56,7 @@ export const bridge = (socket: WebSocket, signal: AbortSignal): ReadableStream<U
         };
         socket.addEventListener("message", ({ data }) => {
           if (isOver || typeof data !== "string") return;
-          send(eventOf(data));
+          send(eventOf(data, isBehind));
           if ((controller.desiredSize ?? 0) > 0) return;
           socket.close(slowDown.code, slowDown.reason);
           finish(slowDown.code, slowDown.reason);

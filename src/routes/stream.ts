@@ -53,12 +53,12 @@ const openSocket = async (context: HttpContext, spaceId: string, cursor: string 
   return inSpace(context, (principal) => socketFrom(space, context, url, principal));
 };
 
-/** The frames of a socket as Server-Sent Events. */
-export const asEvents = (context: HttpContext, answer: Response): Response => {
+/** The frames of a socket as Server-Sent Events. `isBehind`: the welcome's cursor is newer than what follows it. */
+export const asEvents = (context: HttpContext, answer: Response, isBehind = false): Response => {
   const socket = answer.webSocket;
   if (!socket) return answer;
   const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store, no-transform" };
-  if (context.req.method !== "HEAD") return new Response(bridge(socket, context.req.raw.signal), { headers });
+  if (context.req.method !== "HEAD") return new Response(bridge(socket, context.req.raw.signal, isBehind), { headers });
   socket.accept();
   socket.close(1000, "only the headers were asked for");
   return new Response(null, { headers });

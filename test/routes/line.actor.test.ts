@@ -148,6 +148,24 @@ test("[I5] missed notifications come after the cursor, each once, while they are
   expect((await fourth.until("notification")).map(({ body }) => body)).toEqual(["@Ann two"]);
 });
 
+test("[D3] [I5] who is cut off after the welcome of /v1/events misses nothing", async () => {
+  const { house, ann, ben, hall, line } = await scene();
+  const listening = await line();
+  for (const text of ["@Ann one", "@Ann two"]) await house.say(hall.id, ben, text);
+  await listening.until("notification", 2);
+  const idsAfter = async (query: string, missed: number): Promise<(string | undefined)[]> => {
+    const answer = await call(`/v1/events${query}`, { bearer: ann.token });
+    let text = "";
+    for await (const chunk of answer.body ?? []) {
+      text += new TextDecoder().decode(chunk);
+      if (text.includes("event: welcome") && text.split("event: notification").length > missed) break;
+    }
+    return text.split("\n\n").flatMap((event) => (event.includes("data:") ? [/^id: (\d+)$/m.exec(event)?.[1]] : []));
+  };
+  expect(await idsAfter("?cursor=0", 2)).toEqual([undefined, "1", "2"]);
+  expect(await idsAfter("", 0)).toEqual(["2"]);
+});
+
 test("[I1] a line goes on after its person's object has slept", async () => {
   const { house, ann, ben, hall, line } = await scene();
   const listening = await line();
