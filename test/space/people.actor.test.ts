@@ -1,7 +1,7 @@
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { Person } from "../../src/person/person.ts";
 import type { PersonDelivery } from "../../src/protocol/person-rpc.ts";
-import { ok, unwrap } from "../../src/shared/errors.ts";
+import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { listenIntervalMs } from "../../src/space/bounds.ts";
 import { entity, house, recordReceivers, settled } from "./fixture.ts";
 
@@ -45,4 +45,26 @@ test("[I1] people who look are told together, at most four times a second, and a
   const seconds = (performance.now() - began) / 1000;
   expect(heard.length / people.length).toBeLessThanOrEqual(seconds * (1000 / listenIntervalMs) + 2);
   expect(heard.at(-1)?.standing?.summary).toMatchObject({ unread: 20 });
+});
+
+test("[L16] an erasure waits until those who keep its words have heard that they are gone", async () => {
+  const [ann, ben] = [entity("human", "Ann"), entity("human", "Ben")];
+  const home = await house([ann, ben]);
+  let isAway = false;
+  const spied = vi
+    .spyOn(Person.prototype, "hear")
+    .mockImplementation(async () => (isAway ? refuse("unavailable", "not now") : ok({ follows: "all" })));
+  onTestFinished(() => spied.mockRestore());
+  unwrap(await home.rpc.attend(home.workspaceId, ann.id, "all"));
+  unwrap(await home.rpc.post(home.as(ben), { text: "@Ann quinces" }));
+  await settled(home);
+  isAway = true;
+  const goes = async (after: number, upTo?: number) =>
+    unwrap(await home.rpc.erase(home.workspaceId, { entityId: ben.id, after, upTo }));
+  const { upTo = 0 } = await goes(0);
+  const { after } = await goes(0, upTo);
+  expect(after).toBe(upTo);
+  expect(await goes(after, upTo)).toMatchObject({ isDone: false });
+  isAway = false;
+  await vi.waitFor(async () => expect(await goes(after, upTo)).toMatchObject({ isDone: true }));
 });

@@ -136,14 +136,18 @@ export class Delivery {
     this.#around.log.forgetWords(this.#toldUpTo());
   }
 
+  readonly #placeOf = ({ id, cursor }: SubscriberRow): number => Math.max(cursor, this.#idle.get(id) ?? 0);
+
   #toldUpTo(): number {
-    return this.#around.subscribers.toldUpTo(({ id, cursor }) => Math.max(cursor, this.#idle.get(id) ?? 0));
+    return this.#around.subscribers.toldUpTo(this.#placeOf);
   }
 
-  /** Whether each agent has heard of all up to `seq`, and ignores older deliveries. Who has not is told now. */
+  /** Whether each agent, and each person who follows, has heard of all up to `seq`, and ignores older deliveries. Who has not is told now. */
   hasTold(seq: number): boolean {
-    if (this.#toldUpTo() < seq) this.kick();
-    return this.#toldUpTo() >= seq;
+    const isTold = (): boolean =>
+      this.#toldUpTo() >= seq && this.#around.subscribers.people().every((each) => this.#placeOf(each) >= seq);
+    if (!isTold()) this.kick();
+    return isTold();
   }
 
   /** The timer `deliver` went off. */
