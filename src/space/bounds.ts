@@ -46,6 +46,8 @@ export const maxDatabaseBytes = 8 * 1024 ** 3;
 export const maxBatchEvents = 100;
 export const maxBatchMessages = 100;
 export const maxBatchLength = 1024 * 1024;
+/** Times `maxBatchEvents` events that one ask of an endpoint goes through where none is for it: others post meanwhile. */
+export const maxToldPages = 20;
 /** The log's rows that are kept in memory for its subscribers, in characters. Parsed, they are twice that. */
 export const maxTailLength = 256 * 1024;
 /** How often an agent is told of messages that do not wake it, where there are many. */

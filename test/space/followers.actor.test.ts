@@ -5,10 +5,10 @@ import { Endpoint } from "../../src/endpoint/endpoint.ts";
 import { Person } from "../../src/person/person.ts";
 import { type Outcome, ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
-import { deliverTimeoutMs } from "../../src/space/bounds.ts";
+import { deliverTimeoutMs, maxBatchEvents, maxToldPages } from "../../src/space/bounds.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { shorten } from "../support/shorten.ts";
-import { entity, type House, house, ids, settled } from "./fixture.ts";
+import { entity, grow, type House, house, ids, settled } from "./fixture.ts";
 
 /** What holds for each kind of those who follow a space's log, whatever it is told. */
 const kinds = ["agent", "index", "endpoint", "person"] as const;
@@ -162,4 +162,22 @@ test.each(kinds)("[D2] [E2] a dead one: %s never answers, is tried again, and ho
   await ring(home, 1501);
   await allTold(kind);
   await settled(home);
+});
+
+test("[B4] [E2] one ask of an endpoint reads a bounded part of the log, and the next goes on", async () => {
+  const home = await house([entity("human", "Ann")]);
+  const endpoint = { id: ids.mint("ep"), types: ["space.updated" as const], isNamed: false };
+  unwrap(await home.rpc.setEndpoints(home.workspaceId, { version: 1, endpoints: [endpoint] }));
+  await settled(home);
+  await grow(home, 3 * maxBatchEvents * maxToldPages);
+  unwrap(await home.rpc.update(home.key, { name: "Pantry" }));
+  const ask = async (after: number) =>
+    unwrap(await home.rpc.toldTo(home.workspaceId, { endpointId: endpoint.id, after, types: endpoint.types }));
+  let told = await ask(2);
+  expect(told.events).toEqual([]);
+  for (let asked = 1; told.events.length === 0; asked += 1) {
+    expect(told.cursor).toBe(2 + asked * maxBatchEvents * maxToldPages);
+    told = await ask(told.cursor);
+  }
+  expect(told.events.map(({ data }) => JSON.parse(data).space.name)).toEqual(["Pantry"]);
 });

@@ -11,7 +11,7 @@ import type { EndpointRpc } from "../../protocol/rpc.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { withTimeout } from "../../shared/timeouts.ts";
-import { deliverTimeoutMs, maxBatchEvents, maxBatchLength } from "../bounds.ts";
+import { deliverTimeoutMs, maxBatchEvents, maxBatchLength, maxToldPages } from "../bounds.ts";
 import { heardOf, type Log, type LogRow, messageIn } from "../log/log.ts";
 import { isChange } from "../log/row-kinds.ts";
 import type { LateRead } from "../schema.ts";
@@ -156,7 +156,7 @@ export const createEndpointFollower = ({ endpoints, settings, subscribers, log, 
       });
     },
 
-    /** The events after a place that the endpoint is told of, as they are now. */
+    /** The next events after a place that the endpoint is told of, as they are now. There may be none up to where it came. */
     toldTo({ endpointId, after, types }: AskedEvents): ToldEvents {
       const row = settings.find();
       const subscriber = subscribers.find(endpointId);
@@ -166,7 +166,7 @@ export const createEndpointFollower = ({ endpoints, settings, subscribers, log, 
       const asking = { ...subscriber, endpoint: { ...subscriber.endpoint, types } };
       const told: ToldEvents = { events: [], cursor: after };
       let length = 0;
-      for (;;) {
+      for (let page = 0; page < maxToldPages; page += 1) {
         const rows = log.after(told.cursor, maxBatchEvents);
         for (const each of rows) {
           const events = eventsOf(asking, row.id, each, openUpTo());
@@ -175,8 +175,9 @@ export const createEndpointFollower = ({ endpoints, settings, subscribers, log, 
           length += events.reduce((sum, { data }) => sum + data.length, 0);
           if (told.events.length >= maxBatchEvents || length > maxBatchLength) return told;
         }
-        if (rows.length < maxBatchEvents || told.events.length > 0) return told;
+        if (rows.length < maxBatchEvents || told.events.length > 0) break;
       }
+      return told;
     },
   };
 };
