@@ -76,6 +76,18 @@ describe("[C19] who is told words of a compartment by a changed config, and was 
     expect([none, ...some]).toEqual([[], ...some.map(() => [field])]);
   });
 
+  test("its model is told what a guest's program alone was, unless that wrote its summaries", () => {
+    const from = (more: object, then: object) => {
+      const guest = { ...before, runtime: "guest", context: {}, ...more };
+      return newReaders(AgentConfig.parse(guest), AgentConfig.parse({ ...guest, ...then }));
+    };
+    expect(from({}, { runtime: "house" })).toEqual(["model"]);
+    expect(from({}, { model: yours })).toEqual([]);
+    expect(from({}, { context: summarized() })).toEqual(["model"]);
+    expect(from({ context: summarized() }, { runtime: "house" })).toEqual([]);
+    expect(from({ context: summarized(mine) }, { runtime: "house" })).toEqual(["model"]);
+  });
+
   test("a rule that binds an allowed tool is taken away or changed: then more words go out by it", () => {
     const rules = [
       { tool: "mail", rule: "max_calls", count: 1 },

@@ -76,6 +76,17 @@ test.each(Object.entries(elsewhere))(
   },
 );
 
+test("[C19] nor tells such an admin a model what the program of a guest alone was told", async () => {
+  const courier = await house.agent({ name: "Courier", runtime: "guest" });
+  const { id } = await house.space("Attic", [ada, courier], { confidential: true });
+  const begun = async () => expect((await asKey(`/v1/agents/${courier.id}?space=${id}`)).status).toBe(200);
+  await vi.waitFor(begun, { timeout: 15_000 });
+  const change = ({ token: bearer }: Participant) =>
+    asKey(`/v1/agents/${courier.id}`, { method: "PATCH", body: { runtime: "house" }, bearer });
+  expect(await refusal(change(boss))).toMatch(/"Attic" .*\(model\).*Join/);
+  expect((await change(ada)).status).toBe(200);
+});
+
 test("[C19] an admin who is no member has no compartment write into a block, in whatever order", async () => {
   const scribe = await house.agent({ name: "Scribe" });
   const first = await openBlock(scribe, "first");

@@ -18,6 +18,10 @@ type Config = AgentConfig & { isWriter?: boolean };
 const writesOthers = ({ memoryTools, isWriter }: Pick<Config, "memoryTools" | "isWriter">): boolean =>
   memoryTools && isWriter === true;
 
+/** A guest's own model is asked for nothing but summaries, where no other is named for these. */
+const asksModel = ({ runtime, context: { compaction } }: Config): boolean =>
+  runtime !== "guest" || (compaction.strategy === "recursive_summarization" && compaction.model === undefined);
+
 /** For each field, what reads a compartment's words. The types demand an entry for a new field. */
 const readers = {
   ...{ name: nothing, description: nothing, instructions: nothing, continuity: nothing, messaging: nothing },
@@ -25,7 +29,7 @@ const readers = {
   memoryTools: (config) => (writesOthers(config) ? ["others' blocks"] : []),
   // Of another program than before, its owner says nothing here.
   runtime: ({ runtime }) => (runtime === "guest" ? [runtime] : []),
-  model: ({ model }) => [model],
+  model: (config) => (asksModel(config) ? [config.model] : []),
   embedder: ({ embedder }) => [embedder],
   context: ({ context }) => [context.compaction.model],
   tools: ({ tools }) => tools.filter(isAllowed),
