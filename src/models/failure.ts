@@ -62,8 +62,8 @@ const redacted = (text: string): string =>
     .slice(0, longestQuote);
 
 const quoteBegins = " It said: ";
-/** The provider's own words as an addition to a message, empty if it said none. */
-const quoted = (said: string): string => {
+/** The own words of a provider, or of a guest's program, as an addition to a message; empty if it said none. */
+export const quoted = (said: string): string => {
   const text = redacted(said);
   return text === "" ? "" : `${quoteBegins}${JSON.stringify(text)}`;
 };

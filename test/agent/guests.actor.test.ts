@@ -236,3 +236,18 @@ test("[G2] [R3] a run that waits for people is given up, and claimed with their 
   unwrap(await next.say("red it is"));
   expect(unwrap(await next.complete())).toMatchObject({ status: "completed", outcome: "answered" });
 });
+
+test("[C7] [G4] why a program gave up stands in its run, and no space is told it", async () => {
+  const { husam, space, claim, acting, analyst } = await openGuest();
+  const frames = await space.watch(husam);
+  await space.post(husam, "hello");
+  for (let tried = 0; tried < 5; tried += 1) {
+    const { error } = unwrap(await acting(await claim()).fail("cannot read the word quinces"));
+    expect(error).toMatchObject({ code: "guest_failed", message: expect.stringContaining("quinces") });
+    await passTime(analyst, 60_000);
+  }
+  const ended = frames.filter((frame) => frame.type === "run.failed");
+  expect(ended).toMatchObject(ended.map(() => ({ error: { message: "The program gave up." } })));
+  await vi.waitFor(() => expect(frames.map(({ type }) => type)).toContain("member.read"));
+  expect(JSON.stringify(frames)).not.toContain("quinces");
+});

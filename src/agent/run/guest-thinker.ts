@@ -1,3 +1,4 @@
+import { quoted } from "../../models/failure.ts";
 import type { CallRequest } from "../../protocol/exported-history.ts";
 import { claimSeconds, type GuestEnd } from "../../protocol/guest.ts";
 import type { Usage } from "../../protocol/run.ts";
@@ -126,7 +127,8 @@ export const guestThinker = (live: LiveRun): Thinker => {
 
 /** A cycle is silent by the call `skip`, which has this id; any other run by ending without words. */
 const ofEnd = (end: GuestEnd, skipId: string | undefined): { text: string; calls: CallRequest[] } => {
-  if (end.kind === "fail") throw new ColloquyError("guest_failed", end.error.toWellFormed());
+  if (end.kind === "fail")
+    throw new ColloquyError("guest_failed", `The program gave up.${quoted(end.error.toWellFormed())}`);
   if (end.kind === "complete") return { text: end.summary.toWellFormed(), calls: [] };
   const reason = end.reason?.toWellFormed();
   if (skipId === undefined) return { text: reason ?? "", calls: [] };
