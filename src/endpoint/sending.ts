@@ -97,8 +97,14 @@ export const createSending = (around: Around) => {
     );
   };
 
-  const note = (sourceId: string, { id: webhookId, type, events }: Envelope, at: number, sent: Sent): void => {
-    const { isDelivered, ms, status = null, answer = null, error = null } = sent;
+  /** `forgotten`: as `deliveries` said when it was sent. */
+  const note = (
+    sourceId: string,
+    { id: webhookId, type, events }: Envelope,
+    { at, forgotten, ...sent }: Sent & { at: number; forgotten: number },
+  ): void => {
+    const { isDelivered, ms, status = null, error = null } = sent;
+    const answer = forgotten === deliveries.forgotten() ? (sent.answer ?? null) : null;
     const attempt = (sources.find(sourceId)?.failures ?? 0) + 1;
     const what = { sourceId, seq: events[0]?.seq ?? 0, webhookId, type, events: events.length };
     deliveries.note({ ...what, at, attempt, isDelivered, status, ms, answer, error });
@@ -114,10 +120,10 @@ export const createSending = (around: Around) => {
         secrets: await secretsOf(config),
         allowLoopback: env.ENVIRONMENT === "development",
       };
-      const at = clock.now();
+      const when = { at: clock.now(), forgotten: deliveries.forgotten() };
       const sent = await send(envelope, target, { clock, fetch: (...request) => globalThis.fetch(...request) });
       await faultOnceStored("endpoint.after-send", object);
-      note(sourceId, envelope, at, sent);
+      note(sourceId, envelope, { ...sent, ...when });
       // An event that has others of the same place behind it is not the last of its place.
       const last = envelope.events.at(-1);
       const next = told.events[told.events.findIndex(({ id }) => id === last?.id) + 1];

@@ -228,6 +228,18 @@ test("[E3] words that were deleted or edited before a try are not sent, and noth
   for (const event of (await told()).slice(1)) expect(event.data.message).toMatchObject({ deleted: {} });
 });
 
+test("[E3] [L1] an answer that comes once the message was deleted is not kept", async () => {
+  const { house, answer, seen, rows, deliveries } = await openEndpoint();
+  const ann = await house.person("Ann");
+  const space = await house.space("Hall", [ann]);
+  await answer({ answer: "You said quinces", delayMs: 2000 });
+  const { id } = await house.say(space.id, ann, "quinces");
+  await vi.waitFor(async () => expect(await seen()).toHaveLength(1));
+  await call(`/v1/spaces/${space.id}/messages/${id}`, { method: "DELETE", bearer: ann.token });
+  await vi.waitFor(async () => expect(await deliveries()).not.toEqual([]), { timeout: 5000 });
+  expect(JSON.stringify(await rows("deliveries"))).not.toContain("quinces");
+});
+
 test("[E3] words that are deleted while the events before them go out are not sent", async () => {
   const { house, answer, secret, told } = await openEndpoint();
   const ann = await house.person("Ann");
