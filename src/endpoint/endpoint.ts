@@ -61,7 +61,7 @@ export class Endpoint extends DurableObject<Env> implements EndpointRpc {
     const taken = this.#answer(news.workspaceId, () => {
       const { sourceId, cursor, changed, over } = news;
       if (changed || over) deliveries.forgetAnswers(sourceId);
-      if (changed) sources.outdate(sourceId);
+      if (changed || over) sources.outdate(sourceId);
       if (over) sources.drop(sourceId);
       else sources.told(news);
       sending.begin(sourceId);

@@ -110,11 +110,18 @@ export const createSending = (around: Around) => {
     deliveries.note({ ...what, at, attempt, isDelivered, status, ms, answer, error });
   };
 
-  /** Sends these in order, as long as they are what the source tells. False where one failed, and waits for its next try. */
-  const sendAll = async (sourceId: string, told: ToldEvents, generation: number): Promise<boolean> => {
-    for (const envelope of envelopesOf(told.events, self()?.batch ?? false)) {
-      const config = self();
-      if (!config || config.rests || sources.generation(sourceId) !== generation) return true;
+  /**
+   * Sends these in order, as long as they are what the source tells the endpoint as it is now. False where one failed, and waits for
+   * its next try. True: all went out, or they are to be read anew.
+   */
+  const sendAll = async (
+    config: EndpointConfig,
+    sourceId: string,
+    told: ToldEvents,
+    generation: number,
+  ): Promise<boolean> => {
+    for (const envelope of envelopesOf(told.events, config.batch)) {
+      if (self() !== config || sources.generation(sourceId) !== generation) return true;
       const target = {
         url: config.url,
         secrets: await secretsOf(config),
@@ -166,7 +173,7 @@ export const createSending = (around: Around) => {
             // Where these do not go out, nobody asks for the next ones.
             ahead.told.catch(() => undefined);
           }
-          if (!(await sendAll(sourceId, told, generation))) return undefined;
+          if (!(await sendAll(config, sourceId, told, generation))) return undefined;
         }
       }
       if (self()) store();

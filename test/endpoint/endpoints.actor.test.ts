@@ -4,6 +4,7 @@ import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { maxDeliveries } from "../../src/endpoint/bounds.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import { pause } from "../../src/shared/timeouts.ts";
 import { maxEndpoints } from "../../src/workspace/bounds.ts";
 import { endedRun } from "../routes/inside-things.ts";
 import { problemIn } from "../routes/operations.ts";
@@ -238,6 +239,31 @@ test("[E3] [L1] an answer that comes once the message was deleted is not kept", 
   await call(`/v1/spaces/${space.id}/messages/${id}`, { method: "DELETE", bearer: ann.token });
   await vi.waitFor(async () => expect(await deliveries()).not.toEqual([]), { timeout: 5000 });
   expect(JSON.stringify(await rows("deliveries"))).not.toContain("quinces");
+});
+
+test.each([
+  ["its endpoint names it no more", { method: "PATCH", body: { spaceIds: null } }],
+  ["it is deleted", { method: "DELETE" }],
+])("[E3] what waits of a confidential space is not sent once %s", async (_, asked) => {
+  const house = await openHouse();
+  const ann = await house.person("Ann");
+  const board = await house.space("Board", [ann], { confidential: true });
+  const { answer, secret, seen, texts, endpoint } = await openEndpoint({ spaceIds: [board.id] }, house);
+  const ends = asked.method === "DELETE" ? `spaces/${board.id}` : `workspace/endpoints/${endpoint.id}`;
+  await vi.waitFor(async () => {
+    await house.say(board.id, ann, "now?");
+    expect(await texts()).not.toEqual([]);
+  });
+  await answer({ secret, delayMs: 300 });
+  for (let index = 0; index < 9; index += 1) await house.say(board.id, ann, `secret ${index}`);
+  const secrets = async () => (await seen()).filter(({ body }) => body.includes("secret")).length;
+  // The second page holds all but the first.
+  await vi.waitFor(async () => expect(await secrets()).toBeGreaterThan(1));
+  expect((await call(`/v1/${ends}`, { bearer: house.secretKey, ...asked })).ok).toBe(true);
+  const before = await secrets();
+  await pause(2000);
+  // One may have been on its way.
+  expect(await secrets()).toBeLessThanOrEqual(before + 1);
 });
 
 test("[E3] words that are deleted while the events before them go out are not sent", async () => {
