@@ -17,7 +17,7 @@ import { deploymentOf } from "./deployment.ts";
 import { endpoints } from "./endpoints.ts";
 import { entities } from "./entities.ts";
 import { erasures } from "./erasures.ts";
-import { guests } from "./guests.ts";
+import { guests, speechPath } from "./guests.ts";
 import { hooks } from "./hooks.ts";
 import type { HttpEnv } from "./http-context.ts";
 import { inbox } from "./inbox.ts";
@@ -113,8 +113,9 @@ const isShort = (request: Request): boolean => {
 };
 app.use((context, next) => {
   context.set("ids", idsOf(context.env));
-  // The body of an import is bounded as it is read.
-  return context.req.path === importPath || isShort(context.req.raw) ? next() : limited(context, next);
+  // The body of an import, and that of a speech, are bounded as they are read.
+  const isBounded = context.req.path === importPath || speechPath.test(context.req.path);
+  return isBounded || isShort(context.req.raw) ? next() : limited(context, next);
 });
 
 export const routes = [

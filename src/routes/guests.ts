@@ -37,6 +37,9 @@ const requireStillReads = async (context: HttpContext): Promise<void> => {
   if (space !== undefined) await requireReader(context, space);
 };
 
+/** Where a speech comes, word by word. */
+export const speechPath = /^\/v1\/agents\/[^/]+\/runs\/[^/]+\/speech$/;
+
 const OneRun = z.object({ run: Run });
 const inRun = ["not_found", "conflict", "gone", "limit_reached"] as const;
 

@@ -1,3 +1,4 @@
+import { exports } from "cloudflare:workers";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { ClaimedRun, GuestCallAnswer } from "../../src/protocol/guest.ts";
@@ -266,4 +267,42 @@ test("[G6] [L7] a claim that waits gets nothing once its agent was signed out", 
   await call(`/v1/entities/${id}/sign-out`, { method: "POST", bearer: house.secretKey });
   await house.say(desk.id, mona, "who hears this?");
   expect(await codeOf(claimed)).toBe("unauthorized");
+});
+
+/** A speech over HTTP whose first words come at once, and the others once it is told to go on. */
+const speakSlowly = (bearer: string, agentId: string, runId: string) => {
+  const told = Promise.withResolvers<void>();
+  const body = new ReadableStream<Uint8Array>({
+    async start(controller) {
+      const write = (line: object) => controller.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
+      write({ delta: "Word " });
+      await told.promise;
+      write({ delta: "by word." });
+      write({ done: true });
+      controller.close();
+    },
+  });
+  const headers = { authorization: `Bearer ${bearer}`, "content-type": "application/x-ndjson" };
+  const url = `https://colloquy.test/v1/agents/${agentId}/runs/${runId}/speech?key=slow`;
+  const answer = exports.default.fetch(new Request(url, { method: "POST", headers, body }));
+  return { answer, goOn: () => told.resolve() };
+};
+
+test("[G3] people see the words of a speech over HTTP grow while they come", async () => {
+  const { id } = await house.agent({ name: "Teller", runtime: "guest", continuity: "timeline" });
+  const bearer = await house.token(id);
+  const desk = await house.space("Teller", [mona, { id }]);
+  const stream = { bearer: mona.token, headers: { upgrade: "websocket" } };
+  const socket = (await call(`/v1/spaces/${desk.id}/stream`, stream)).webSocket;
+  const frames: string[] = [];
+  socket?.addEventListener("message", ({ data }) => void frames.push(String(data)));
+  socket?.accept();
+  await house.say(desk.id, mona, "tell me");
+  const claims = call(`/v1/agents/${id}/claims`, { bearer, body: { waitSeconds: 5 } });
+  const { run } = await expectOk(ClaimedRun, claims);
+  const { answer, goOn } = speakSlowly(bearer, id, run.id);
+  const grown = vi.waitFor(() => expect(frames.join()).toContain('"Word "'));
+  await grown.finally(goOn);
+  expect((await expectOk(GuestCallAnswer, answer)).call.input).toEqual({ text: "Word by word." });
+  socket?.close();
 });
