@@ -16,6 +16,7 @@ import {
 import type { Principal } from "../protocol/principal.ts";
 import { Run } from "../protocol/run.ts";
 import { Timestamp } from "../protocol/text.ts";
+import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { admit, requireStill } from "./access.ts";
 import { serveGuest } from "./guest-socket.ts";
@@ -35,6 +36,23 @@ const requireOwn = (principal: Principal, agentId: string): void => {
 const requireStillReads = async (context: HttpContext): Promise<void> => {
   const space = askedSpace(context.req.query());
   if (space !== undefined) await requireReader(context, space);
+};
+
+/** How long a speech goes on before its caller is looked at again. */
+const proofMs = 1000;
+
+/** The lines of a speech. They break off once its caller may say nothing here any more (S5). */
+const whileAllowed = (context: HttpContext, lines: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> => {
+  let provenAt = systemClock.now();
+  const transform: Transformer<Uint8Array, Uint8Array>["transform"] = async (chunk, controller) => {
+    if (systemClock.now() - provenAt >= proofMs) {
+      const proofs = [requireStill(context, "guest"), requireStillReads(context)];
+      if ((await Promise.allSettled(proofs)).some(({ status }) => status === "rejected")) return controller.terminate();
+      provenAt = systemClock.now();
+    }
+    controller.enqueue(chunk);
+  };
+  return lines.pipeThrough(new TransformStream({ transform }));
 };
 
 /** Where a speech comes, word by word. */
@@ -108,7 +126,7 @@ guests.route("POST /v1/agents/{agentId}/runs/{runId}/speech", {
   handle: async ({ context, principal, params, agent, query }) => {
     requireOwn(principal, params.agentId);
     const lines = context.req.raw.body ?? new Blob([]).stream();
-    return agent.speakInRun(params.runId, query, lines);
+    return agent.speakInRun(params.runId, query, whileAllowed(context, lines));
   },
 });
 

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { ClaimedRun, GuestCallAnswer } from "../../src/protocol/guest.ts";
 import { Message } from "../../src/protocol/message.ts";
 import { Run } from "../../src/protocol/run.ts";
+import { pause } from "../../src/shared/timeouts.ts";
 import { type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -305,4 +306,24 @@ test("[G3] people see the words of a speech over HTTP grow while they come", asy
   await grown.finally(goOn);
   expect((await expectOk(GuestCallAnswer, answer)).call.input).toEqual({ text: "Word by word." });
   socket?.close();
+});
+
+test("[G3] [S5] [L7] a speech under way breaks off once its agent was signed out", async () => {
+  const { id } = await house.agent({ name: "Talker", runtime: "guest", continuity: "timeline" });
+  const bearer = await house.token(id);
+  const desk = await house.space("Talker", [mona, { id }]);
+  await house.say(desk.id, mona, "go on");
+  const claims = call(`/v1/agents/${id}/claims`, { bearer, body: { waitSeconds: 5 } });
+  const { run } = await expectOk(ClaimedRun, claims);
+  const { answer, goOn } = speakSlowly(bearer, id, run.id);
+  await pause(500);
+  await call(`/v1/entities/${id}/sign-out`, { method: "POST", bearer: house.secretKey });
+  await pause(1000);
+  goOn();
+  expect(await codeOf(answer)).toBe("interrupted");
+  const { items } = await expectOk(
+    z.object({ items: z.array(Message) }),
+    call(`/v1/spaces/${desk.id}/messages`, { bearer: mona.token }),
+  );
+  expect(items.map(({ text }) => text)).toEqual(["go on"]);
 });
