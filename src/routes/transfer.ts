@@ -8,6 +8,7 @@ import { noteReading } from "../protocol/last-release.ts";
 import { Name } from "../protocol/text.ts";
 import { ColloquyError, ok, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
+import { requireStill } from "./access.ts";
 import { checkModels, checkSends, missingIn, modelsOf, secretsNamed, sendsOf } from "./check-references.ts";
 import { type AskedAgent, agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { idempotently, idUnder } from "./idempotent.ts";
@@ -28,11 +29,19 @@ export const importPath = "/v1/imports";
 /** Export and import of an agent, as lines of JSON. */
 export const transfer = new Resource("Agents");
 
+/** Throws once the caller would not be let in any more: a document may take its time. */
+const requireCaller = (context: HttpContext): Promise<void> => requireStill(context, "workspace");
+
 /** The export from its first page on. Each page is asked for once the one before was taken. */
-const pagesFrom = async function* (agent: AskedAgent, first: ExportPage): AsyncGenerator<Uint8Array> {
+const pagesFrom = async function* (
+  context: HttpContext,
+  agent: AskedAgent,
+  first: ExportPage,
+): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
   yield encoder.encode(first.text);
   for (let { next } = first; next; ) {
+    await requireCaller(context);
     const page = await agent.exportPage(next);
     yield encoder.encode(page.text);
     next = page.next;
@@ -56,7 +65,7 @@ transfer.route("GET /v1/agents/{agentId}/export", {
     const first = await agent.exportPage(null);
     const note = { action: "agent.exported", actor: actorOf(principal), target: agentId } as const;
     await noteReading(workspaceOf(context), note);
-    return new Response(pagesFrom(agent, first), {
+    return new Response(pagesFrom(context, agent, first), {
       headers: {
         "content-type": exportMediaType,
         "content-disposition": `attachment; filename="${agentId}.ndjson"`,
@@ -135,6 +144,7 @@ transfer.route(`POST ${importPath}`, {
     const staging: Staging = { id, name };
     try {
       const head = await stage(agent, staging, lines);
+      await requireCaller(context);
       const isThere = staging.begun === "there";
       const config = { ...head.agent.config, name: query.name ?? head.agent.config.name };
       const request = { sha256: hash.digest("hex"), name: query.name ?? null };

@@ -1,8 +1,11 @@
 import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
-import { beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
+import { Agent as AgentObject } from "../../../src/agent/agent.ts";
+import type { ExportPage } from "../../../src/protocol/agent-rpc.ts";
 import { exportMediaType, ImportedAgent } from "../../../src/protocol/exported-agent.ts";
+import { ok } from "../../../src/shared/errors.ts";
 import { call, expectOk, type House, ids, openHouse } from "../../support/house.ts";
 import { problemIn } from "../operations.ts";
 import { type Document, exported, imported, linesOf, lived, send, textOf } from "./lived.ts";
@@ -343,4 +346,45 @@ describe("an import", () => {
     );
     await call(`/v1/agents/${agent.id}`, { method: "DELETE", bearer: house.secretKey });
   });
+});
+
+/** What an admin has under way, who is signed out meanwhile. */
+const signedOut = async (house: House, { id }: { id: string }) => {
+  const done = await call(`/v1/entities/${id}/sign-out`, { method: "POST", bearer: house.secretKey });
+  expect(done.ok).toBe(true);
+};
+
+test("[S5] [L7] an export under way is cut once its caller was signed out", async () => {
+  const house = await openHouse();
+  const boss = await house.person("Boss", "admin");
+  const { id } = await house.agent({ name: "Keeper" });
+  const endless = async () => ok({ text: "a page\n", next: { kind: "memory" } as ExportPage["next"] });
+  const asked = vi.spyOn(AgentObject.prototype, "exportPage").mockImplementation(endless);
+  onTestFinished(() => asked.mockRestore());
+  const { body } = await call(`/v1/agents/${id}/export`, { bearer: boss.token });
+  const reader = body?.getReader();
+  const isOver = async () => (await reader?.read().catch(() => undefined))?.done ?? true;
+  expect(await isOver()).toBe(false);
+  await signedOut(house, boss);
+  let pages = 0;
+  while (pages < 50 && !(await isOver())) pages += 1;
+  await reader?.cancel().catch(() => undefined);
+  expect(pages).toBeLessThan(50);
+});
+
+test("[S5] [L7] an import makes no agent once its caller was signed out", async () => {
+  const house = await openHouse();
+  const boss = await house.person("Boss", "admin");
+  const { id } = await house.agent({ name: "Keeper" });
+  const bytes = new TextEncoder().encode(textOf(linesOf(await exported(house, id))));
+  const { readable: body, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const headers = { authorization: `Bearer ${boss.token}`, "content-type": exportMediaType };
+  const url = "https://colloquy.test/v1/imports?name=Copy";
+  const imports = exports.default.fetch(new Request(url, { method: "POST", headers, body }));
+  const writer = writable.getWriter();
+  await writer.write(bytes.slice(0, 20));
+  await signedOut(house, boss);
+  await writer.write(bytes.slice(20));
+  await writer.close();
+  expect(await problemIn(await imports)).toMatchObject({ code: "unauthorized" });
 });
