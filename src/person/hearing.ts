@@ -27,7 +27,8 @@ export const hear = (services: PersonServices, delivery: PersonDelivery, follows
   const { spaces, notifications, people, clock, change } = services;
   const { spaceId, standing, readSeq = 0, notices = [], changed, left = [] } = delivery;
   change(spaceId, () => {
-    if (!standing) return [...spaces.remove(spaceId), ...cleared(services, notifications.forgetSpace(spaceId))];
+    if (!standing)
+      return [...spaces.remove(spaceId), ...cleared(services, delivery, notifications.forgetSpace(spaceId))];
     const told = follows === "all" ? spaces.store(spaceId, standing) : spaces.remove(spaceId);
     const asking = new Set(standing.needsYou.flatMap(({ toolCallId, messageId }) => (toolCallId ? [messageId] : [])));
     // What was read, answered or changed by now is no news: a space tells of several events in one go.
@@ -38,34 +39,32 @@ export const hear = (services: PersonServices, delivery: PersonDelivery, follows
     const noted = notifications.note(spaceId, notices.filter(isNews), (kind) =>
       alerts(settings, { kind, spaceId }, now),
     );
-    pushAll(services, noted, standing.summary.confidential === true);
+    pushAll(services, delivery, noted);
     const done = notifications.settle(spaceId, { readSeq, changed, left, asking });
-    return [...told, ...noted, ...cleared(services, done)];
+    return [...told, ...noted, ...cleared(services, delivery, done)];
   });
 };
 
-/**
- * Notes a push of each loud notification for each device. A device that somebody else's session added gets none of a
- * confidential space (C19).
- */
-const pushAll = (
-  { devices, pushes, pushing }: PersonServices,
-  events: NotificationEvent[],
-  isConfidential: boolean,
-): void => {
-  const loud = events.filter(({ quiet }) => !quiet);
-  if (loud.length === 0) return;
-  for (const { id, principal } of devices.all()) {
-    if (isConfidential && !readsConfidential(principal)) continue;
-    for (const { type: _, cursor: __, ...notification } of loud) pushes.note(id, notification);
-  }
-  pushing.begin();
+/** The devices that are told of a space. One that somebody else's session added hears nothing of a confidential one (C19). */
+const devicesFor = ({ devices }: PersonServices, { standing, confidential }: PersonDelivery): string[] => {
+  const isConfidential = standing?.summary.confidential ?? confidential;
+  return devices.all().flatMap(({ id, principal }) => (isConfidential && !readsConfidential(principal) ? [] : id));
 };
 
-const cleared = ({ devices, pushes, pushing }: PersonServices, { ids, shown }: Settled): LineEvent[] => {
+/** Notes a push of each loud notification for each device. */
+const pushAll = (services: PersonServices, delivery: PersonDelivery, events: NotificationEvent[]): void => {
+  const loud = events.filter(({ quiet }) => !quiet);
+  if (loud.length === 0) return;
+  for (const id of devicesFor(services, delivery)) {
+    for (const { type: _, cursor: __, ...notification } of loud) services.pushes.note(id, notification);
+  }
+  services.pushing.begin();
+};
+
+const cleared = (services: PersonServices, delivery: PersonDelivery, { ids, shown }: Settled): LineEvent[] => {
   if (shown.length > 0) {
-    for (const { id } of devices.all()) pushes.clear(id, shown);
-    pushing.begin();
+    for (const id of devicesFor(services, delivery)) services.pushes.clear(id, shown);
+    services.pushing.begin();
   }
   return ids.length > 0 ? [{ type: "notification.cleared", ids }] : [];
 };

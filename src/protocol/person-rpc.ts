@@ -6,10 +6,12 @@ import type { Rpc } from "./rpc.ts";
 /**
  * All that is new for one person in one space: how it stands, their read mark, and what concerns them since the delivery before.
  * These three are left out once the person has left the space. `changed`: messages that were edited or deleted. `left`: who left.
+ * `confidential`: the space is.
  */
 export type PersonDelivery = {
   workspaceId: string;
   spaceId: string;
+  confidential?: true;
   standing?: Standing;
   readSeq?: number;
   notices?: Notice[];

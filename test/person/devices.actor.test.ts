@@ -152,6 +152,32 @@ test("[C19] a device that an admin's session added is told nothing of confidenti
   expect(JSON.stringify(await other.told())).not.toContain("9000");
 });
 
+test("[C19] [I8] nor is such a device told which notifications of these spaces are over", async () => {
+  const { house, ann, ben, service } = await scene();
+  const boss = await house.person("Boss", "admin");
+  const other = await openPushService();
+  await addDevice(withCookie(await cookieBy(boss.token, ann.id)), other.subscription);
+  const [left, board] = [
+    await house.space("Left", [ann, ben], { confidential: true }),
+    await house.space("Board", [ann, ben], { confidential: true }),
+  ];
+  const open = await house.space("Open", [ann, ben]);
+  await followed(ann, [left.id, board.id, open.id]);
+  const said = [];
+  for (const { id } of [left, board, open]) said.push(await house.say(id, ben, "Hello"));
+  await vi.waitFor(async () => expect(await service.told()).toHaveLength(3));
+  await vi.waitFor(async () => expect(await other.told()).toHaveLength(1));
+  await call(`/v1/spaces/${left.id}/members/${ann.id}`, { method: "DELETE", bearer: ann.token });
+  const [, onBoard, inOpen] = said;
+  for (const message of [onBoard, inOpen]) {
+    const path = `/v1/spaces/${message?.spaceId}/read`;
+    await call(path, { bearer: ann.token, body: { messageId: message?.id } });
+  }
+  await vi.waitFor(async () => expect(JSON.stringify(await other.told())).toContain("cleared"));
+  const cleared = (await other.told()).flatMap(({ ids = [] }) => ids);
+  expect(cleared).toEqual([`direct ${inOpen?.id}`]);
+});
+
 test("[I6] a session that an admin made for a person does not count as the person looking", async () => {
   const { house, ann, ben, hall, service } = await scene();
   const boss = await house.person("Boss", "admin");

@@ -58,6 +58,7 @@ export const createPersonFollower = (around: Around): Follower<PersonBatch> & { 
       const { cursor, notices, changed, gone: left } = batch;
       const delivery: PersonDelivery = {
         ...{ workspaceId: space.workspaceId, spaceId: space.id, changed, left },
+        ...(space.confidentialFrom !== null && { confidential: true as const }),
         ...(member && { standing: standingFor(around, member), readSeq: member.readSeq, notices }),
       };
       const before = asked.get(id);
