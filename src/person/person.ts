@@ -17,7 +17,7 @@ import { receiveFrame } from "./client-frames.ts";
 import { connect } from "./connect.ts";
 import { followsNow, forgetAll, hear } from "./hearing.ts";
 import { handleAsking, joined, renew, requirePerson } from "./looking.ts";
-import { createServices, linesTimer, type PersonServices } from "./services.ts";
+import { createServices, linesTimer, type PersonServices, readsConfidential } from "./services.ts";
 import { changedSettings } from "./settings.ts";
 
 /**
@@ -92,6 +92,9 @@ export class Person extends DurableObject<Env> implements PersonRpc {
     return this.#set(self, (services) => {
       const { people, devices, pushing } = services;
       people.keep(self);
+      const before = devices.find(added.id);
+      // What waits for it may be of confidential spaces (C19).
+      if (before && readsConfidential(before.principal) && !readsConfidential(principal)) devices.forget(added.id);
       const device = devices.add(added, principal);
       pushing.outdate(added.id);
       if (device.isNew) renew(services);

@@ -178,6 +178,23 @@ test("[C19] [I8] nor is such a device told which notifications of these spaces a
   expect(cleared).toEqual([`direct ${inOpen?.id}`]);
 });
 
+test("[C19] what waits for a person's own device does not go to an admin's session in its place", async () => {
+  const { house, ann, ben, service } = await scene();
+  const boss = await house.person("Boss", "admin");
+  const board = await house.space("Board", [ann, ben], { confidential: true });
+  await followed(ann, [board.id]);
+  await service.answer({ status: 503 });
+  await house.say(board.id, ben, "The budget is 9000");
+  await vi.waitFor(async () => expect(await rowsOf(ann, "pushes")).toMatchObject([{ failures: 1 }]));
+  await addDevice(withCookie(await cookieBy(boss.token, ann.id)), service.subscription);
+  await service.answer();
+  await vi.waitFor(async () => {
+    await ring(ann, 60_000);
+    expect(await rowsOf(ann, "pushes")).toEqual([]);
+  });
+  expect(await service.told()).toEqual([]);
+});
+
 test("[I6] a session that an admin made for a person does not count as the person looking", async () => {
   const { house, ann, ben, hall, service } = await scene();
   const boss = await house.person("Boss", "admin");
