@@ -1,7 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Person } from "../../src/person/person.ts";
 import { maxDevices } from "../../src/protocol/notifications.ts";
+import { refuse } from "../../src/shared/errors.ts";
 import { problemIn } from "../routes/operations.ts";
 import { adminKey, type Call, call, ids, openHouse } from "../support/house.ts";
 import { cookieBy, withCookie } from "../support/session.ts";
@@ -248,6 +250,25 @@ test("[L16] a failure that a person was told of names nobody once its agent is e
   );
   await vi.waitFor(async () => expect(await rowsOf(ann, "notifications")).toEqual([]));
 });
+
+test("[L16] an erasure is over only once other people's objects have forgotten the words", async () => {
+  const { house, ann, ben, hall, service } = await scene();
+  await house.say(hall.id, ben, "@Ann the code is 1234");
+  await vi.waitFor(async () => expect(await service.told()).toHaveLength(1));
+  const backAt = Date.now() + 5000;
+  const { hear } = Person.prototype;
+  const hearing = vi.spyOn(Person.prototype, "hear").mockImplementation(function (this: Person, delivery) {
+    if (Date.now() < backAt) return Promise.resolve(refuse("unavailable", "out of reach"));
+    return hear.call(this, delivery);
+  });
+  onTestFinished(() => hearing.mockRestore());
+  const as = { bearer: house.secretKey };
+  await call("/v1/erasures", { ...as, body: { kind: "person", id: ben.id } });
+  const done = async () =>
+    expect(await (await call(`/v1/erasures/${ben.id}`, as)).json()).toMatchObject({ erasure: { state: "done" } });
+  await vi.waitFor(done, { timeout: 20_000 });
+  expect(JSON.stringify(await rowsOf(ann, "notifications"))).not.toContain("1234");
+}, 30_000);
 
 test("[L6] devices rest while the workspace is suspended, and are told of what comes after it", async () => {
   const { house, ann, ben, hall, service } = await scene();

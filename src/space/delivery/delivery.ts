@@ -64,6 +64,8 @@ export class Delivery {
   readonly #stirred = new Set<string>();
   /** Somebody has heard more than is stored. */
   #isStoring = false;
+  /** The place of the newest edit or deletion. Memory only: after a restart, the end of the log. */
+  #takenBackAt: number | undefined;
 
   constructor(surroundings: Surroundings) {
     this.#around = surroundings;
@@ -98,6 +100,7 @@ export class Delivery {
   kick(rows: LogRow[] = []): void {
     const { subscribers, clock } = this.#around;
     const end = rows.at(-1)?.seq ?? this.#end();
+    this.#takenBackAt = rows.findLast(isChange)?.seq ?? this.#takenBackAt;
     const before = end - rows.length;
     const isPosted = rows.some((row) => this.#isPosted(row));
     let answered: Promise<void> | undefined;
@@ -133,19 +136,21 @@ export class Delivery {
 
   /** Words that were edited or deleted are kept until each agent was told of it, or is not to be told. */
   #forgetWords(): void {
-    this.#around.log.forgetWords(this.#toldUpTo());
+    this.#around.log.forgetWords(this.#toldUpTo("agent"));
   }
 
-  readonly #placeOf = ({ id, cursor }: SubscriberRow): number => Math.max(cursor, this.#idle.get(id) ?? 0);
-
-  #toldUpTo(): number {
-    return this.#around.subscribers.toldUpTo(this.#placeOf);
+  #toldUpTo(kind: SubscriberRow["kind"]): number {
+    return this.#around.subscribers.toldUpTo(kind, ({ id, cursor }) => Math.max(cursor, this.#idle.get(id) ?? 0));
   }
 
-  /** Whether each agent, and each person who follows, has heard of all up to `seq`, and ignores older deliveries. Who has not is told now. */
+  /**
+   * Whether each agent has heard of all up to `seq`, and ignores older deliveries, and each person of what was taken back. Who has
+   * not is told now.
+   */
   hasTold(seq: number): boolean {
-    const isTold = (): boolean =>
-      this.#toldUpTo() >= seq && this.#around.subscribers.people().every((each) => this.#placeOf(each) >= seq);
+    const takenBackAt = this.#takenBackAt ?? this.#end();
+    this.#takenBackAt = takenBackAt;
+    const isTold = (): boolean => this.#toldUpTo("agent") >= seq && this.#toldUpTo("person") >= takenBackAt;
     if (!isTold()) this.kick();
     return isTold();
   }

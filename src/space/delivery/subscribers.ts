@@ -69,10 +69,10 @@ export class Subscribers {
     return false;
   }
 
-  /** How far all agents have come, each as `placeOf` says. */
-  toldUpTo(placeOf: (subscriber: SubscriberRow) => number): number {
-    const agents = [...this.#known.get().values()].filter(({ kind }) => kind === "agent");
-    return Math.min(Number.MAX_SAFE_INTEGER, ...agents.map(placeOf));
+  /** How far all of this kind have come, each as `placeOf` says. */
+  toldUpTo(of: SubscriberRow["kind"], placeOf: (subscriber: SubscriberRow) => number): number {
+    const meant = [...this.#known.get().values()].filter(({ kind }) => kind === of);
+    return Math.min(Number.MAX_SAFE_INTEGER, ...meant.map(placeOf));
   }
 
   endpoints(): SubscriberRow[] {
