@@ -12,7 +12,7 @@ type Bound = { figure: keyof Structure; atMost: number; what: string };
 const bounds: Bound[] = [
   { figure: "lines", atMost: 70_900, what: "lines of src" },
   { figure: "agentLines", atMost: 26_400, what: "lines of src/agent" },
-  { figure: "testLines", atMost: 77_400, what: "lines of test, without the databases of migrations" },
+  { figure: "testLines", atMost: 78_200, what: "lines of test, without the databases of migrations" },
   { figure: "files", atMost: Number.POSITIVE_INFINITY, what: "files of src" },
   { figure: "agentFiles", atMost: 12, what: "files in src/agent itself" },
   { figure: "subclasses", atMost: 0, what: "classes that extend a class of ours" },
