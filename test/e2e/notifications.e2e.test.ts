@@ -125,6 +125,36 @@ test("[I5] what is unread stays shown while the line of a hidden page comes back
   await vi.waitFor(async () => expect(await shownIn(page)).toEqual([]), { timeout: 5000 });
 });
 
+test("[I6] a mention that comes while others are taken back stays shown", async () => {
+  const { ada, spaceId, say } = await scene();
+  const page = await open(await ada.link());
+  await hide(page);
+  await pause(page, 300);
+  const first = await say("@Ada come down to the quay");
+  await vi.waitFor(async () => expect(await shownIn(page)).toHaveLength(1), { timeout: 5000 });
+  // The system takes its time to say what it shows.
+  await page.evaluate(() => {
+    const { prototype } = ServiceWorkerRegistration;
+    const { getNotifications } = prototype;
+    const gate = Promise.withResolvers<void>();
+    Object.assign(globalThis, { gate });
+    prototype.getNotifications = async function () {
+      prototype.getNotifications = getNotifications;
+      Object.assign(globalThis, { isAsked: true });
+      await gate.promise;
+      return getNotifications.call(this);
+    };
+  });
+  await markRead(ada.token, spaceId, first);
+  await vi.waitFor(async () => expect(await page.evaluate("globalThis.isAsked")).toBe(true), { timeout: 5000 });
+  await say("@Ada bring a rope");
+  const bodies = async () => (await shownIn(page)).map(({ body }) => body);
+  await vi.waitFor(async () => expect(await bodies()).toContain("@Ada bring a rope"), { timeout: 5000 });
+  await page.evaluate("globalThis.gate.resolve()");
+  await vi.waitFor(async () => expect(await bodies()).not.toContain("@Ada come down to the quay"), { timeout: 5000 });
+  expect(await bodies()).toEqual(["@Ada bring a rope"]);
+});
+
 test("[C14] who signs out leaves no count and no name of a space in the title and on the icon", async () => {
   const { ada, say } = await scene();
   const page = await open(await ada.link(), {}, (one) =>

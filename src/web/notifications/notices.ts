@@ -33,11 +33,13 @@ const show = async (news: NotificationEvent[]): Promise<void> => {
 /** A line that opens tells of what is unread one by one, after its welcome: until then nothing counts as read. */
 const settledMs = 250;
 
-/** Takes back what was read, changed or deleted. */
-const closeOthers = async (unread: readonly NotificationEvent[]): Promise<void> => {
+/** Takes back what was read, changed or deleted. What came after the place `upTo` is not among `unread`, and stays. */
+const closeOthers = async (unread: readonly NotificationEvent[], upTo = Number.POSITIVE_INFINITY): Promise<void> => {
   const worker = await registration();
   const ids = new Set(unread.map(({ id }) => id));
-  for (const shown of (await worker?.getNotifications()) ?? []) if (!ids.has(shown.tag)) shown.close();
+  for (const shown of (await worker?.getNotifications()) ?? []) {
+    if (!ids.has(shown.tag) && (shown.data?.cursor ?? 0) <= upTo) shown.close();
+  }
 };
 
 /** Closes all of them. Whoever signs in next is not shown them. */
@@ -57,7 +59,7 @@ export const useNotices = (entityId: string, state: LineState, live: Line | null
     const newest = Math.max(shownUpTo, ...notifications.map((each) => each.cursor));
     remember("kept", key, String(newest));
     void show(toShow(notifications, { shownUpTo, isHidden: document.hidden, now: Date.now() }));
-    const timer = setTimeout(() => void closeOthers(notifications), settledMs);
+    const timer = setTimeout(() => void closeOthers(notifications, newest), settledMs);
     return () => clearTimeout(timer);
   }, [entityId, notifications, cursor]);
 

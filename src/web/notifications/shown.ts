@@ -1,5 +1,14 @@
 /** A notification as the system shows it. The page and its service worker show the same, so that the one replaces the other. */
-export type Shown = { id: string; kind: string; spaceId: string; messageId: string; title: string; body: string };
+export type Shown = {
+  id: string;
+  kind: string;
+  spaceId: string;
+  messageId: string;
+  title: string;
+  body: string;
+  /** A push has none. */
+  cursor?: number;
+};
 
 const deeds: Record<string, string> = {
   mention: "mentioned you",
@@ -9,7 +18,7 @@ const deeds: Record<string, string> = {
 };
 
 /** `count`: of how many more of its space it tells. */
-export const asShown = ({ id, kind, spaceId, messageId, title, body }: Shown, count = 0) => {
+export const asShown = ({ id, kind, spaceId, messageId, title, body, cursor }: Shown, count = 0) => {
   const deed = deeds[kind];
   const more = count > 0 ? `${count} more in this space` : "";
   return {
@@ -18,7 +27,7 @@ export const asShown = ({ id, kind, spaceId, messageId, title, body }: Shown, co
       tag: id,
       body: [body, more].filter((line) => line !== "").join("\n"),
       icon: "/icon.svg",
-      data: { spaceId, messageId },
+      data: { spaceId, messageId, cursor },
     },
   };
 };
