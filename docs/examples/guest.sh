@@ -9,6 +9,10 @@ while true; do
   CLAIMED=$(post "$AGENT/claims" -d '{"waitSeconds": 50}') || { sleep 1; continue; }
   [ -n "$CLAIMED" ] || continue # nothing came in that time
   RUN="$AGENT/runs/$(field run.id)"
+  if [ "$(field 'typeof message?.text')" != string ]; then
+    post "$RUN/skip" -d '{"reason": "I answer messages alone"}'
+    continue
+  fi
   post "$RUN/calls" -d "$(field 'JSON.stringify({ name: "enter_space", input: { spaceId: message.spaceId }, key: "enter", lease })')"
   post "$RUN/calls" -d "$(field 'JSON.stringify({ name: "send_message", input: { text: `I heard: ${message.text}` }, key: "say", lease })')"
   post "$RUN/complete" -d '{"summary": "said it back"}'

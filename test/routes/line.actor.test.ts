@@ -120,8 +120,10 @@ test("[I4] who is removed hears nothing more of the space on their line", async 
   listening.send({ type: "subscribe", spaceId: hall.id });
   await vi.waitFor(() => expect(listening.framesOf(hall.id)).toEqual(["welcome"]));
   await call(`/v1/spaces/${hall.id}/members/${ann.id}`, { method: "DELETE", bearer: house.secretKey });
+  const removedAt = Date.now();
   expect(await listening.until("unsubscribed")).toMatchObject([{ spaceId: hall.id, code: 4403 }]);
   expect(await listening.until("space.left")).toMatchObject([{ spaceId: hall.id }]);
+  expect(Date.now() - removedAt).toBeLessThan(1000);
   const before = listening.frames.length;
   await house.say(hall.id, ben, "@Ann secret");
   const later = await openLine(ben.token);
@@ -130,6 +132,17 @@ test("[I4] who is removed hears nothing more of the space on their line", async 
   // And somebody who is added hears of the space.
   await call(`/v1/spaces/${hall.id}/members`, { bearer: house.secretKey, body: { entityId: ann.id } });
   await vi.waitFor(() => expect(listening.summaryOf(hall.id)).toMatchObject({ name: "Hall", unread: 0 }));
+});
+
+test("[I4] [L7] a line that an admin made closes within a second of their role's end", async () => {
+  const { house, ann, hall } = await scene();
+  const boss = await house.person("Boss", "admin");
+  const made = await call("/v1/tokens", { bearer: boss.token, body: { entityId: ann.id } });
+  const listening = await openLine(((await made.json()) as { token: string }).token);
+  listening.send({ type: "subscribe", spaceId: hall.id });
+  await vi.waitFor(() => expect(listening.framesOf(hall.id)).toEqual(["welcome"]));
+  await call(`/v1/entities/${boss.id}`, { method: "PATCH", bearer: house.secretKey, body: { role: "member" } });
+  await vi.waitFor(() => expect(listening.closed).toBe(4401), { timeout: 1000 });
 });
 
 test("[I5] missed notifications come after the cursor, each once, while they are unread", async () => {
