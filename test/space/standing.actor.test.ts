@@ -8,7 +8,7 @@ import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { maxUnreadScan } from "../../src/space/bounds.ts";
 import { createLog } from "../../src/space/log/log.ts";
-import { createAddressed } from "../../src/space/people/addressed.ts";
+import { createAddressed, shortly } from "../../src/space/people/addressed.ts";
 import type { Routing } from "../../src/space/wake.ts";
 import { called, entity, type House, house, recordReceivers, said } from "./fixture.ts";
 
@@ -173,4 +173,11 @@ test("[B3] of each message that addresses a person who looks its beginning is in
       .addressed.map(({ text }) => text.length),
   );
   expect(lengths).toEqual([maxPreviewCharacters]);
+});
+
+test("[B3] a preview of surrogate pairs is as short as any other", () => {
+  const wide = "\u{1F600}".repeat(maxPreviewCharacters);
+  expect([...shortly(wide.repeat(40))]).toHaveLength(maxPreviewCharacters);
+  expect([...shortly(`${wide}!`)]).toHaveLength(maxPreviewCharacters);
+  expect(shortly(wide)).toBe(wide);
 });

@@ -18,7 +18,7 @@ export type Addressed = {
 
 /** The beginning of a text, never half of a character. */
 export const shortly = (text: string): string => {
-  const characters = [...text.slice(0, 2 * maxPreviewCharacters)];
+  const characters = [...text.slice(0, 2 * maxPreviewCharacters + 1)];
   return characters.length > maxPreviewCharacters ? `${characters.slice(0, maxPreviewCharacters - 1).join("")}…` : text;
 };
 
