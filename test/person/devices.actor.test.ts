@@ -270,6 +270,40 @@ test("[L16] an erasure is over only once other people's objects have forgotten t
   expect(JSON.stringify(await rowsOf(ann, "notifications"))).not.toContain("1234");
 }, 30_000);
 
+test("[L16] an agent's erasure is over only once people have forgotten that it failed", async () => {
+  const { house, ann, ben, hall } = await scene();
+  const { workspaceId, secretKey: bearer } = house;
+  const marvin = await house.agent({ name: "Marvin", runtime: "guest" });
+  await call(`/v1/spaces/${hall.id}/members`, { bearer, body: { entityId: marvin.id } });
+  const { id: messageId } = await house.say(hall.id, ann, "Anyone?");
+  const { readable, writable } = new IdentityTransformStream();
+  const open = { workspaceId, agentId: marvin.id, runId: ids.mintOwned("run", marvin.id) };
+  const spoken = env.SPACE.getByName(hall.id).speak(open, readable);
+  const writer = writable.getWriter();
+  for (const frame of [{ type: "read", messageId, outcome: "failed" }, { type: "end" }])
+    await writer.write(new TextEncoder().encode(`${JSON.stringify(frame)}\n`));
+  await writer.close();
+  await spoken;
+  await vi.waitFor(async () => expect(JSON.stringify(await rowsOf(ann, "notifications"))).toContain("Marvin"));
+  // The space knows of a deletion that everybody has heard of.
+  const aside = await house.say(hall.id, ben, "aside");
+  await call(`/v1/spaces/${hall.id}/messages/${aside.id}`, { method: "DELETE", bearer: ben.token });
+  const backAt = Date.now() + 8000;
+  const { hear } = Person.prototype;
+  const hearing = vi.spyOn(Person.prototype, "hear").mockImplementation(function (this: Person, delivery) {
+    const isAway = (delivery.left ?? []).includes(marvin.id) && Date.now() < backAt;
+    return isAway ? Promise.resolve(refuse("unavailable", "out of reach")) : hear.call(this, delivery);
+  });
+  onTestFinished(() => hearing.mockRestore());
+  await call("/v1/erasures", { bearer, body: { kind: "agent", id: marvin.id } });
+  const done = async () =>
+    expect(await (await call(`/v1/erasures/${marvin.id}`, { bearer })).json()).toMatchObject({
+      erasure: { state: "done" },
+    });
+  await vi.waitFor(done, { timeout: 25_000 });
+  expect(JSON.stringify(await rowsOf(ann, "notifications"))).not.toContain("Marvin");
+}, 35_000);
+
 test("[L6] devices rest while the workspace is suspended, and are told of what comes after it", async () => {
   const { house, ann, ben, hall, service } = await scene();
   const operator = `/v1/operator/workspaces/${house.workspaceId}`;

@@ -17,7 +17,7 @@ import {
   watchdogMs,
 } from "../bounds.ts";
 import type { Log, LogRow } from "../log/log.ts";
-import { isChange } from "../log/row-kinds.ts";
+import { isChange, takesBack } from "../log/row-kinds.ts";
 import type { Members } from "../members.ts";
 import type { Settings } from "../settings.ts";
 import type { Follower, Pending } from "./follower.ts";
@@ -64,7 +64,7 @@ export class Delivery {
   readonly #stirred = new Set<string>();
   /** Somebody has heard more than is stored. */
   #isStoring = false;
-  /** The place of the newest edit or deletion. Memory only: after a restart, the end of the log. */
+  /** The place of the newest event by which people forget something. Memory only: after a restart, the end of the log. */
   #takenBackAt: number | undefined;
 
   constructor(surroundings: Surroundings) {
@@ -100,7 +100,7 @@ export class Delivery {
   kick(rows: LogRow[] = []): void {
     const { subscribers, clock } = this.#around;
     const end = rows.at(-1)?.seq ?? this.#end();
-    this.#takenBackAt = rows.findLast(isChange)?.seq ?? this.#takenBackAt;
+    this.#takenBackAt = rows.findLast(takesBack)?.seq ?? this.#takenBackAt;
     const before = end - rows.length;
     const isPosted = rows.some((row) => this.#isPosted(row));
     let answered: Promise<void> | undefined;

@@ -1,6 +1,7 @@
 import type { Notice } from "../../protocol/line.ts";
 import { type Log, type LogRow, messageIn } from "../log/log.ts";
 import { readsIn, stretchesOf } from "../log/reads.ts";
+import { takesBack } from "../log/row-kinds.ts";
 import type { MemberRow } from "../members.ts";
 import { howAddressed, shortly } from "./addressed.ts";
 import { asks } from "./standing.ts";
@@ -45,7 +46,7 @@ const failuresIn = (row: LogRow, personId: string, { log, nameOf }: Known): Noti
 /** Those among these people whom a row concerns: they are told though they do not look. */
 export const concernedBy = (row: LogRow, people: readonly Pick<MemberRow, "entityId">[], known: Known): string[] => {
   const isOwnMark = (id: string): boolean => row.type === "member.read" && row.entityId === id;
-  const isOver = ["message.updated", "message.deleted", "member.left"].includes(row.type);
+  const isOver = takesBack(row);
   const endsAsking = row.type === "space.message.updated" && messageIn(row).toolCall?.awaits !== undefined;
   return people
     .map(({ entityId }) => entityId)
