@@ -76,13 +76,12 @@ export class Endpoint extends DurableObject<Env> implements EndpointRpc {
   }
 
   async deliveries(workspaceId: string, page: PageRequest): Promise<Outcome<Page<EndpointDelivery>>> {
-    return this.#answer(workspaceId, () => this.#services.deliveries.page(page));
+    return this.#asked(workspaceId, () => this.#services.deliveries.page(page));
   }
 
   async redeliver(workspaceId: string, from: number): Promise<Outcome<number>> {
     const { sources, deliveries, sending } = this.#services;
-    return this.#answer(workspaceId, () => {
-      sources.store();
+    return this.#asked(workspaceId, () => {
       const again = deliveries.firstSince(from).filter(({ sourceId, seq }) => sources.rewind(sourceId, seq - 1));
       for (const id of sources.refresh()) sending.begin(id);
       return again.length;
@@ -100,10 +99,13 @@ export class Endpoint extends DurableObject<Env> implements EndpointRpc {
   }
 
   #answer<T>(workspaceId: string, act: () => T): Outcome<T> {
-    return this.#outcome(() => {
-      if (this.#services.self()?.workspaceId !== workspaceId) throw nowhere();
-      return act();
-    });
+    return this.#services.self()?.workspaceId === workspaceId ? this.#outcome(act) : refusalOf(nowhere());
+  }
+
+  /** The answer to what may be refused: a refusal takes back nothing that was sent. */
+  #asked<T>(workspaceId: string, act: () => T): Outcome<T> {
+    if (this.#services.self()?.workspaceId === workspaceId) this.#services.sending.store();
+    return this.#answer(workspaceId, act);
   }
 
   /** Runs `act` in one transaction. */

@@ -304,6 +304,19 @@ test("[E4] what was sent is listed, and sent again in order from a time, under t
   expect((await own("POST", "/redeliver", { from: new Date(Date.now() + 60_000).toISOString() })).status).toBe(202);
 });
 
+test("[E1] [E4] a refused look at deliveries takes back nothing that was sent", async () => {
+  const { house, own, deliveries, texts } = await openEndpoint();
+  const ann = await house.person("Ann");
+  const space = await house.space("Hall", [ann]);
+  await house.say(space.id, ann, "one");
+  await vi.waitFor(async () => expect(await texts()).toEqual(["one"]));
+  expect((await problemIn(await own("GET", "/deliveries?cursor=none"))).code).toBe("invalid_cursor");
+  await house.say(space.id, ann, "two");
+  await vi.waitFor(async () => expect(await texts()).toContain("two"));
+  expect(await texts()).toEqual(["one", "two"]);
+  await vi.waitFor(async () => expect(await deliveries()).toHaveLength(2));
+});
+
 test("[E4] what waits for its next try goes at once with a redelivery from any time", async () => {
   const { house, answer, secret, seen, texts, own, pause, ring } = await openEndpoint();
   await answer({ status: 503 });
