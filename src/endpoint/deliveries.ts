@@ -44,7 +44,6 @@ const viewOf = ({
  */
 export const createDeliveries = (db: Database, clock: Clock) => {
   const untold: Try[] = [];
-  let forgotten = 0;
   const forget = (isMeant = isNotNull(deliveries.answer)): number => {
     const set = { answer: null };
     return db.update(deliveries).set(set).where(isMeant).returning({ at: deliveries.at }).all().length;
@@ -118,12 +117,8 @@ export const createDeliveries = (db: Database, clock: Clock) => {
         .map((row) => ({ ...row, seq: row.seq ?? 0 }));
     },
 
-    /** How often answers were forgotten. One that comes to what was sent before may repeat the same words. */
-    forgotten: (): number => forgotten,
-
     /** Answers how many were forgotten. */
     forgetAnswers(sourceId?: string): number {
-      forgotten += 1;
       store();
       return forget(sourceId === undefined ? undefined : eq(deliveries.sourceId, sourceId));
     },

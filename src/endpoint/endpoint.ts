@@ -72,7 +72,11 @@ export class Endpoint extends DurableObject<Env> implements EndpointRpc {
   }
 
   async forgetAnswers(workspaceId: string): Promise<Outcome<number>> {
-    return this.#answer(workspaceId, () => this.#services.deliveries.forgetAnswers());
+    const { sources, deliveries } = this.#services;
+    return this.#answer(workspaceId, () => {
+      sources.outdateAll();
+      return deliveries.forgetAnswers();
+    });
   }
 
   async deliveries(workspaceId: string, page: PageRequest): Promise<Outcome<Page<EndpointDelivery>>> {

@@ -97,14 +97,14 @@ export const createSending = (around: Around) => {
     );
   };
 
-  /** `forgotten`: as `deliveries` said when it was sent. */
+  /** An answer to words that are outdated by now may repeat them: it is not kept. */
   const note = (
     sourceId: string,
     { id: webhookId, type, events }: Envelope,
-    { at, forgotten, ...sent }: Sent & { at: number; forgotten: number },
+    { at, generation, ...sent }: Sent & { at: number; generation: number },
   ): void => {
     const { isDelivered, ms, status = null, error = null } = sent;
-    const answer = forgotten === deliveries.forgotten() ? (sent.answer ?? null) : null;
+    const answer = sources.generation(sourceId) === generation ? (sent.answer ?? null) : null;
     const attempt = (sources.find(sourceId)?.failures ?? 0) + 1;
     const what = { sourceId, seq: events[0]?.seq ?? 0, webhookId, type, events: events.length };
     deliveries.note({ ...what, at, attempt, isDelivered, status, ms, answer, error });
@@ -121,16 +121,16 @@ export const createSending = (around: Around) => {
     generation: number,
   ): Promise<boolean> => {
     for (const envelope of envelopesOf(told.events, config.batch)) {
-      if (self() !== config || sources.generation(sourceId) !== generation) return true;
       const target = {
         url: config.url,
         secrets: await secretsOf(config),
         allowLoopback: env.ENVIRONMENT === "development",
       };
-      const when = { at: clock.now(), forgotten: deliveries.forgotten() };
+      if (self() !== config || sources.generation(sourceId) !== generation) return true;
+      const at = clock.now();
       const sent = await send(envelope, target, { clock, fetch: (...request) => globalThis.fetch(...request) });
       await faultOnceStored("endpoint.after-send", object);
-      note(sourceId, envelope, { ...sent, ...when });
+      note(sourceId, envelope, { ...sent, at, generation });
       // An event that has others of the same place behind it is not the last of its place.
       const last = envelope.events.at(-1);
       const next = told.events[told.events.findIndex(({ id }) => id === last?.id) + 1];

@@ -29,6 +29,8 @@ export const createSources = (db: Database) => {
   const unstored = new Set<string>();
   const generations = new Map<string, number>();
 
+  const outdate = (id: string): void => void generations.set(id, (generations.get(id) ?? 0) + 1);
+
   const find = (id: string): SourceRow | undefined => known.get().get(id);
 
   const change = (row: SourceRow, changes: Partial<SourceRow>): void => {
@@ -83,13 +85,17 @@ export const createSources = (db: Database) => {
     rewind(id: string, seq: number): boolean {
       const row = find(id);
       if (!row) return false;
-      generations.set(id, this.generation(id) + 1);
+      outdate(id);
       change(row, { cursor: Math.min(row.cursor, seq), failures: 0, failingSince: null });
       return true;
     },
 
     /** Words that were read may have been deleted meanwhile: they are read anew. */
-    outdate: (id: string): void => void generations.set(id, (generations.get(id) ?? 0) + 1),
+    outdate,
+
+    outdateAll(): void {
+      for (const id of known.get().keys()) outdate(id);
+    },
 
     drop(id: string): void {
       db.delete(sources).where(eq(sources.id, id)).run();

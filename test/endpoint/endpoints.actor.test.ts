@@ -284,6 +284,27 @@ test("[E3] words that are deleted while the events before them go out are not se
   expect(events.at(-1)?.data.message).toMatchObject({ deleted: {} });
 });
 
+test("[L16] [E3] a name that is erased while the events before it go out is not sent", async () => {
+  const { house, answer, secret, own, seen, deliveries } = await openEndpoint({ types: ["entity.created"] });
+  await answer({ status: 503 });
+  for (let index = 0; index < 12; index += 1) await house.person(`Apple ${index}`);
+  const quince = await house.person("Quince");
+  await vi.waitFor(async () => expect(await deliveries()).not.toEqual([]));
+  await answer({ secret, delayMs: 700 });
+  // Now all of them are read as one page.
+  const from = new Date(Date.now() + 60_000).toISOString();
+  expect((await own("POST", "/redeliver", { from })).status).toBe(202);
+  await vi.waitFor(async () => expect((await seen()).length).toBeGreaterThan(1));
+  const as = { bearer: house.secretKey };
+  await call("/v1/erasures", { ...as, body: { kind: "person", id: quince.id } });
+  const done = async () =>
+    expect(await (await call(`/v1/erasures/${quince.id}`, as)).json()).toMatchObject({ erasure: { state: "done" } });
+  await vi.waitFor(done, { timeout: 10_000 });
+  const bodies = async () => (await seen()).map(({ body }) => body).join();
+  await vi.waitFor(async () => expect(await bodies()).toContain(quince.id), { timeout: 20_000 });
+  expect(await bodies()).not.toContain("Quince");
+}, 40_000);
+
 test("[E4] what was sent is listed, and sent again in order from a time, under the same ids", async () => {
   const { house, texts, told, own, deliveries } = await openEndpoint({ batch: true });
   const ann = await house.person("Ann");
