@@ -26,7 +26,7 @@ const isLookedAt = ({ sockets, clock, pingedAt }: PersonServices): boolean =>
 export const hear = (services: PersonServices, delivery: PersonDelivery, follows: Follows): void => {
   const { spaces, notifications, people, clock, change } = services;
   const { spaceId, standing, readSeq = 0, notices = [], changed, left = [] } = delivery;
-  change(spaceId, () => {
+  change(delivery, () => {
     if (!standing)
       return [...spaces.remove(spaceId), ...cleared(services, delivery, notifications.forgetSpace(spaceId))];
     const told = follows === "all" ? spaces.store(spaceId, standing) : spaces.remove(spaceId);

@@ -22,7 +22,7 @@ const ask = async (services: PersonServices, self: Self, spaceId: string, follow
   const isOver = !standing.ok && ["not_found", "not_a_member", "suspended"].includes(standing.problem.code);
   if (isOver) return;
   const { readSeq: _, ...told } = unwrap(standing);
-  if (follows === "all") change(spaceId, () => spaces.store(spaceId, told));
+  if (follows === "all") change({ spaceId }, () => spaces.store(spaceId, told));
 };
 
 const spacesOf = async ({ env }: PersonServices, self: Self): Promise<{ entity: Entity; spaceIds: string[] }> => {
@@ -40,7 +40,7 @@ export const look = async (services: PersonServices, self: Self): Promise<Entity
   const { spaces, change, jobs, clock } = services;
   const { entity, spaceIds } = await spacesOf(services, self);
   const own = new Set(spaceIds);
-  for (const id of spaces.ids()) if (!own.has(id)) change(id, () => spaces.remove(id));
+  for (const id of spaces.ids()) if (!own.has(id)) change({ spaceId: id }, () => spaces.remove(id));
   const unknown = spaceIds.filter((id) => !spaces.find(id));
   const askNext = async (): Promise<void> => {
     for (let id = unknown.pop(); id !== undefined; id = unknown.pop()) {

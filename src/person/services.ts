@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Env } from "../env/env.ts";
 import type { LineEvent } from "../protocol/line.ts";
+import type { PersonDelivery } from "../protocol/person-rpc.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { systemClock } from "../shared/clock.ts";
 import { hasSchema, openDatabase } from "../shared/database.ts";
@@ -25,6 +26,8 @@ const Data = z.object({ entityId: z.string(), lookedAt: z.number().optional() })
 /** Whether a line may carry what is said in confidential spaces. A session that another made for the person is not the person's own (C19). */
 export const readsConfidential = (principal: Principal): boolean =>
   principal.kind === "key" || principal.impersonatedBy === undefined;
+
+type OfSpace = Pick<PersonDelivery, "spaceId" | "confidential">;
 
 /** The parts of a person over their database. The modules beside this one act on them. */
 export const createServices = (ctx: DurableObjectState, env: Env, forgot: () => void) => {
@@ -70,11 +73,11 @@ export const createServices = (ctx: DurableObjectState, env: Env, forgot: () => 
       return known;
     },
 
-    /** Changes what is known of a space, in a transaction, and tells the lines what is new. */
-    change(spaceId: string, work: () => LineEvent[]): void {
+    /** Changes what is known of a space, in a transaction, and tells the lines what is new. `confidential`: also of one that is unknown. */
+    change({ spaceId, confidential }: OfSpace, work: () => LineEvent[]): void {
       const before = spaces.find(spaceId);
       const events = db.transaction(work);
-      const isConfidential = (spaces.find(spaceId) ?? before)?.summary.confidential === true;
+      const isConfidential = confidential ?? (spaces.find(spaceId) ?? before)?.summary.confidential;
       for (const event of events) {
         sockets.broadcast(JSON.stringify(event), ({ principal }) => !isConfidential || readsConfidential(principal));
       }

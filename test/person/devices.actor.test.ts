@@ -6,6 +6,7 @@ import { maxDevices } from "../../src/protocol/notifications.ts";
 import { refuse } from "../../src/shared/errors.ts";
 import { problemIn } from "../routes/operations.ts";
 import { adminKey, type Call, call, ids, openHouse } from "../support/house.ts";
+import { LineListener, openLine } from "../support/line-listener.ts";
 import { cookieBy, withCookie } from "../support/session.ts";
 import { addDevice, change, devicesOf, followed, openPushService, ring, rowsOf, scene, stubOf } from "./fixture.ts";
 
@@ -195,6 +196,34 @@ test("[C19] what waits for a person's own device does not go to an admin's sessi
     expect(await rowsOf(ann, "pushes")).toEqual([]);
   });
   expect(await service.told()).toEqual([]);
+});
+
+test("[C19] nor is a line of such a session, after the person left such a space", async () => {
+  const { house, ann, ben, hall } = await scene();
+  const boss = await house.person("Boss", "admin");
+  const board = await house.space("Board", [ann, ben], { confidential: true });
+  const own = await openLine(ann.token);
+  await house.say(board.id, ben, "The budget is 9000");
+  await own.until("notification");
+  const { hear } = Person.prototype;
+  let isAway = true;
+  const hearing = vi.spyOn(Person.prototype, "hear").mockImplementation(function (this: Person, delivery) {
+    const isLost = isAway && delivery.spaceId === board.id;
+    return isLost ? Promise.resolve(refuse("unavailable", "out of reach")) : hear.call(this, delivery);
+  });
+  onTestFinished(() => hearing.mockRestore());
+  await call(`/v1/spaces/${board.id}/members/${ann.id}`, { method: "DELETE", bearer: house.secretKey });
+  const { headers } = withCookie(await cookieBy(boss.token, ann.id));
+  const { webSocket } = await call("/v1/stream", { headers: { ...headers, upgrade: "websocket" } });
+  if (!webSocket) throw new Error("no line");
+  const other = new LineListener(webSocket);
+  // As the line opens, her object learns that the space is hers no more.
+  await own.until("space.left");
+  isAway = false;
+  await own.until("notification.cleared");
+  await house.say(hall.id, ben, "@Ann hello");
+  await other.until("notification");
+  expect(other.of("notification.cleared")).toEqual([]);
 });
 
 test("[I6] a session that an admin made for a person does not count as the person looking", async () => {
