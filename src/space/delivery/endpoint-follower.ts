@@ -35,7 +35,9 @@ const runsIn = ({ type, frame, read }: LogRow): LateRead["run"][] => {
   // Who leaves is told with the last mark, as one of the late ones: its own row told it.
   const isOld = (each: LateRead): boolean => type === "member.left" && each.seq === read?.seq && each.at === read.at;
   const late = (read?.late ?? []).flatMap((each) => (isOld(each) ? [] : each.run));
-  return id === undefined || outcome === undefined ? late : [...late, { id, outcome, reason, reads }];
+  // A mark that is told again was told by its own row.
+  const isNew = id !== undefined && outcome !== undefined && !read?.again;
+  return isNew ? [...late, { id, outcome, reason, reads }] : late;
 };
 
 const eventOf = ({ outcome }: LateRead["run"]): (typeof runEvents)[number] =>
