@@ -38,6 +38,10 @@ const requireStillReads = async (context: HttpContext): Promise<void> => {
   if (space !== undefined) await requireReader(context, space);
 };
 
+/** Refuses a caller who may have nothing of the agent any more: what they asked for took its time (L7). */
+const requireCaller = (context: HttpContext): Promise<unknown> =>
+  Promise.all([requireStill(context, "guest"), requireStillReads(context)]);
+
 /** How long a speech goes on before its caller is looked at again. */
 const proofMs = 1000;
 
@@ -46,8 +50,8 @@ const whileAllowed = (context: HttpContext, lines: ReadableStream<Uint8Array>): 
   let provenAt = systemClock.now();
   const transform: Transformer<Uint8Array, Uint8Array>["transform"] = async (chunk, controller) => {
     if (systemClock.now() - provenAt >= proofMs) {
-      const proofs = [requireStill(context, "guest"), requireStillReads(context)];
-      if ((await Promise.allSettled(proofs)).some(({ status }) => status === "rejected")) return controller.terminate();
+      const [proof] = await Promise.allSettled([requireCaller(context)]);
+      if (proof.status === "rejected") return controller.terminate();
       provenAt = systemClock.now();
     }
     controller.enqueue(chunk);
@@ -80,7 +84,7 @@ guests.route("POST /v1/agents/{agentId}/claims", {
     requireOwn(principal, params.agentId);
     const claimed = await agent.claimRun(body);
     // A caller whose right has ended meanwhile does not get the run. The next claim gets it, once the lease is over.
-    if (claimed) await Promise.all([requireStill(context, "guest"), requireStillReads(context)]);
+    if (claimed) await requireCaller(context);
     return claimed ? context.json(claimed) : new Response(null, { status: 204 });
   },
 });
@@ -107,9 +111,11 @@ guests.route("POST /v1/agents/{agentId}/runs/{runId}/calls", {
   body: GuestCall,
   answers: [GuestCallAnswer, "The call, with its output"],
   problems: [...inRun, "idempotency_mismatch", "payload_too_large"],
-  handle: async ({ principal, params, agent, body }) => {
+  handle: async ({ context, principal, params, agent, body }) => {
     requireOwn(principal, params.agentId);
-    return agent.callInRun(params.runId, body);
+    const answer = await agent.callInRun(params.runId, body);
+    await requireCaller(context);
+    return answer;
   },
 });
 

@@ -1,5 +1,5 @@
 import { exports } from "cloudflare:workers";
-import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { beforeAll, expect, inject, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { ClaimedRun, GuestCallAnswer } from "../../src/protocol/guest.ts";
 import { Message } from "../../src/protocol/message.ts";
@@ -268,6 +268,25 @@ test("[G6] [L7] a claim that waits gets nothing once its agent was signed out", 
   await call(`/v1/entities/${id}/sign-out`, { method: "POST", bearer: house.secretKey });
   await house.say(desk.id, mona, "who hears this?");
   expect(await codeOf(claimed)).toBe("unauthorized");
+});
+
+test("[G2] [L7] a call that took its time tells nothing once its agent was signed out", async () => {
+  const url = `${inject("remote")}/received/${crypto.randomUUID()}`;
+  await fetch(url, { method: "PUT", body: JSON.stringify({ answer: '"at the quay"', delayMs: 1000 }) });
+  const tool = {
+    ...{ name: "find_parcel", description: "Finds a parcel", executionType: "gateway" },
+    ...{ inputSchema: { type: "object", properties: {} }, execution: { url, method: "POST" } },
+  };
+  const { id } = await house.agent({ name: "Finder", runtime: "guest", continuity: "timeline", tools: [tool] });
+  const bearer = await house.token(id);
+  const desk = await house.space("Finder", [mona, { id }]);
+  await house.say(desk.id, mona, "where is it?");
+  const { run } = await expectOk(ClaimedRun, call(`/v1/agents/${id}/claims`, { bearer, body: { waitSeconds: 5 } }));
+  const body = { name: "find_parcel", input: {}, key: "1" };
+  const answer = call(`/v1/agents/${id}/runs/${run.id}/calls`, { bearer, body });
+  await pause(300);
+  await call(`/v1/entities/${id}/sign-out`, { method: "POST", bearer: house.secretKey });
+  expect(await codeOf(answer)).toBe("unauthorized");
 });
 
 /** A speech over HTTP whose first words come at once, and the others once it is told to go on. */
