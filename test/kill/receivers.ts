@@ -62,12 +62,15 @@ const openReceiver = async (house: House, kind: (typeof kinds)[number], random: 
   const tries: Try[] = [];
   let unsigned = 0;
   let webhook: Webhook | undefined;
-  const failed = new Set<string>();
-  /** An id fails once: after a second failure in a row it would be tried again a minute later. */
+  const seen = new Set<string>();
+  /**
+   * An id fails when it comes first, or never: what has others of its place behind it comes again with them. After a second failure
+   * in a row it would be tried again a minute later.
+   */
   const fails = (id: string): boolean => {
-    if (kind !== "failing" || failed.has(id) || !random.chance(0.04)) return false;
-    failed.add(id);
-    return true;
+    if (kind !== "failing" || seen.has(id)) return false;
+    seen.add(id);
+    return random.chance(0.04);
   };
   const server = createServer(async (request, response) => {
     const body = await textOf(request).catch(() => undefined);
