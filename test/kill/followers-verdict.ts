@@ -77,7 +77,11 @@ const judgeReceiver = (wrong: Wrong, spaces: SpaceEvidence[], receiver: Receiver
   const inSpaces = [...handled.values()].map(({ spaceId }) => spaceId);
   for (const space of spaces) {
     const expected = eventsOf(space);
-    once(wrong, expected, times, (about) => `${where}: ${about}`);
+    const runs = new Map(space.agents.flatMap((agent) => agent.runs).map((run) => [`run.completed ${run.id}`, run]));
+    once(wrong, expected, times, (about) => {
+      const run = runs.get(about);
+      return `${where}: ${about}${run ? `, ${run.status}, begun by ${run.trigger.type}` : ""}`;
+    });
     for (const about of expected) if (times.has(about) && !taken.has(about)) wrong.stuck.push(`${where}: ${about}`);
     const known = new Set(expected);
     for (const { id, about, spaceId } of handled.values()) {
