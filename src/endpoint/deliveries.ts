@@ -59,7 +59,7 @@ export const createDeliveries = (db: Database, clock: Clock) => {
     return { first: row?.first ?? 0, newest: row?.newest ?? 0 };
   };
 
-  /** What is too old leaves. Answers when to look again. */
+  /** Removes tries that are older than `deliveriesAgeMs`. Answers when to look again. */
   const prune = (): number | undefined => {
     db.delete(deliveries)
       .where(lt(deliveries.at, clock.now() - deliveriesAgeMs))

@@ -142,7 +142,7 @@ export const createSending = (around: Around) => {
       const { failures, since } = sources.failed(sourceId, clock.now());
       const again = retryAt(failures, since, clock.now());
       if (again === undefined && self()?.version === config.version) giveUp(config, sent.error ?? "");
-      // What was told meanwhile waits for that too. One that was changed during its last try is tried once more, as it is now.
+      // Newer events wait for the next try too. An endpoint that was changed during its last try gets one more try.
       else jobs.set({ kind, key: sourceId, dueAt: again ?? clock.now() });
       store();
       return false;

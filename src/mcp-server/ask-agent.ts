@@ -87,7 +87,7 @@ const addressed = (text: string, agent: Named, isShared: boolean): string =>
 
 type Asked = { spaceId: string; message: Message; agent: Named };
 
-/** What an agent has said after a place in the space. */
+/** The messages of an agent since it was asked, oldest first. */
 const saidAfter = async (ask: AskApi, { spaceId: id, agent, message }: Asked): Promise<Message[]> => {
   const said: Message[] = [];
   let after: string | null = String(message.seq);

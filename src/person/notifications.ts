@@ -17,7 +17,7 @@ const toldOf = ({ cursor, notification }: Row): NotificationEvent => ({
   ...notification,
 });
 
-/** What of a space is done with: read up to a place, edited or deleted, of who left, or asked of nobody any more. */
+/** What ends notifications of a space: its read mark, messages that changed, members who left. `asking`: messages that still ask. */
 type Done = { readSeq: number; changed: string[]; left: string[]; asking: Set<string> };
 
 /**

@@ -93,7 +93,7 @@ export class Person extends DurableObject<Env> implements PersonRpc {
       const { people, devices, pushing } = services;
       people.keep(self);
       const before = devices.find(added.id);
-      // What waits for it may be of confidential spaces (C19).
+      // The pushes that wait for this device may quote confidential spaces (C19).
       if (before && readsConfidential(before.principal) && !readsConfidential(principal)) devices.forget(added.id);
       const device = devices.add(added, principal);
       pushing.outdate(added.id);

@@ -37,7 +37,8 @@ export const payloadOf = (
  * The pushes that wait for devices.
  *
  * Invariants
- * 1. A row holds ids alone, the newest `maxNotifications`: what they say is read as it is sent. So it says nothing that was read, edited or deleted meanwhile.
+ * 1. A row holds the newest `maxNotifications` ids alone. What they say is read as it is sent: nothing that was read, edited or deleted
+ *    meanwhile.
  * 2. A row stays until its push service has answered and its pause is over. What is sent again after a crash has the same id.
  */
 export const createPushes = (db: Database, clock: Clock) => {

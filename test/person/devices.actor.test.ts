@@ -254,8 +254,8 @@ test("[L16] nothing is left of who is removed, or whose workspace is deleted", a
   await vi.waitFor(async () => expect(await rowsOf(ann, ...tables)).toEqual([]), { timeout: 15_000 });
 });
 
-test("[L16] a failure that a person was told of names nobody once its agent is erased", async () => {
-  const { house, ann, hall } = await scene();
+/** An agent's run fails at what Ann said, and she has been told. */
+const marvinFails = async ({ house, ann, hall }: Awaited<ReturnType<typeof scene>>) => {
   const { workspaceId, secretKey: bearer } = house;
   const marvin = await house.agent({ name: "Marvin", runtime: "guest" });
   await call(`/v1/spaces/${hall.id}/members`, { bearer, body: { entityId: marvin.id } });
@@ -269,6 +269,14 @@ test("[L16] a failure that a person was told of names nobody once its agent is e
   await writer.close();
   await spoken;
   await vi.waitFor(async () => expect(JSON.stringify(await rowsOf(ann, "notifications"))).toContain("Marvin"));
+  return marvin;
+};
+
+test("[L16] a failure that a person was told of names nobody once its agent is erased", async () => {
+  const told = await scene();
+  const { house, ann } = told;
+  const { secretKey: bearer } = house;
+  const marvin = await marvinFails(told);
   await call("/v1/erasures", { bearer, body: { kind: "agent", id: marvin.id } });
   await vi.waitFor(
     async () =>
@@ -300,20 +308,10 @@ test("[L16] an erasure is over only once other people's objects have forgotten t
 }, 30_000);
 
 test("[L16] an agent's erasure is over only once people have forgotten that it failed", async () => {
-  const { house, ann, ben, hall } = await scene();
-  const { workspaceId, secretKey: bearer } = house;
-  const marvin = await house.agent({ name: "Marvin", runtime: "guest" });
-  await call(`/v1/spaces/${hall.id}/members`, { bearer, body: { entityId: marvin.id } });
-  const { id: messageId } = await house.say(hall.id, ann, "Anyone?");
-  const { readable, writable } = new IdentityTransformStream();
-  const open = { workspaceId, agentId: marvin.id, runId: ids.mintOwned("run", marvin.id) };
-  const spoken = env.SPACE.getByName(hall.id).speak(open, readable);
-  const writer = writable.getWriter();
-  for (const frame of [{ type: "read", messageId, outcome: "failed" }, { type: "end" }])
-    await writer.write(new TextEncoder().encode(`${JSON.stringify(frame)}\n`));
-  await writer.close();
-  await spoken;
-  await vi.waitFor(async () => expect(JSON.stringify(await rowsOf(ann, "notifications"))).toContain("Marvin"));
+  const told = await scene();
+  const { house, ann, ben, hall } = told;
+  const { secretKey: bearer } = house;
+  const marvin = await marvinFails(told);
   // The space knows of a deletion that everybody has heard of.
   const aside = await house.say(hall.id, ben, "aside");
   await call(`/v1/spaces/${hall.id}/messages/${aside.id}`, { method: "DELETE", bearer: ben.token });

@@ -35,7 +35,7 @@ const failuresIn = (row: LogRow, personId: string, { log, nameOf }: Known): Noti
     if (!asked) return [];
     const { id: messageId, createdAt: at } = messageIn(asked);
     const by = entityId ?? "";
-    // It is taken back with the agent: one that left before has none.
+    // A failure is taken back when its agent leaves. So nobody is told one of an agent that has left.
     const title = nameOf(by);
     return title === undefined
       ? []
