@@ -178,13 +178,19 @@ test("[M2] the same idempotencyKey says a thing once, and other words under it a
   expect(await messagesOf(mona, spaceId)).toHaveLength(1);
 });
 
-test("[M2] [M3] ask_agent that was not answered in time goes on by its key, and asks once", async () => {
+/** An agent that answers once the gate is open. */
+const adaAtGate = async () => {
   const { house, mona, omar } = await kitchen();
   const ada = await house.agent({ name: "Ada" });
   const hall = await house.space("Hall", [mona, omar, ada], { wakePolicy: "addressed" });
   const gate = createGate();
   const [first, ...rest] = answer(hall.id, "Forty-two.");
   back.push(installModel(scriptedModel([step(waitAt(gate), ...(first?.parts ?? [])), ...rest])));
+  return { house, mona, omar, hall, gate };
+};
+
+test("[M2] [M3] ask_agent that was not answered in time goes on by its key, and asks once", async () => {
+  const { mona, hall, gate } = await adaAtGate();
   const { client, call } = await connect(mona.token);
   const ask = { agent: "Ada", text: "What is it?", spaceId: hall.id };
   const { json } = await call("ask_agent", { ...ask, waitSeconds: 0 });
@@ -221,12 +227,7 @@ test("[M3] ask_agent comes back at once where the agent waits for a person", asy
 });
 
 test("[M3] ask_agent finds the answer, however much others have said since it was asked", async () => {
-  const { house, mona, omar } = await kitchen();
-  const ada = await house.agent({ name: "Ada" });
-  const hall = await house.space("Hall", [mona, omar, ada], { wakePolicy: "addressed" });
-  const gate = createGate();
-  const [first, ...rest] = answer(hall.id, "Forty-two.");
-  back.push(installModel(scriptedModel([step(waitAt(gate), ...(first?.parts ?? [])), ...rest])));
+  const { house, mona, omar, hall, gate } = await adaAtGate();
   const { call } = await connect(mona.token);
   const ask = { agent: "Ada", text: "What is it?", spaceId: hall.id };
   const { json } = await call("ask_agent", { ...ask, waitSeconds: 0 });
